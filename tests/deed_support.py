@@ -196,6 +196,7 @@ class Deed(ABC):
         self.expect_verified()
         if registry.dataset("digits").is_built():
             assert self.clean("digits")
+            assert registry.dataset("digits").schema_text() is not None
         now = self.seen()
         for state in (self.before, self.after):
             kept = {path for path in state if path.startswith(("data/", "registry/"))}

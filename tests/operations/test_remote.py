@@ -387,3 +387,56 @@ def test_outside_a_dvc_repository_nothing_is_kept_to_push(tmp_path: Path) -> Non
     init(tmp_path, with_dvc=False)
     with pytest.raises(UsageError, match="no release is stored in DVC"):
         push(open_registry(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def pulled(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    story = shutil.copytree(released, tmp_path_factory.mktemp("pulled") / "s", symlinks=True)
+    config = story / "registry/.dvc/config"
+    config.write_text(config.read_text().replace(str(released), str(story)))
+    push(open_registry(story / "registry"), ["digits@2.0.0"])
+    other = cloned(story / "registry")
+    subprocess.run([sys.executable, "-m", "dvc", "pull", "-q"], cwd=other, check=True)
+    assert not (other / "versions").exists()
+    assert not (other / ".tfrecreg").exists()
+    return other
+
+
+LOST = "2 examples of the split `train` are gone; 28 examples of the split `train` were changed"
+
+
+class TestAfterDvcPull:
+    """A clone whose `data/digits` came by `dvc pull`: there is no copy in `versions/`, and no
+    index is kept.
+    """
+
+    @pytest.fixture
+    def clone(self, pulled: Path, tmp_path: Path) -> Path:
+        return Path(shutil.copytree(pulled, tmp_path / "clone", symlinks=True))
+
+    def rebuild(self, clone: Path) -> None:
+        """Build from raw data that have lost images."""
+        raw = clone.with_name("fewer")
+        write_digits(LocalStorage(raw), train=28, test=5, seed=2)
+        request = BuildRequest(name="digits", raw=str(raw))
+        build(open_registry(clone), request)
+
+    def reason(self, clone: Path) -> str:
+        done = release(open_registry(clone), ReleaseRequest(name="digits"))
+        assert str(done.version) == "3.0.0"
+        assert done.change.counts is not None
+        return "; ".join(done.change.reasons)
+
+    def test_the_next_release_counts_what_was_lost(self, clone: Path) -> None:
+        self.rebuild(clone)
+        assert self.reason(clone) == f"{LOST} in `image/encoded`"
+
+    def test_indexes_in_the_cache_of_dvc_will_do(self, clone: Path) -> None:
+        self.rebuild(clone)
+        shutil.rmtree(clone / ".tfrecreg/cache/index", ignore_errors=True)
+        assert self.reason(clone) == f"{LOST} in `image/encoded`"
+
+    def test_indexes_will_do_that_nobody_else_has(self, clone: Path) -> None:
+        shutil.rmtree(clone / ".dvc/cache")
+        self.rebuild(clone)
+        assert self.reason(clone).startswith(f"{LOST}; whether they only gained features")

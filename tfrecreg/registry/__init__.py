@@ -5,8 +5,8 @@
 - `lookup`: from a reference, or a stage in git's tags, to a manifest, a schema and a folder
 - `schemas`: the schema that a build was made with, whatever was written into it since
 - `absence`: missing datasets, and the command that fetches them
-- `transaction`: the only module that changes published files; `verify` compares bytes with a
-  manifest, `output_folder` makes folders of the user's
+- `transaction`: the only module that changes published files; `beside` has those that come with a
+  build, `verify` compares bytes with a manifest, `output_folder` makes folders of the user's
 - `indexes`: the indexes of builds and releases; `locations`: where their shards are, if in a store
 - `yanks`: releases that were yanked
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git

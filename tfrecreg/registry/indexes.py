@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from blake3 import blake3
 
-from tfrecreg.errors import MissingFileError, StorageError
+from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, StorageError
 from tfrecreg.index import INDEX_LIMIT
-from tfrecreg.manifest import FileEntry
+from tfrecreg.manifest import FileEntry, Manifest
 from tfrecreg.registry import layout
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.registry import Dataset, Registry
 
 
 def index_places(folder: str | None, entry: FileEntry) -> list[str]:
@@ -50,3 +50,42 @@ def find_index(
     if refused is not None:
         raise refused
     return None
+
+
+def keep_indexes_of_release(dataset: Dataset) -> None:
+    """Keep the indexes of a build that is a release, before another one takes its place.
+
+    Where DVC or a person brought it, they may be nowhere else, and the next release is compared
+    with them.
+
+    Raises:
+        StorageError: one cannot be read or kept.
+    """
+    registry = dataset.registry
+    try:
+        build = dataset.build_manifest()
+        if build is None:
+            return
+        wanted = {shard.index for shard in build.shards}
+        lost = [
+            entry
+            for entry in build.files
+            if entry.path in wanted
+            and registry.storage.stat(layout.cached_index(entry.blake3)) is None
+        ]
+        if not lost or not _is_released(dataset, build):
+            return
+    except (ManifestError, NewerFormatError):
+        return  # nothing is compared with what is damaged
+    for entry in lost:
+        found = find_index(registry, layout.build_folder(dataset.name), entry)
+        if found is not None:
+            registry.storage.put_if_absent(layout.cached_index(entry.blake3), found[1])
+
+
+def _is_released(dataset: Dataset, build: Manifest) -> bool:
+    for version in reversed(dataset.versions()):
+        release = dataset.release_manifest(version).release
+        if release is not None and release.build == build.digest:
+            return True
+    return False

@@ -14,7 +14,7 @@ command in the middle of a change.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -24,6 +24,8 @@ from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manife
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
+from tfrecreg.registry.beside import published_with, settle_beside
+from tfrecreg.registry.indexes import keep_indexes_of_release
 from tfrecreg.registry.locations import (
     claim_number,
     folder_storage,
@@ -62,6 +64,7 @@ def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Trans
     registry = dataset.registry
     with dataset_lock(registry, dataset.name, lambda: progress.note(_WAITING)):
         _complete_exchanges(registry.storage, dataset.name)
+        settle_beside(dataset, layout.stage_folder(dataset.name))
         _clear(registry.storage, dataset.name)
         yield Transaction(dataset, progress)
 
@@ -97,8 +100,21 @@ class Transaction:
         """
         return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
+    def discard_plans(self) -> None:
+        """Remove the folders of builds in the making: nothing is resumed."""
+        for entry in list(self._storage.list(self._stage, recursive=False)):
+            name = entry.path.rpartition("/")[2]
+            if name.startswith(_PLAN):
+                self._discard(name)
+
     def replace(
-        self, folder: str, staged: Storage, manifest: Manifest, *, verified: bool = False
+        self,
+        folder: str,
+        staged: Storage,
+        manifest: Manifest,
+        *,
+        verified: bool = False,
+        beside: Mapping[str, bytes] | None = None,
     ) -> None:
         """Put a staged folder in the place of a published one.
 
@@ -107,6 +123,8 @@ class Transaction:
             staged: rooted at a folder below :meth:`stage` or :meth:`plan_stage`.
             manifest: of the build that it is.
             verified: every byte was read back from where it is staged, and is the manifest's.
+            beside: with a build, other files by their path in the registry. Those that are missing
+                come with it, or not at all.
 
         Raises:
             StorageError: a staged file is not what the manifest says, or the file system refused;
@@ -121,8 +139,10 @@ class Transaction:
                 error=StorageError,
                 progress=self._progress,
             )
+        if folder == layout.build_folder(self.dataset.name):
+            self._tried(keep_indexes_of_release, self.dataset)
         swap = f"{self._stage}/{_SWAP}/{folder.replace('/', '-')}"
-        with self._dvc():
+        with self._dvc(), self._published_with(manifest, beside or {}):
             if not self._storage.rename_dir(self._path(staged), swap):
                 raise StorageError(
                     f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
@@ -133,7 +153,13 @@ class Transaction:
         self._discard("" if planned else _SWAP)
 
     def complete(
-        self, staged: Storage, manifest: Manifest, *, indexes: str, files: Iterable[str]
+        self,
+        staged: Storage,
+        manifest: Manifest,
+        *,
+        indexes: str,
+        files: Iterable[str],
+        beside: Mapping[str, bytes],
     ) -> None:
         """Put the indexes, some files and, when all of them are there, the manifest beside shards
         that lie in the build's folder already.
@@ -146,6 +172,7 @@ class Transaction:
             manifest: of the build that it is to be.
             indexes: name of the folder in `staged` that holds the indexes.
             files: names of the single files in `staged`.
+            beside: as for :meth:`replace`.
 
         Raises:
             StorageError: the file system refused.
@@ -154,10 +181,13 @@ class Transaction:
         for entry in list(self._storage.list(folder, recursive=False)):
             if is_temporary(entry.path):
                 self._storage.remove_abandoned(entry.path)
-        with self._dvc():
+        own = {f"{folder}/{name}": self._storage.read(f"{source}/{name}") for name in files}
+        every = {**beside, **own}
+        with self._dvc(), self._published_with(manifest, every):
             self._storage.replace_dir(f"{source}/{indexes}", f"{folder}/{indexes}")
-            for name in files:
-                self._write(f"{folder}/{name}", self._storage.read(f"{source}/{name}"))
+            for path, data in own.items():
+                if self._storage.read(path) != data:
+                    self._write(path, data)
             self._write(f"{folder}/{MANIFEST_NAME}", render_manifest(manifest))
 
     def release(
@@ -402,6 +432,11 @@ class Transaction:
     def _dvc(self) -> contextlib.AbstractContextManager[None]:
         return dvc.locked(self._storage.root, lambda: self._progress.note(_WAITING))
 
+    def _published_with(
+        self, manifest: Manifest, files: Mapping[str, bytes]
+    ) -> contextlib.AbstractContextManager[None]:
+        return published_with(self.dataset, self._stage, manifest, files, self._tried)
+
     def _path(self, staged: Storage) -> str:
         """Where a staged folder is in the registry."""
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
@@ -462,7 +497,9 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
 
     with locked_registry(registry, waiting), dvc.locked(registry.storage.root, waiting):
         for entry in list(registry.storage.list(layout.STAGE, recursive=False)):
-            _complete_exchanges(registry.storage, entry.path.rpartition("/")[2])
+            name = entry.path.rpartition("/")[2]
+            _complete_exchanges(registry.storage, name)
+            settle_beside(registry.dataset(name), entry.path)
         yield Removal(registry, progress)
 
 

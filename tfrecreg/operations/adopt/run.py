@@ -187,17 +187,18 @@ def _adopt(
         raw=raw,
         labels=labels,
     )
+    path = registry.dataset(plan.dataset).schema_path
+    is_new = known is None or known.is_new
+    beside = {path: schema.encode("utf-8")} if is_new else {}
     if plan.how == "in-place":
-        change.complete(build, manifest, indexes=INDEX_FOLDER, files=RESERVED)
+        change.complete(build, manifest, indexes=INDEX_FOLDER, files=RESERVED, beside=beside)
         keep_schema(registry, schema)
     else:
         hashed_write(build, MANIFEST_NAME, render_manifest(manifest))
         # A linked file was hashed where it is; a copy only on its way.
         verified = plan.how == "link"
-        change.replace(layout.build_folder(plan.dataset), build, manifest, verified=verified)
-    path = registry.dataset(plan.dataset).schema_path
-    if known is None or known.is_new:
-        registry.storage.put_if_absent(path, schema.encode("utf-8"))
+        folder = layout.build_folder(plan.dataset)
+        change.replace(folder, build, manifest, verified=verified, beside=beside)
     if manifest.salvaged is not None:
         progress.note("these shards were salvaged: `check` and `release` find SHD009")
     return AdoptResult(

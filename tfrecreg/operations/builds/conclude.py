@@ -101,7 +101,9 @@ def conclude(
         progress.note(f"the shards are in {safe(staged.root, limit=1000)}")
         staged = staged.local
     # What was read back just now is the manifest's, byte for byte.
-    change.replace(layout.build_folder(name), staged, manifest, verified=True)
+    change.replace(
+        layout.build_folder(name), staged, manifest, verified=True, beside=_beside(registry, begun)
+    )
     _settle(registry, begun, manifest)
     return BuildResult(
         manifest=manifest,
@@ -172,23 +174,33 @@ def _is_there(registry: Registry, manifest: Manifest) -> bool:
     return storage.stat(path) is not None and storage.read(path) == render_manifest(manifest)
 
 
+def _beside(registry: Registry, begun: Begun) -> dict[str, bytes]:
+    """What a first build brings with it: the schema and the configuration."""
+    name = begun.prepared.name
+    found: dict[str, bytes] = {}
+    if begun.schema_is_new:
+        found[registry.dataset(name).schema_path] = begun.schema.encode("utf-8")
+    path = layout.dataset_path(name)
+    if begun.prepared.remember and registry.storage.stat(path) is None:
+        found[path] = update_toml("", path, begun.prepared.remember).encode("utf-8")
+    return found
+
+
 def _settle(registry: Registry, begun: Begun, manifest: Manifest) -> None:
-    """Keep what the next build wants to know: the schema, the configuration, the raw state."""
+    """Keep what the next build wants to know: the configuration, the raw state."""
     name = manifest.dataset
     storage = registry.storage
-    schema = registry.dataset(name).schema_path
-    if begun.schema_is_new:
-        storage.put_if_absent(schema, begun.schema.encode("utf-8"))
-    else:  # a run that was killed may have written it, and not made it durable
-        storage.sync_dir(schema.rpartition("/")[0])
     path = layout.dataset_path(name)
     if begun.prepared.remember:
         before = b"" if storage.stat(path) is None else storage.read(path)
-        text = update_toml(before.decode("utf-8"), path, begun.prepared.remember)
-        with storage.create(path) as writer:
-            writer.write(text.encode("utf-8"))
-    elif storage.stat(path) is not None:  # as above
-        storage.sync_dir(path.rpartition("/")[0])
+        text = update_toml(before.decode("utf-8"), path, begun.prepared.remember).encode("utf-8")
+        if text != before:
+            with storage.create(path) as writer:
+                writer.write(text)
+    # A run that was killed may have written them, and not made them durable.
+    for written in (registry.dataset(name).schema_path, path):
+        if storage.stat(written) is not None:
+            storage.sync_dir(written.rpartition("/")[0])
     raw = begun.prepared.raw
     if raw is not None:
         record = BuildRecord(manifest=manifest.digest, raw=raw.root, files=begun.files)

@@ -69,9 +69,7 @@ class Side:
             found = find_index(self.registry, self.folder, listed)
             if found is not None:
                 return read_index(found[1], entry.index)
-        if self.remote is None:
-            return None
-        data = self._remote_index(listed)
+        data = self._index_elsewhere(listed)
         return None if data is None else read_index(data, entry.index)
 
     def may_have(self, shard: int) -> bool:
@@ -93,7 +91,8 @@ class Side:
             found = storage.stat(place)
             if found is not None and entry.records * ROW_BYTES <= found.size:
                 return True
-        return False
+        data = self._kept_index(listed)
+        return data is not None and entry.records * ROW_BYTES <= len(data)
 
     def index_digest(self, shard: int) -> str | None:
         """blake3 of the shard's index as the manifest lists it."""
@@ -167,14 +166,16 @@ class Side:
         except TfrecregError:
             return None
 
-    def _remote_index(self, listed: FileEntry) -> bytes | None:
-        """An index behind a URL; None where no file there has its digest."""
-        assert self.remote is not None
-        try:
-            data = self.remote.read(listed.path, limit=INDEX_LIMIT)
-        except MissingFileError:
-            return None
-        return data if blake3(data).hexdigest() == listed.blake3 else None
+    def _index_elsewhere(self, listed: FileEntry) -> bytes | None:
+        """An index behind a URL or in DVC's cache; None where no file there has its digest."""
+        if self.remote is None:
+            return self._kept_index(listed)
+        return _read_index_file(self.remote, listed.path, listed)
+
+    def _kept_index(self, listed: FileEntry) -> bytes | None:
+        """An index in DVC's cache; None where no file there has its digest."""
+        place = self._kept.get(listed.path)
+        return None if place is None else _read_index_file(LocalStorage("/"), place, listed)
 
     @cached_property
     def _storage(self) -> Storage | None:
@@ -202,6 +203,14 @@ class Side:
         except FailureError:
             return {}  # without its bytes a diff says less, and says so
         return {path: place.lstrip("/") for path, place in found.items()}
+
+
+def _read_index_file(storage: Storage, path: str, listed: FileEntry) -> bytes | None:
+    try:
+        data = storage.read(path, limit=INDEX_LIMIT)
+    except MissingFileError:
+        return None
+    return data if blake3(data).hexdigest() == listed.blake3 else None
 
 
 def side_of(resolved: Resolved) -> Side:

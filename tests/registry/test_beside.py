@@ -1,0 +1,174 @@
+"""What is first published is complete or absent, with its schema and its configuration, whatever
+is killed or refused, and whenever.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fault_support import Refusing
+from foreign_support import write_set
+from steps_support import CHANGING, Step, killed, steps_of
+from system_support import installed
+from tests_support import put_back, tree
+
+from tfrecreg.cli.main import main
+from tfrecreg.errors import StorageError
+from tfrecreg.operations.adopt import AdoptRequest, adopt
+from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.builds.parts import CollectRequest, collect_parts, plan_to
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.init import init
+from tfrecreg.operations.remote import gc
+from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.transaction import transaction
+from tfrecreg.storage import LocalStorage
+
+MANIFEST, SCHEMA, CONFIG = (
+    "data/digits/manifest.json",
+    "schemas/digits.pbtxt",
+    "datasets/digits.toml",
+)
+
+
+class First:
+    """A registry without datasets, and what publishes the first build there."""
+
+    def __init__(self, folder: Path, how: str) -> None:
+        self.folder, self.root = folder, folder / "registry"
+        init(self.root, with_dvc=False)
+        if how.startswith("adopt"):
+            in_place = how == "adopt-in-place"
+            write_set(self.root / "data/digits" if in_place else folder / "in", "train", 5, 2)
+        else:
+            write_digits(LocalStorage(folder / "raw"), train=6, test=3, seed=1)
+        if how == "parts":
+            plan_to(self.registry, self.request, folder / "plan")
+        self.do: Callable[[], object] = {
+            "build": lambda: build(self.registry, self.request),
+            "parts": lambda: collect_parts(
+                self.registry, CollectRequest(plan=str(folder / "plan"))
+            ),
+            "adopt-copy": lambda: adopt(
+                self.registry, AdoptRequest(name="digits", paths=(str(folder / "in"),))
+            ),
+            "adopt-in-place": lambda: adopt(
+                self.registry, AdoptRequest(name="digits", how="in-place")
+            ),
+        }[how]
+
+    @property
+    def registry(self) -> Registry:
+        return open_registry(self.root)
+
+    @property
+    def request(self) -> BuildRequest:
+        return BuildRequest(name="digits", source="mnist", raw=str(self.folder / "raw"))
+
+    def there(self) -> set[str]:
+        """Which of the files are there."""
+        return {each for each in (MANIFEST, SCHEMA, CONFIG) if (self.root / each).exists()}
+
+
+@pytest.fixture(params=["build", "parts", "adopt-copy", "adopt-in-place"])
+def first(request: pytest.FixtureRequest, tmp_path: Path) -> First:
+    return First(tmp_path, request.param)
+
+
+def publishing(step: Step) -> bool:
+    """Whether a step changes what is published, or the note on it."""
+    if step.kind not in CHANGING:
+        return False
+    beside = (SCHEMA, CONFIG, "/beside.json")
+    return step.path.endswith(beside) or step.path.endswith(("data/digits", MANIFEST))
+
+
+def expect_complete_or_absent(
+    first: First, start: Path, moments: Callable[[Step], bool]
+) -> list[bool]:
+    """Kill it at each of these moments; whether it was published by then."""
+    steps = steps_of(first.do, [first.root], moments)
+    whole = first.there()
+    assert whole >= {MANIFEST, SCHEMA}
+    published = []
+    for at in range(1, len(steps) + 1):
+        put_back(start, first.root)
+        assert killed(first.do, [first.root], moments, at).failure is None
+        found = first.there()
+        assert MANIFEST not in found or found == whole, steps[at - 1]
+        assert main(["-C", str(first.root), "check", "--registry"]) == 0, steps[at - 1]
+        published.append(MANIFEST in found)
+        with transaction(first.registry.dataset("digits")):
+            assert first.there() == (whole if published[-1] else set()), steps[at - 1]
+        first.do()
+        assert first.there() == whole
+    return published
+
+
+def test_killed_at_its_schema_or_its_folder_it_is_complete_or_absent(
+    first: First, tmp_path: Path
+) -> None:
+    start = shutil.copytree(first.root, tmp_path / "start", symlinks=True)
+
+    def linking(step: Step) -> bool:
+        ending = SCHEMA if step.kind == "link" else ("data/digits", MANIFEST)
+        return step.kind in ("link", "rename", "exchange") and step.path.endswith(ending)
+
+    assert expect_complete_or_absent(first, start, linking) == [False, False]
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_is_complete_or_absent(first: First, tmp_path: Path) -> None:
+    start = shutil.copytree(first.root, tmp_path / "start", symlinks=True)
+    published = expect_complete_or_absent(first, start, publishing)
+    assert len(published) >= 4
+    assert not published[0]
+    assert published[-1]
+
+
+@pytest.mark.parametrize("how", ["build", "parts", "adopt-copy", "adopt-in-place"])
+@pytest.mark.parametrize(
+    ("kind", "ending"), [("link", SCHEMA), ("rename", "data/digits"), ("rename", "beside.json")]
+)
+def test_refused_it_is_absent(tmp_path: Path, how: str, kind: str, ending: str) -> None:
+    first = First(tmp_path, how)
+    if how == "adopt-in-place" and kind == "rename":
+        ending = "data/digits/index"
+    with installed(Refusing(kind, ending)), pytest.raises(StorageError) as caught:
+        first.do()
+    assert os.strerror(errno.EIO) in caught.value.message
+    assert first.there() == set()
+    first.do()
+    assert first.there() >= {MANIFEST, SCHEMA}
+
+
+def test_what_somebody_wrote_meanwhile_stays(tmp_path: Path) -> None:
+    first = First(tmp_path, "build")
+
+    def exchanges(step: Step) -> bool:
+        return step.kind in ("rename", "exchange") and step.path.endswith("data/digits")
+
+    assert killed(first.do, [first.root], exchanges, 1).failure is None
+    assert first.there() == {SCHEMA, CONFIG}
+    text = (first.root / SCHEMA).read_text() + "# reviewed\n"
+    (first.root / SCHEMA).write_text(text)
+    gc(first.registry, apply=True)
+    assert first.there() == {SCHEMA}
+    assert (first.root / SCHEMA).read_text() == text
+    assert not [path for path in tree(first.root / ".tfrecreg") if path.endswith("beside.json")]
+
+
+def test_a_note_that_cannot_be_read_removes_nothing(tmp_path: Path) -> None:
+    first = First(tmp_path, "build")
+    first.do()
+    note = first.root / ".tfrecreg/stage/digits/beside.json"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text("{")
+    with transaction(first.registry.dataset("digits")):
+        assert not note.exists()
+    assert first.there() == {MANIFEST, SCHEMA, CONFIG}
