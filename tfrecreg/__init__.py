@@ -11,7 +11,7 @@ and may change with any version:
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is
-  called; `testing`, for the tests of plugins
+  called; `code_digest`, which identifies it; `testing`, for the tests of plugins
 - `operations`: the commands as functions; `pages`: HTML; `cli`: the command line
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.

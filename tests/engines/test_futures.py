@@ -21,6 +21,7 @@ from engines_support import (
     trap,
 )
 
+from tfrecreg.code_digest import code_digest, code_of
 from tfrecreg.engines import Engine, open_engine
 from tfrecreg.engines.handshake import terms
 from tfrecreg.engines.remote import AHEAD
@@ -133,9 +134,14 @@ def plugins_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     """The folder of a plugin `pets` 1.2, which this process finds."""
     plant(tmp_path, "pets", "1.2")
     monkeypatch.syspath_prepend(tmp_path)
-    terms.cache_clear()
+    forget()
     yield tmp_path
-    terms.cache_clear()
+    forget()
+
+
+def forget() -> None:
+    for each in (terms, code_of, code_digest):
+        each.cache_clear()
 
 
 def test_a_worker_without_a_plugin_names_the_distribution(plugins_of_workers: Path) -> None:
@@ -152,13 +158,10 @@ def test_a_worker_without_a_plugin_names_the_distribution(plugins_of_workers: Pa
     assert caught.value.hint == "install it in the workers' environment: pip install pets==1.2"
 
 
-def test_another_version_is_an_error_before_work_starts(
-    plugins_of_workers: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    older = tmp_path_factory.mktemp("older")
-    plant(older, "pets", "1.1")
-    sys.path.insert(1, str(older))
-    options = {"hidden": str(plugins_of_workers)}
+def refused(hidden: Path, site: Path) -> FailureError:
+    """What is said where workers find the distributions of `site` in place of the hidden ones."""
+    sys.path.insert(1, str(site))
+    options = {"hidden": str(hidden)}
     try:
         with (
             closing(open_engine("futures:executors_support:strangers", **options)) as engine,
@@ -166,11 +169,38 @@ def test_another_version_is_an_error_before_work_starts(
         ):
             engine.warm(late_first)
     finally:
-        sys.path.remove(str(older))
+        sys.path.remove(str(site))
+    return caught.value
+
+
+def test_another_version_is_an_error_before_work_starts(
+    plugins_of_workers: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    older = tmp_path_factory.mktemp("older")
+    plant(older, "pets", "1.1")
     here = terms().host
-    assert caught.value.message == (
+    assert refused(plugins_of_workers, older).message == (
         f"the worker on `{here}` has pets 1.1, expected 1.2 as on `{here}`"
     )
+
+
+def test_other_code_of_an_editable_plugin_is_an_error_before_work_starts(
+    plugins_of_workers: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (plugins_of_workers / "pets_plugin.py").write_text("LEGS = 4\n")
+    forget()
+    assert terms().code["pets"]
+    other = tmp_path_factory.mktemp("other")
+    plant(other, "pets", "1.2")
+    (other / "pets_plugin.py").write_text("LEGS = 2\n")
+    error = refused(plugins_of_workers, other)
+    here = terms().host
+    assert error.message == (
+        f"the worker on `{here}` has other code of pets 1.2 than `{here}`: one of them has it as "
+        "an editable or local install"
+    )
+    assert error.hint == "install the same code in the workers' environment as here"
+    assert error.exit_code == 3
 
 
 @dataclass(frozen=True)

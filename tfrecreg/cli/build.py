@@ -76,6 +76,11 @@ _WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
     is_flag=True,
     help="Save these settings in datasets/NAME.toml for later builds.",
 )
+@click.option(
+    "--anew",
+    is_flag=True,
+    help="Make every shard, also those that an earlier, unfinished run had finished.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option(
     "--release", "version", metavar="X.Y.Z|auto", help="Release the build under this number."
@@ -128,6 +133,7 @@ def command(
     default_schema: bool,
     max_skipped: str | None,
     save: bool,
+    anew: bool,
     dry_run: bool,
     version: str | None,
     repair: str | None,
@@ -185,6 +191,7 @@ def command(
         base=base,
         default_schema=default_schema,
         save=save,
+        anew=anew,
     )
     progress = face.progress()
     if plan_to is not None:
@@ -307,7 +314,10 @@ def _print(
 
     again = " again, the same as before" if result.unchanged else ""
     if result.resumed:
-        face.err.print(f"{result.resumed} finished shards of an earlier run were kept")
+        kept = "shard" if result.resumed == 1 else "shards"
+        face.err.print(
+            f"{result.resumed} finished {kept} of an earlier run kept; --anew makes every shard"
+        )
     if result.growth is not None:
         from tfrecreg.cli.render.outcomes import print_growth
 

@@ -1,7 +1,8 @@
-"""What a worker and the command that sends it work have to agree on: versions and folders.
+"""What a worker and the command that sends it work have to agree on: code and folders.
 
-Every task carries the versions of the command and the folders that it names. A worker compares them
-before it runs the task, so that also one that joins later is compared.
+Every task carries the versions of the command, digests of code that can change without them, and
+the folders that it names. A worker compares them before it runs the task, so that also one that
+joins later is compared.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tfrecreg._version import __version__
+from tfrecreg.code_digest import code_beside, code_of
 from tfrecreg.errors import FailureError
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
@@ -36,21 +38,29 @@ class Terms:
     """Of the command."""
     versions: dict[str, str]
     """Version by name: of Python, zlib, NumPy, tfrecreg and the distributions with plugins."""
+    code: dict[str, str]
+    """Digest of the code of each of these distributions; empty if the version tells the code."""
 
 
 @lru_cache(maxsize=1)
 def terms() -> Terms:
-    """The terms of this process. Versions are read once."""
-    return Terms(socket.gethostname(), os.getpid(), _versions())
+    """The terms of this process. Versions and code are read once."""
+    plugins = _plugins()
+    code = {name: code_of(name) for name in ("tfrecreg", *plugins)}
+    return Terms(socket.gethostname(), os.getpid(), {**_versions(), **plugins}, code)
 
 
 def _versions() -> dict[str, str]:
-    found = {
+    return {
         "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
         "numpy": metadata.version("numpy"),
         "tfrecreg": __version__,
     }
+
+
+def _plugins() -> dict[str, str]:
+    found: dict[str, str] = {}
     for entry in metadata.entry_points(group=_GROUP):
         if entry.dist is not None and entry.dist.name != "tfrecreg":
             found.setdefault(entry.dist.name, entry.dist.version)
@@ -58,7 +68,7 @@ def _versions() -> dict[str, str]:
 
 
 def expect_terms(theirs: Terms) -> None:
-    """In a worker: raise where its versions differ from those of the command.
+    """In a worker: raise where its versions or its code differ from those of the command.
 
     A distribution that only the worker has is not used, so it does not count.
 
@@ -79,6 +89,14 @@ def expect_terms(theirs: Terms) -> None:
                 f"the worker on `{safe(mine.host)}` has {safe(name)} {safe(found)}, expected "
                 f"{safe(version)} as on `{safe(theirs.host)}`",
                 hint="install the same versions in the workers' environment as here",
+            )
+    for name, code in theirs.code.items():
+        if code_beside(name, code) != code:
+            raise FailureError(
+                f"the worker on `{safe(mine.host)}` has other code of {safe(name)} "
+                f"{safe(theirs.versions.get(name, ''))} than `{safe(theirs.host)}`: one of them "
+                "has it as an editable or local install",
+                hint="install the same code in the workers' environment as here",
             )
 
 

@@ -20,8 +20,9 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg._version import __version__
+from tfrecreg.code_digest import code_of
 from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.guard import Brought, calling, reason_of
+from tfrecreg.guard import OURS, Brought, calling, reason_of
 from tfrecreg.records import StreamEnd
 from tfrecreg.scan.interface import Cacheable, Part, Shard, Target, Validator
 from tfrecreg.storage import Storage
@@ -201,7 +202,8 @@ def _digest(shard: Shard, validator: str, key: str) -> str:
     shard's name.
     """
     entry = msgspec.json.encode(shard.entry).hex() if shard.entry is not None else ""
-    fields = (__version__, validator, key, shard.split, shard.number, shard.name, shard.declared)
+    ours = f"{__version__} {code_of(OURS)}".rstrip()
+    fields = (ours, validator, key, shard.split, shard.number, shard.name, shard.declared)
     text = "\0".join(f"{len(str(each))}:{each}" for each in (*fields, entry))
     return blake3(text.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -238,7 +240,8 @@ def key_of(
     if validator.part_codec is None:
         return None
     kind = type(validator)
-    return f"{brought.version}:{kind.__module__}.{kind.__qualname__}:{key}"
+    code = code_of(brought.distribution, kind.__module__)
+    return f"{brought.version}:{code}:{kind.__module__}.{kind.__qualname__}:{key}"
 
 
 class Reuse:

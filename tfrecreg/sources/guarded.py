@@ -107,6 +107,11 @@ class GuardedSource:
         return self._source
 
     @property
+    def module(self) -> str:
+        """The module of its class."""
+        return type(self._unpacked()).__module__
+
+    @property
     def locates(self) -> bool:
         """Whether it knows raw files of records: see :meth:`raw_path`."""
         return overrides(self._unpacked(), Source, "raw_path")

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
 from check_support import framed
 from tests_support import flip, tree
 
+from tfrecreg.code_digest import code_digest, code_of
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import RefusedError
 from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
 from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.plugins import plugins
 from tfrecreg.registry import open_registry
 
 CHECKS = ".tfrecreg/cache/checks"
@@ -254,3 +259,44 @@ def test_jobs_make_no_difference(root: Path) -> None:
     ]
     assert [report.cached for report in reports] == [0, 4, 4]
     assert len({str(document(report)) for report in reports}) == 1
+
+
+LENGTHS = """
+    from tfrecreg.api import Code, RecordValidator, Severity, ValidatorRecord, hookimpl
+
+    LNG = Code("LNG001", "too-long", Severity.WARNING, "it is too long", "make it short", "Page")
+
+    class Lengths(RecordValidator):
+        name = "lengths"
+        codes = (LNG,)
+        features = ("n",)
+
+        def look(self, example):
+            return {look}
+
+    def load():
+        return Lengths
+
+    @hookimpl
+    def tfrecreg_validators():
+        yield ValidatorRecord("lengths", "finds what is too long", [LNG], load)
+"""
+
+
+def test_what_other_code_of_a_validator_found_is_not_found_again(
+    bare: Path, home: Path, monkeypatch: pytest.MonkeyPatch, stranger: Any
+) -> None:
+    del home
+    monkeypatch.chdir(bare.parent)
+    stranger(text=dedent(LENGTHS).replace("{look}", "None"))
+    reports = [checked(str(bare), only=("lengths",)) for _ in range(2)]
+    assert [(each.status, each.cached) for each in reports] == [("pass", 0), ("pass", 3)]
+    module = Path(sys.modules["fake_stranger"].__file__ or "")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    module.write_text(module.read_text().replace("return None", "return 'four'"))
+    for cache in (plugins, code_of, code_digest):  # as in a new process
+        cache.cache_clear()
+    del sys.modules["fake_stranger"]
+    again = checked(str(bare), only=("lengths",), fail_on=FailOn.WARNING)
+    assert (again.status, again.cached) == ("fail", 0)
+    assert [finding.code for finding in again.findings] == ["LNG001"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tfrecreg._version import __version__
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ManifestError, NewerFormatError
 from tfrecreg.manifest import RawTotals
 from tfrecreg.operations.builds.growth import choose_base
 from tfrecreg.operations.builds.make import warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.request import BuildRequest, Prepared
+from tfrecreg.operations.builds.request import BuildRequest, Prepared, code_of_source
 from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
 from tfrecreg.operations.builds.state import raw_files, raw_state
 from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
@@ -73,7 +75,7 @@ def begin(
         expect_same_schema(dataset, text, drafted=prepared.data is not None)
     parse_schema(text, dataset.schema_path)
     totals, files = raw_files(prepared.source, prepared.raw, progress)
-    salt = _plan_salt(prepared, files)
+    salt = _plan_salt(request, prepared, files)
     with counting(progress, f"planning {request.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
         plan = make_plan(
@@ -90,12 +92,19 @@ def begin(
     )
 
 
-def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
+def _plan_salt(
+    request: BuildRequest, prepared: Prepared, files: Mapping[str, tuple[int, int]]
+) -> dict[str, str]:
     """Everything besides the items that the bytes depend on: part of a plan's digest."""
     salt = {f"option.{name}": value for name, value in prepared.options.items()}
     salt["compression"] = prepared.compression
     salt["source"] = f"{prepared.distribution} {prepared.version} {prepared.source_name}"
+    salt["tfrecreg"] = __version__
+    code = code_of_source(prepared.distribution, prepared.source)
+    salt.update({f"code.{name}": digest for name, digest in code.items()})
     salt["raw"] = raw_state(files)
+    if request.anew:  # the digest of no other plan
+        salt["anew"] = secrets.token_hex(16)
     return salt
 
 

@@ -112,6 +112,16 @@ class BucketJournal:
         data = json.dumps(msgspec.to_builtins(made)).encode()
         self._receipts.put_if_absent(_receipt(shard), data)
 
+    def forget(self, shards: Sequence[PlannedShard]) -> None:
+        """Remove the receipts. Shards stay in the store, where nothing is replaced: made again,
+        they have to be the same.
+
+        Raises:
+            StorageError: the store refused.
+        """
+        for shard in shards:
+            self._receipts.remove(_receipt(shard))
+
 
 def _receipt(shard: PlannedShard) -> str:
     """Where the receipt of a shard is, in their folder."""

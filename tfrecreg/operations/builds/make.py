@@ -187,7 +187,8 @@ def _tasks(
         return
     for number, items in enumerate(shard.segments()):
         objects = () if ahead is None else ahead.objects(items)
-        yield SegmentTask(maker, scratch, f"{shard.path}.{number}", items, objects)
+        path = f"{shard.path}.{number}"
+        yield SegmentTask(maker, scratch, path, items, objects, is_first=number == 0)
 
 
 def _whole(maker: Maker, ahead: RawAhead | None, shard: PlannedShard) -> BuildTask:

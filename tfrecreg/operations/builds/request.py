@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.amounts import SkipLimit
+from tfrecreg.code_digest import code_digest, code_of
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
+from tfrecreg.guard import OURS
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.state import WatchedStorage
@@ -54,6 +56,9 @@ class BuildRequest:
     save: bool = False
     """Whether what this request asks for is written into `datasets/<name>.toml`, so that
     ``build NAME`` does it again. The first build of a dataset is saved in any case."""
+    anew: bool = False
+    """Whether every shard is made again, although an earlier run that ended early had finished
+    some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +84,24 @@ class Prepared:
     """
     data: PythonSource | None = None
     """The data of a program; None where a plugin reads raw files."""
+
+
+def code_of_source(
+    distribution: str, source: GuardedSource, said: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Distribution to the digest of its code, where that can change under the same version.
+
+    Args:
+        distribution: the one that brought the source.
+        source: the source.
+        said: what this function found elsewhere, to compare it with: it has a digest here, too.
+    """
+    found = {}
+    for name in sorted({distribution, OURS}):
+        modules = (source.module,) if name != OURS else ()
+        find = code_digest if said and name in said else code_of
+        found[name] = find(name, *modules)
+    return {name: digest for name, digest in found.items() if digest}
 
 
 def _max_skipped(request: BuildRequest) -> SkipLimit | None:

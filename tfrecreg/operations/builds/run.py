@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import RefusedError
 from tfrecreg.manifest import RawTotals
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.bucket import BucketJournal, note_use, store_of
@@ -155,6 +156,8 @@ def _build(
     if store is not None:
         expect_condition(store)
     begun = begin(registry, request, prepared, engine, progress)
+    if request.anew:
+        change.discard_plans()
     stage = change.plan_stage(begun.plan.digest)
     staged: Storage = stage.below(BUILD)
     journal: Journal = StageJournal(stage, staged)
@@ -176,14 +179,21 @@ def _build(
         progress=progress,
     )
     clear_killed(stage)
-    return conclude(
-        registry,
-        begun,
-        made,
-        labels=begun.prepared.source.labels(),
-        resumed=resumed,
-        staged=staged,
-        change=change,
-        engine=checking,
-        progress=progress,
-    )
+    try:
+        return conclude(
+            registry,
+            begun,
+            made,
+            labels=begun.prepared.source.labels(),
+            resumed=resumed,
+            staged=staged,
+            change=change,
+            engine=checking,
+            progress=progress,
+        )
+    except RefusedError as error:
+        if error.findings:  # what makes them may be corrected in a place that no plan names
+            if isinstance(journal, BucketJournal):
+                journal.forget(begun.plan.shards)
+            change.discard_plans()
+        raise

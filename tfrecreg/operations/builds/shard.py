@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import StorageError
+from tfrecreg.errors import PluginError, StorageError
 from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds.base import BaseShard
 from tfrecreg.operations.builds.plan import PlannedShard
@@ -25,6 +25,7 @@ from tfrecreg.storage import Storage
 from tfrecreg.storage.listed import ListedStorage
 from tfrecreg.storage.read_ahead import ListedObject
 from tfrecreg.storage.two_places import WorkerPlaces
+from tfrecreg.text import safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ class SegmentTask:
     items: tuple[Item, ...]
     objects: tuple[ListedObject, ...] = ()
     """Raw objects of the items, as far as the parent knows them."""
+    is_first: bool = False
+    """Whether it is the first one of its shard."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -162,8 +165,8 @@ def _write_shard(task: BuildTask, stage: Storage) -> MadeShard:
         maker.reading(task.objects),
         maker.writer(stage, shard) as writer,
     ):
-        for items in shard.segments():
-            _write(maker, items, writer, notes)
+        for number, items in enumerate(shard.segments()):
+            _write(maker, items, writer, notes, compare=number == 0)
             writer.end_member()
     return _made(shard, writer.written, notes)
 
@@ -246,7 +249,7 @@ def make_segment(task: SegmentTask) -> MadeSegment:
     writer = SegmentWriter(task.scratch, task.path, task.maker.compression)
     try:
         with task.maker.reading(task.objects):
-            _write(task.maker, task.items, writer, notes)
+            _write(task.maker, task.items, writer, notes, compare=task.is_first)
         return MadeSegment(segment=writer.close(), notes=notes)
     finally:
         writer.abort()
@@ -284,16 +287,48 @@ def _made(shard: PlannedShard, written: WrittenShard, notes: _Notes) -> MadeShar
 
 
 def _write(
-    maker: Maker, items: Iterable[Item], writer: ShardWriter | SegmentWriter, notes: _Notes
+    maker: Maker,
+    items: Sequence[Item],
+    writer: ShardWriter | SegmentWriter,
+    notes: _Notes,
+    *,
+    compare: bool,
 ) -> None:
+    """Make and write the records of some items; `compare` makes the first one twice."""
     source = _source(maker.plan, maker.source)
-    for item in items:
+    for number, item in enumerate(items):
         made = _example(source, item, notes)
         if isinstance(made, Skipped):
             notes.skipped.append(made)
         else:
             digest = None if maker.unindexed else record_digest(made)
             writer.write(made, digest=digest, key=item.key)
+        if compare and number == 0:
+            before = _identity(made)
+            del made  # one large record at a time
+            _expect_same(source, item, before, notes.remarks)
+
+
+def _identity(made: bytes | Skipped) -> bytes | Skipped:
+    return made if isinstance(made, Skipped) else record_digest(made)
+
+
+def _expect_same(
+    source: GuardedSource, item: Item, before: bytes | Skipped, remarks: Sequence[Remark]
+) -> None:
+    """Make the first item of a shard again: a source that makes something else is not pure.
+
+    Raises:
+        PluginError: it does.
+    """
+    again = _Notes()
+    if _identity(_example(source, item, again)) != before or again.remarks != remarks:
+        raise PluginError(
+            f"{source.brought} made `{safe(item.key)}` of the split `{safe(item.split)}` twice, "
+            "and the results differ",
+            hint="this is an error in the plugin: `example` depends on its item alone, not on the "
+            "time, random numbers or earlier calls",
+        )
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
-from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.request import Prepared, code_of_source
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress, counting
 from tfrecreg.registry import Registry
@@ -103,6 +103,10 @@ def _differences(
     for name, (then, now) in pairs.items():
         if then != now:
             yield f"{safe(name)} {safe(now)} in place of {safe(then)}"
+    code = code_of_source(document.source.distribution, source, said.code)
+    for name in sorted(said.code.keys() | code.keys()):
+        if said.code.get(name) != code.get(name):
+            yield f"other code of {safe(name)}, by an editable or local install"
 
 
 def read_raw_state(

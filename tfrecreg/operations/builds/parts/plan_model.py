@@ -52,6 +52,8 @@ class Versions:
     tfrecreg: str
     codecs: dict[str, str]
     """Encoders that affect the bytes, with their versions: ``{"zlib": "1.3"}``."""
+    code: dict[str, str] = field(default_factory=dict)
+    """Distribution to the digest of its code, where that can change under the same version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from tfrecreg.operations.builds.parts.plan_model import (
     seal_plan,
 )
 from tfrecreg.operations.builds.parts.plan_store import expect_plan_place, put_plan
-from tfrecreg.operations.builds.request import BuildRequest, prepare
+from tfrecreg.operations.builds.request import BuildRequest, code_of_source, prepare
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
@@ -105,7 +105,11 @@ def plan_to(
                     version=prepared.version,
                     options=prepared.options,
                 ),
-                versions=Versions(tfrecreg=__version__, codecs=codecs_here(prepared.source)),
+                versions=Versions(
+                    tfrecreg=__version__,
+                    codecs=codecs_here(prepared.source),
+                    code=code_of_source(prepared.distribution, prepared.source),
+                ),
                 compression=prepared.compression,
                 max_skipped=str(prepared.max_skipped),
                 schema=write_schema_text(made, begun.schema),

@@ -1,0 +1,280 @@
+"""What a build keeps of an earlier run that ended early: nothing that other code made, nothing that
+its check refused, and nothing at all if it is asked for everything anew.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile_plugin_support import EVIL, InProcess, expect_one_line, plant_source
+from hostile_plugin_support import here as here  # the fixtures
+from hostile_plugin_support import place as place
+
+from tfrecreg.manifest import parse_manifest
+
+SPLITS = """
+def items(self):
+    for split in ("train", "validation"):
+        for number in range(4):
+            yield Item(split, str(number), 10)
+"""
+FAILS = """
+def example(self, item):
+    if item.split == "validation":
+        raise RuntimeError("not yet")
+    return {"label": int64_feature(7)}
+"""
+CORRECTED = """
+def example(self, item):
+    return {"label": int64_feature(1)}
+"""
+FLAG = """
+def example(self, item):
+    # What no plan knows: a helper of another distribution, a file that is no raw data.
+    with open("FLAG") as file:
+        label = file.read()
+    if not label and item.split == "validation":
+        raise RuntimeError("not yet")
+    return {"label": int64_feature(int(label or 1))}
+"""
+LABELS = """
+def schema(self):
+    return 'feature { name: "label" type: INT shape {} int_domain { min: 0 max: 1 } }'
+"""
+
+
+class Bench:
+    """A source whose code is edited between two builds."""
+
+    def __init__(self, here: InProcess, folder: Path) -> None:
+        self._here, self.folder = here, folder
+        self.flag = folder / "flag"
+
+    def write(self, body: str) -> None:
+        plant_source(self._here.site, SPLITS + body.replace("FLAG", str(self.flag)))
+
+    def fails(self, *more: str) -> tuple[int, str, str]:
+        done = self._here.build(*more)
+        assert done[0] != 0
+        return done
+
+    def text(self) -> tuple[int, str, str]:
+        return self._here.build()
+
+    def build(self, *more: str) -> Any:
+        code, out, err = self._here.build("--json", *more)
+        assert code == 0, err
+        return json.loads(out)
+
+    def content(self) -> str:
+        """The content of the build that is there."""
+        data = (self.folder / "r/data/d/manifest.json").read_bytes()
+        return parse_manifest(data, "d").content
+
+    def stages(self) -> list[str]:
+        return [path.name for path in self.folder.glob("r/.tfrecreg/stage/d/*")]
+
+
+@pytest.fixture
+def bench(here: InProcess, tmp_path: Path) -> Bench:
+    return Bench(here, tmp_path)
+
+
+def all_ones(bench: Bench) -> str:
+    """The content of a build of corrected code alone."""
+    bench.write(CORRECTED)
+    return str(bench.build("--anew")["content"])
+
+
+def test_shards_that_former_code_made_are_made_again(bench: Bench) -> None:
+    bench.write(FAILS)
+    expect_one_line(bench.fails(), "not yet")
+    bench.write(CORRECTED)
+    done = bench.build()
+    assert done["resumed_shards"] == 0
+    assert done["content"] == all_ones(bench)
+
+
+def test_shards_of_the_same_code_are_kept(bench: Bench) -> None:
+    bench.flag.write_text("")
+    bench.write(FLAG)
+    bench.fails()
+    bench.flag.write_text("1")
+    code, _, err = bench.text()
+    assert code == 0
+    assert "1 finished shard of an earlier run kept; --anew makes every shard\n" in err
+    assert bench.stages() == []
+
+
+def test_the_document_counts_the_shards_that_were_kept(bench: Bench) -> None:
+    bench.flag.write_text("")
+    bench.write(FLAG)
+    bench.fails()
+    bench.flag.write_text("1")
+    assert bench.build()["resumed_shards"] == 1
+
+
+def test_anew_keeps_no_shard(bench: Bench) -> None:
+    bench.flag.write_text("")
+    bench.write(FLAG)
+    bench.fails()
+    bench.flag.write_text("0")
+    done = bench.build("--anew")
+    assert done["resumed_shards"] == 0
+    content = done["content"]
+    bench.write(CORRECTED.replace("int64_feature(1)", "int64_feature(0)"))
+    assert bench.build()["content"] == content
+
+
+def test_what_was_begun_anew_leaves_nothing_of_before(bench: Bench) -> None:
+    bench.flag.write_text("")
+    bench.write(FLAG)
+    bench.fails()
+    (before,) = bench.stages()
+    bench.fails("--anew")
+    (begun,) = bench.stages()
+    assert begun != before
+    bench.flag.write_text("1")
+    assert bench.build()["resumed_shards"] == 0
+    assert bench.stages() == []
+
+
+@pytest.mark.parametrize("other", [("--plan", "plan"), ("--repair", "d")])
+def test_anew_is_for_whole_builds(here: InProcess, tmp_path: Path, other: tuple[str, str]) -> None:
+    done = here.run("-C", tmp_path / "r", "build", "d", *other, "--anew")
+    assert done.code == 2
+    assert done.err.startswith(f"error: `--anew` cannot be combined with `{other[0]}`")
+
+
+def test_a_build_that_its_check_refused_leaves_no_shards(bench: Bench) -> None:
+    bench.write(FLAG + LABELS)
+    bench.flag.write_text("7")
+    code, _, err = bench.fails()
+    assert code == 1
+    assert "the new build does not pass its own check, and the old one stays" in err
+    assert bench.stages() == []
+    bench.flag.write_text("1")
+    done = bench.build()
+    assert done["resumed_shards"] == 0
+    assert done["content"] == bench.content()
+
+
+def test_too_many_skipped_items_cost_no_shards(bench: Bench) -> None:
+    bench.write(
+        "def example(self, item):\n"
+        "    if item.key == '3':\n"
+        "        return Skipped(item.split, item.key, 'SRC010', 'torn')\n"
+        "    return {'label': int64_feature(1)}\n"
+    )
+    code, _, err = bench.fails()
+    assert code == 1
+    assert "2 of 8 items were skipped" in err
+    assert bench.build("--max-skipped", "2")["resumed_shards"] == 2
+
+
+class TestInABucket:
+    @pytest.fixture
+    def bench(self, here: InProcess, memory: Any, tmp_path: Path) -> Bench:
+        del memory
+        (tmp_path / "r/datasets").mkdir(exist_ok=True)
+        (tmp_path / "r/datasets/d.toml").write_text('data = "memory://lake/data"\n')
+        return Bench(here, tmp_path)
+
+    def test_shards_that_former_code_made_are_made_again(self, bench: Bench) -> None:
+        bench.write(FAILS)
+        bench.fails()
+        bench.write(CORRECTED)
+        assert bench.build()["resumed_shards"] == 0
+        assert bench.content() == all_ones(bench)
+
+    def test_anew_makes_other_bytes_beside_those_that_are_there(self, bench: Bench) -> None:
+        bench.flag.write_text("")
+        bench.write(FLAG)
+        bench.fails()
+        bench.flag.write_text("0")
+        assert bench.build("--anew")["resumed_shards"] == 0
+
+    def test_a_build_that_its_check_refused_leaves_no_receipts(
+        self, bench: Bench, memory: Any
+    ) -> None:
+        bench.write(FLAG + LABELS)
+        bench.flag.write_text("7")
+        assert bench.fails()[0] == 1
+        assert [path for path in memory.find("/lake") if path.endswith(".json")] == []
+        bench.flag.write_text("1")
+        # The shards stay in the store: the same plan makes the same bytes, or says so.
+        code, _, err = bench.fails()
+        assert code == 3
+        assert "exists with other bytes than those of this build" in err
+        assert bench.build("--anew")["resumed_shards"] == 0
+
+
+class TestParts:
+    def test_a_part_of_other_code_is_refused(self, here: InProcess, tmp_path: Path) -> None:
+        bench = Bench(here, tmp_path)
+        plan = tmp_path / "plan"
+        bench.write(FAILS)
+        bench.build("--plan-to", str(plan))
+        bench.write(CORRECTED)
+        done = here.run("build", "--plan", plan, "--part", "1/1")
+        assert done.code == 2
+        assert done.err == (
+            f"error: this machine would make other bytes than the plan `{plan}`: other code of "
+            "hostile, by an editable or local install\n"
+            "hint: install the versions of the plan here, or write the plan again with these\n"
+        )
+        again = tmp_path / "again"
+        bench.build("--plan-to", str(again))
+        assert here.run("build", "--plan", again, "--part", "1/1").code == 0
+
+
+IMPURE = {
+    "random": "import random\n    return {'label': int64_feature(random.getrandbits(62))}",
+    "counting": (
+        "self.count = getattr(self, 'count', 0) + 1\n"
+        "    return {'label': int64_feature(self.count)}"
+    ),
+    "skipping": (
+        "self.count = getattr(self, 'count', 0) + 1\n"
+        "    if self.count % 2: return Skipped(item.split, item.key, 'SRC010', 'torn')\n"
+        "    return {'label': int64_feature(1)}"
+    ),
+    "remarking": (
+        "self.count = getattr(self, 'count', 0) + 1\n"
+        "    remark = Remark(item.split, item.key, 'SRC020', str(self.count))\n"
+        "    return Written({'label': int64_feature(1)}, [remark])"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "jobs"), [*((how, "1") for how in IMPURE), ("random", "2"), ("remarking", "2")]
+)
+def test_a_source_that_makes_something_else_of_the_same_item_is_named(
+    bench: Bench, how: str, jobs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrecreg.operations.builds.make._WORTH_SECONDS", 0)
+    bench.write(f"def example(self, item):\n    {IMPURE[how]}")
+    done = bench.fails("-j", jobs, "--max-skipped", "8")
+    expect_one_line(done)
+    assert done[2].startswith(f"error: the source `evil` of {EVIL} made `")
+    assert "` of the split `train` twice, and the results differ\n" in done[2]
+    assert not (bench.folder / "r/data/d").exists()
+
+
+def test_one_item_of_each_shard_is_made_twice(bench: Bench) -> None:
+    log = bench.folder / "log"
+    bench.write(
+        "def example(self, item):\n"
+        f"    with open({str(log)!r}, 'a') as file: file.write(item.split + item.key + ' ')\n"
+        "    return {'label': int64_feature(1)}\n"
+    )
+    bench.build("--records-per-shard", "2", "-j", "1")
+    made = log.read_text().split()
+    assert len(made) == 12
+    twice = [each for number, each in enumerate(made) if each in made[:number]]
+    assert len(twice) == 4
+    assert [made[number] for number in range(0, 12, 3)] == twice
