@@ -147,6 +147,9 @@ def test_auto_takes_the_smallest_legal_number(
     log = cli("log", "digits").out
     assert log.index(f"digits@{version}") < log.index("digits@1.0.0")
     assert reason in log
+    assert f"digits@{version}  {level} after 1.0.0: " in log
+    releases = cli("log", "digits", "--json").json["releases"]
+    assert [each["parent"] for each in releases] == ["1.0.0", None]
 
 
 @pytest.mark.parametrize("said", [("--version", "1.0.1"), ("--bump", "minor")])

@@ -89,6 +89,8 @@ class LogEntry:
     records: int
     bytes: int
     note: str
+    parent: str | None = None
+    """Version of the release that it was made after; None for a first release."""
     counts: ChangeCounts | None = None
     """Counts of the changes; None for a first release, and if they are unknown."""
     yanks: tuple[Yank, ...] = ()
@@ -111,6 +113,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
         manifest = dataset.release_manifest(version)
         release, provenance = manifest.release, manifest.provenance
         totals = totals_of(manifest)
+        parent = release.parent if release else None
         entries.append(
             LogEntry(
                 version=str(version),
@@ -121,6 +124,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
                 records=totals.records,
                 bytes=totals.bytes,
                 note=provenance.note if provenance else "",
+                parent=parent.version if parent else None,
                 counts=release.change.counts if release else None,
                 yanks=read_yanks(dataset, version),
             )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008
+from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008, REG012
 from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
 from tfrecreg.findings import Code
 from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
@@ -27,6 +27,8 @@ RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 """Rank of each level, smallest change first."""
 
 
+SHALLOW = "a shallow clone: the commits that added releases are not in it"
+"""Why the history of a shallow clone is incomplete."""
 _FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME, LOCATION_NAME)
 """The files of a release, which never change."""
 
@@ -74,14 +76,15 @@ def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
     return "minor" if after.minor != before.minor else "patch"
 
 
-def forks(links: Mapping[Version, Link]) -> Iterator[tuple[Link, Link]]:
+def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tuple[Link, Link]]:
     """Releases that were made after another one than that which comes before them by number.
 
-    A release between the two that has the content of the parent and added no names does not count,
-    and so is one of another MAJOR number, which promises nothing.
+    A release between the two that has the content of the parent and added no names does not count.
 
     Args:
         links: the releases, by version.
+        across: whether the releases in between have another MAJOR number, which promises nothing,
+            or the same one.
 
     Yields:
         the release, and the last one before it that it should have been made after.
@@ -93,7 +96,8 @@ def forks(links: Mapping[Version, Link]) -> Iterator[tuple[Link, Link]]:
         between = [
             links[each]
             for each in ordered[:position]
-            if each.major == version.major and (link.parent is None or each > link.parent)
+            if (each.major != version.major) is across
+            and (link.parent is None or each > link.parent)
         ]
         others = [
             each
@@ -145,10 +149,9 @@ def read_history(registry: Registry, dataset: str) -> History | None:
     for touch in git.touches(root, f"{layout.RELEASES}/{dataset}"):
         if version_in(touch.path) is not None:
             by_path.setdefault(touch.path, []).append(touch)
-    unseen = "a shallow clone: the commits that added releases are not in it"
     return History(
         changes=tuple(_changes(registry, by_path)),
-        unseen=unseen if git.is_shallow(root) else "",
+        unseen=SHALLOW if git.is_shallow(root) else "",
     )
 
 
@@ -336,14 +339,38 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
         other: the one before it.
         where: which branch has which of them, to be added to the message.
     """
-    after = f"after {link.parent}" if link.parent is not None else "as a first release"
     return _issue(
         REG005,
         _manifest_path(dataset, link.version),
-        f"{link.version} was made {after}, and {other.version} comes between them{where}",
+        f"{link.version} was made {_after(link)}, and {other.version} comes between them{where}",
         link.version,
         other.version,
     )
+
+
+def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where: str) -> Issue:
+    """That a release of another MAJOR number was made without one that comes before it.
+
+    Args:
+        dataset: the dataset.
+        link: the release.
+        other: the one before it.
+        there: which of the two the other branch has.
+        where: the name of that branch.
+    """
+    has = f", which {where} has"
+    of_link, of_other = (has + ",", "") if there == link.version else ("", has)
+    return _issue(
+        REG012,
+        _manifest_path(dataset, link.version),
+        f"{link.version}{of_link} was made {_after(link)}, without {other.version}{of_other}",
+        link.version,
+        other.version,
+    )
+
+
+def _after(link: Link) -> str:
+    return f"after {link.parent}" if link.parent is not None else "as a first release"
 
 
 def _changed(history: History) -> Iterator[Issue]:

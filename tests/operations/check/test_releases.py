@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from git_support import commit, git, start
 from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
-from tfrecreg.errors import UsageError
+from tfrecreg.cli.main import main
+from tfrecreg.cli.reports import REPORT_FORMATS
+from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import Report
 from tfrecreg.operations.check.releases import check_registry
@@ -149,12 +152,6 @@ class TestBase:
         assert code == "REG005"
         assert message.endswith("1.1.0 comes between them; 1.2.0 is on main")
 
-    def test_a_major_release_beside_a_minor_one_is_no_fork(self, root: Path) -> None:
-        on_main(root, "1.1.0")
-        put_next(root, "2.0.0", first(root), "major")
-        commit(root)
-        assert look(root, base="main").findings == ()
-
     def test_a_release_that_the_branch_removes_is_found(self, root: Path) -> None:
         shutil.rmtree(root / "registry/m/1.0.0")
         commit(root)
@@ -189,3 +186,117 @@ class TestBase:
         with pytest.raises(UsageError, match="the registry is not in a git work tree"):
             look(root, base="main")
         assert look(root).releases == 0
+
+    def test_a_major_release_beside_a_new_minor_one_of_the_base_is_told(self, root: Path) -> None:
+        on_main(root, "1.1.0")
+        put_next(root, "2.0.0", first(root), "major")
+        commit(root)
+        report = look(root, base="main")
+        message = "2.0.0 was made after 1.0.0, without 1.1.0, which main has"
+        assert said(report) == [("REG012", message)]
+        assert report.exit_code == 1
+        assert report.findings[0].locations[0].shard == "registry/m/2.0.0/manifest.json"
+        # As merged, or in the merge that GitHub checks out: what was on main is still left out.
+        git(root, "merge", "--quiet", "--no-edit", "-X", "ours", "main")
+        assert said(look(root, base="main")) == [("REG012", message)]
+        assert said(look(root, base="HEAD^2")) == [("REG012", message.replace("main", "HEAD^2"))]
+
+    def test_a_new_minor_release_beside_a_major_one_of_the_base_is_told(self, root: Path) -> None:
+        on_main(root, "2.0.0", level="major")
+        put_next(root, "1.1.0", first(root))
+        commit(root)
+        message = "2.0.0, which main has, was made after 1.0.0, without 1.1.0"
+        assert said(look(root, base="main")) == [("REG012", message)]
+
+    def test_a_first_release_above_those_of_the_base_is_told(self, root: Path) -> None:
+        git(root, "rm", "--quiet", "-r", "registry/m/1.0.0")
+        put_next(root, "2.0.0")
+        found = said(look(root, base="main"))
+        assert ("REG012", "2.0.0 was made as a first release, without 1.0.0, which main has") in (
+            found
+        )
+
+    def test_a_correction_of_an_older_line_leaves_nothing_out(self, root: Path) -> None:
+        on_main(root, "2.0.0", level="major")
+        git(root, "merge", "--quiet", "--no-edit", "main")
+        put_next(root, "1.0.1", first(root), "patch")
+        commit(root)
+        assert look(root, base="main").findings == ()
+
+    def test_a_release_without_new_content_is_not_left_out(self, root: Path) -> None:
+        on_main(root, "1.0.1", level="patch", content=first(root).content)
+        put_next(root, "2.0.0", first(root), "major")
+        commit(root)
+        assert look(root, base="main").findings == ()
+
+
+class TestShallow:
+    """A clone that lacks the history in which releases were deleted."""
+
+    @pytest.fixture
+    def origin(self, root: Path) -> Path:
+        """`work` deletes 1.1.0, of `main`, which goes on by one commit."""
+        git(root, "switch", "--quiet", "main")
+        put_next(root, "1.1.0", first(root))
+        commit(root, "1.1.0")
+        git(root, "switch", "--quiet", "work")
+        git(root, "merge", "--quiet", "main")
+        shutil.rmtree(root / "registry/m/1.1.0")
+        commit(root, "gone")
+        return root
+
+    def clone(self, origin: Path, folder: Path, *options: str) -> Path:
+        git(folder, "clone", "--quiet", *options, f"file://{origin}", "clone")
+        return folder / "clone"
+
+    def test_it_is_incomplete_in_every_format(
+        self, origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        here = self.clone(origin, tmp_path, "--depth", "1")
+        for form in REPORT_FORMATS:
+            assert main(["-C", str(here), "check", "--registry", "--format", form]) == 3
+            told = " ".join(capsys.readouterr().out.split())
+            assert "a shallow clone: the commits that added releases are not in it" in told
+            assert "git fetch --unshallow" in told
+            assert "fetch-depth: 0" in told
+
+    def test_the_history_completes_it(self, origin: Path, tmp_path: Path) -> None:
+        here = self.clone(origin, tmp_path, "--depth", "1")
+        report = look(here)
+        assert (report.status, report.exit_code, report.findings) == ("error", 3, ())
+        assert report.errors == (
+            "a shallow clone: the commits that added releases are not in it; hint: `git fetch "
+            "--unshallow`; in CI, `fetch-depth: 0` for actions/checkout, `GIT_DEPTH: 0` for GitLab",
+        )
+        git(here, "fetch", "--quiet", "--unshallow")
+        assert [code for code, _ in said(look(here))] == ["REG002"] * 2
+
+    def test_a_base_that_is_not_there_is_incomplete(self, origin: Path, tmp_path: Path) -> None:
+        here = self.clone(origin, tmp_path, "--depth", "1")
+        with pytest.raises(FailureError) as caught:
+            look(here, base="origin/main")
+        assert caught.value.exit_code == 3
+        assert caught.value.message == (
+            "`origin/main` does not name a commit in this shallow clone"
+        )
+        command = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
+        assert caught.value.hint.startswith(f"`{command}`; in CI, `fetch-depth: 0`")
+        git(here, *shlex.split(command)[1:])
+        codes = [code for code, _ in said(look(here, base="origin/main"))]
+        assert codes == ["REG002"] * 3
+
+    def test_a_base_without_a_common_commit_is_incomplete(
+        self, origin: Path, tmp_path: Path
+    ) -> None:
+        here = self.clone(origin, tmp_path, "--depth", "1", "--no-single-branch")
+        report = look(here, base="origin/main")
+        assert (report.status, len(report.errors)) == ("error", 1)
+
+    def test_the_commits_since_the_common_one_suffice(self, origin: Path, tmp_path: Path) -> None:
+        here = self.clone(origin, tmp_path, "--depth", "2", "--no-single-branch")
+        report = look(here, base="origin/main")
+        assert report.status == "fail"
+        assert report.errors == ()
+        assert {code for code, _ in said(report)} == {"REG002"}
+        git(here, "checkout", "--quiet", "origin/main")
+        assert look(here, base="HEAD").status == "pass"

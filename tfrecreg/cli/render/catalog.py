@@ -79,7 +79,8 @@ def print_log(console: Console, name: str, entries: Sequence[LogEntry]) -> None:
         console.print(line(f"{name} has no release yet: {hint}"))
     for each in entries:
         size = f"{count(each.records, 'record')}, {si_bytes(each.bytes)}"
-        about = f"  {each.level}: {size}; {each.created} by {safe(each.by)}"
+        after = f" after {safe(each.parent)}" if each.parent is not None else ""
+        about = f"  {each.level}{after}: {size}; {each.created} by {safe(each.by)}"
         console.print(line((f"{name}@{each.version}", "bold"), about))
         for yank in each.yanks:
             console.print(line(("  yanked: ", "bold red"), _yank_line(yank)))

@@ -22,6 +22,7 @@ from tfrecreg.reference import Version
 from tfrecreg.registry import Dataset, Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expects_schema, schema_hint
 from tfrecreg.registry.audit import (
+    SHALLOW,
     Audit,
     Issue,
     Link,
@@ -29,6 +30,7 @@ from tfrecreg.registry.audit import (
     ever_released,
     fork_issue,
     forks,
+    left_out_issue,
     link_of,
     version_in,
 )
@@ -40,6 +42,8 @@ from tfrecreg.validators.registry import HISTORY, add_issue
 
 VALIDATOR = "registry"
 """Validator named in the report: the same one that checks a single release."""
+_FETCH = "`{}`; in CI, `fetch-depth: 0` for actions/checkout, `GIT_DEPTH: 0` for GitLab"
+_FETCH_ALL = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
 
 
 def check_registry(
@@ -97,9 +101,14 @@ def check_registry(
         waived.extend(verdict.waived)
         waivers.extend(verdict.waivers)
     against = f", with those of {safe(base)}" if base is not None else ""
+    errors: tuple[str, ...] = ()
+    if unseen == SHALLOW and not (other and other.meeting):
+        errors = (f"{unseen}; hint: {_FETCH.format('git fetch --unshallow')}",)
+    elif unseen != SHALLOW and unseen:
+        errors = (unseen,)
     return Report(
         target=f"the releases{against}",
-        status="fail" if failed else "pass",
+        status="error" if errors else "fail" if failed else "pass",
         shards=0,
         records=0,
         bytes=0,
@@ -110,6 +119,7 @@ def check_registry(
         waivers=tuple(waivers),
         measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),
         validators=(VALIDATOR,),
+        errors=errors,
     )
 
 
@@ -157,6 +167,9 @@ class _Base:
     revision: str
     """Git revision as the user named it."""
     commit: str
+    meeting: str
+    """The last commit that both have, as hex; empty if there is none here. In a shallow clone, the
+    commits since then are enough to judge what this branch did."""
     manifests: frozenset[str]
     """Paths of the manifests of its releases."""
     common: frozenset[str]
@@ -168,7 +181,7 @@ class _Base:
 
         Raises:
             UsageError: there is no such revision, or no git.
-            FailureError: git refused.
+            FailureError: git refused; or a shallow clone lacks the revision.
         """
         root = registry.storage.root
         if git.work_tree(root) is None:
@@ -176,11 +189,19 @@ class _Base:
                 f"`--base {safe(revision)}`: the registry is not in a git work tree",
                 hint="leave out `--base`",
             )
-        commit = git.find_commit(root, revision)
+        try:
+            commit = git.find_commit(root, revision)
+        except UsageError as error:
+            if not git.is_shallow(root):
+                raise
+            message = error.message.removesuffix(" here")
+            raise FailureError(
+                f"{message} in this shallow clone", hint=_FETCH.format(_FETCH_ALL)
+            ) from None
         head = git.head_commit(root)
         meeting = git.merge_base(root, head, commit) if head else ""
         common = _manifests(root, meeting) if meeting else frozenset[str]()
-        return cls(root, revision, commit, _manifests(root, commit), common)
+        return cls(root, revision, commit, meeting, _manifests(root, commit), common)
 
     def datasets(self) -> list[str]:
         """Those that have releases there."""
@@ -191,13 +212,15 @@ class _Base:
         name, versions = dataset.name, dataset.versions()
         shown = safe(self.revision)
         links: dict[Version, Link] = dict(here.links)
-        mine = set(links)
+        theirs: dict[Version, Link] = {}
         for path in sorted(self.manifests):
             version = version_in(path)
             if version is None or path.split("/")[1] != name:
                 continue
+            there = self._link(path)
+            if there is not None:
+                theirs[version] = there
             if version in versions:
-                there = self._link(path)
                 ours = here.links.get(version)
                 if ours is not None and there is not None and there.digest != ours.digest:
                     message = (
@@ -213,13 +236,27 @@ class _Base:
             elif path in self.common:
                 message = f"it is missing here, but {shown} has it"
                 yield Issue(code=REG002, versions=frozenset({version}), path=path, message=message)
-            elif (link := self._link(path)) is not None:
-                links[version] = link
+            elif there is not None:
+                links[version] = there
         known = set(forks(here.links))
         for pair in forks(links):
             if pair not in known:
-                theirs = [str(each.version) for each in pair if each.version not in mine]
-                yield fork_issue(name, *pair, where=f"; {' and '.join(theirs)} is on {shown}")
+                others = [str(each.version) for each in pair if each.version not in here.links]
+                yield fork_issue(name, *pair, where=f"; {' and '.join(others)} is on {shown}")
+        yield from self._left_out(name, here.links, theirs)
+
+    def _left_out(
+        self, name: str, mine: Mapping[Version, Link], theirs: Mapping[Version, Link]
+    ) -> Iterator[Issue]:
+        """The new releases of this branch against those of the other one."""
+        shown = safe(self.revision)
+        for version in sorted(mine.keys() - theirs.keys()):
+            for link, other in forks({**theirs, version: mine[version]}, across=True):
+                if link.version == version:
+                    yield left_out_issue(name, link, other, other.version, shown)
+                # A correction of an older line is made with the newer one at hand.
+                elif other.version == version and link.version not in mine:
+                    yield left_out_issue(name, link, other, link.version, shown)
 
     def _link(self, path: str) -> Link | None:
         """None if it is damaged there: the check of that branch reports it."""
