@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.findings import Finding, Severity
-from tfrecreg.gating import FailOn, Verdict, Waiver, concerns, judge
+from tfrecreg.gating import FailOn, Lowered, Verdict, Waiver, concerns, judge
 
 TODAY = date(2026, 5, 1)
 
@@ -45,6 +45,23 @@ def test_findings_fail_from_the_severity_named(fail_on: FailOn, failing: set[str
         assert judged.status == ("fail" if severity.value in failing else "pass")
         assert len(judged.failing) == (severity.value in failing)
         assert judged.fail_on is fail_on
+
+
+def test_lowered_severities_are_counted_by_code() -> None:
+    found = [finding(key=key) for key in "abc"] + [finding("SHD007", Severity.WARNING)]
+    found += [finding("SRC001", Severity.INFO), finding("IMG003", key="waived")]
+    judged = judge(
+        found,
+        FailOn.ERROR,
+        severity={"*": Severity.INFO, "CRC*": Severity.WARNING},
+        waivers=[waiver(code="IMG003")],
+        today=TODAY,
+    )
+    assert judged.lowered == (
+        Lowered("CRC002", Severity.ERROR, Severity.WARNING, 3),
+        Lowered("SHD007", Severity.WARNING, Severity.INFO, 1),
+    )
+    assert judge(found, FailOn.ERROR, severity={"*": Severity.ERROR}, today=TODAY).lowered == ()
 
 
 def test_no_findings_pass() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -73,6 +74,27 @@ class Waiver:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """Findings of one code whose severity a gate lowered."""
+
+    code: str
+    own: Severity
+    """The severity that the validator gave."""
+    given: Severity
+    findings: int
+    """Their number."""
+
+    def to_json(self) -> dict[str, str | int]:
+        """As the report's JSON has it."""
+        return {
+            "code": self.code,
+            "from": self.own.value,
+            "to": self.given.value,
+            "findings": self.findings,
+        }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The verdict of a gate on findings."""
@@ -89,6 +111,8 @@ class Verdict:
     """Those of `findings` that match an expired waiver, each with the first one. They fail with any
     severity: a finding that was once accepted needs a new decision.
     """
+    lowered: tuple[Lowered, ...] = ()
+    """Those of `findings` whose severity the gate lowered, by code."""
 
     @property
     def failing(self) -> tuple[Finding, ...]:
@@ -119,6 +143,7 @@ def judge(
     kept: list[Finding] = []
     waived: list[tuple[Finding, Waiver]] = []
     lapsed: list[tuple[Finding, Waiver]] = []
+    lowered: Counter[tuple[str, Severity, Severity]] = Counter()
     for finding in findings:
         judged = _overridden(finding, severity or {})
         waiver = next((waiver for waiver in holding if waiver.covers(judged)), None)
@@ -126,6 +151,8 @@ def judge(
             waived.append((judged, waiver))
             continue
         kept.append(judged)
+        if judged.severity.rank < finding.severity.rank:
+            lowered[finding.code, finding.severity, judged.severity] += 1
         lapsed += [(judged, waiver) for waiver in expired if waiver.covers(judged)][:1]
     failed = any(fail_on.fails(finding.severity) for finding in kept)
     failed = failed or (bool(lapsed) and fail_on is not FailOn.NEVER)
@@ -136,6 +163,7 @@ def judge(
         waived=tuple(waived),
         expired=expired,
         lapsed=tuple(lapsed),
+        lowered=tuple(Lowered(*each, lowered[each]) for each in sorted(lowered)),
     )
 
 

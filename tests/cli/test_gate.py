@@ -9,6 +9,8 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from tests_support import flip
 
+from tfrecreg.cli.reports import REPORT_FORMATS
+
 MEASURE = ("--fail-on", "never", "--format", "json", "--output", "report.json")
 SHARD = "digits-train.tfrecord-00001-of-00002"
 
@@ -93,6 +95,50 @@ def test_an_expired_waiver_is_exit_1_and_says_so(cli, damaged) -> None:
         assert "error REG009 expired-waiver: The waiver of `CRC002` by ada expired on" in done.out
         assert "(waived by ada until 2021-01-31)" in done.out
         assert "expired on 2021-01-31: its findings count again" in done.err
+
+
+def configure(text: str) -> None:
+    with Path("tfrecreg.toml").open("a", encoding="utf-8") as file:
+        file.write(f"\n{text}\n")
+
+
+def test_every_format_names_what_was_waived_by_whom_and_until_when(cli, damaged) -> None:
+    configure(
+        '[[waivers]]\nfingerprint = "CRC*:digits:*"\nowner = "ada"\nreason = "known"\n'
+        "expires = 2099-01-31"
+    )
+    for form in REPORT_FORMATS:
+        for call in (("gate", "digits", "--report", "report.json"), ("check", "digits")):
+            done = cli(*call, "--format", form)
+            assert done.code == 0
+            for word in ("CRC002", "ada", "2099-01-31", "known"):
+                assert word in done.out, form
+    github, verdict = cli("check", "--format", "github").out.splitlines()
+    assert github.startswith(
+        f"::notice file=data/digits/{SHARD},title=waived CRC002 data-checksum%3A digits::waived by "
+        "ada until 2099-01-31: known%0A"
+    )
+    assert verdict == "tfrecreg: digits: pass"
+    assert (
+        "waived: CRC002 CRC002:digits:train::digits-train.tfrecord-00001-of-00002 by ada until "
+        "2099-01-31: known"
+    ) in " ".join(cli("check", "digits").out.split())
+
+
+def test_every_format_says_that_the_gate_lowered_severities(cli, damaged) -> None:
+    configure('[gates.default]\nseverity = { "*" = "info" }')
+    for form in REPORT_FORMATS:
+        for call in (("gate", "digits", "--report", "report.json"), ("check", "digits")):
+            done = cli(*call, "--format", form)
+            assert done.code == 0
+            if form == "json":
+                assert done.json["lowered"] == [
+                    {"code": "CRC002", "from": "error", "to": "info", "findings": 1}
+                ]
+            else:
+                told = "the gate lowered severities: CRC002 from error to info (1 finding)"
+                assert told in " ".join(done.out.split()), form
+    assert cli("check", "digits", "--fail-on", "never", "--json").json["lowered"] == []
 
 
 def test_metrics_and_plots_are_written_beside_the_report(cli, built) -> None:

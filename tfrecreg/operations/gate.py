@@ -77,6 +77,7 @@ def gate(
         findings=verdict.findings,
         waived=verdict.waived,
         waivers=verdict.waivers,
+        lowered=verdict.lowered,
     )
 
 

@@ -92,8 +92,11 @@ def print_report(console: Console, report: Report) -> None:
 def print_accepted(console: Console, report: Report) -> None:
     """The findings and the waived findings; after a pass, everything that was accepted."""
     print_findings(console, report.findings)
-    for finding in report.waived:
-        console.print(line(("waived: ", "dim"), f"{finding.code} {safe(finding.fingerprint)}"))
+    for finding, by in report.accepted:
+        told = f"{finding.code} {safe(finding.fingerprint)}"
+        console.print(line(("waived: ", "dim"), f"{told}{by and ' '}{safe_message(by)}"))
+    if report.lowered:
+        console.print(line(("note: ", "bold cyan"), report.lowered_text))
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:

@@ -15,7 +15,7 @@ from tfrecreg.codes import ANN002, REG009, SCH006, SCH007
 from tfrecreg.codes.tfdv import record_code
 from tfrecreg.config import GateConfig
 from tfrecreg.findings import Finding, Location, fingerprint
-from tfrecreg.gating import FailOn, Waiver, judge
+from tfrecreg.gating import FailOn, Lowered, Waiver, judge
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.scan import Shard, Target
@@ -148,6 +148,7 @@ class FindingsJudgement:
     waived: tuple[Finding, ...]
     waivers: tuple[Waiver, ...]
     """The waiver of each finding in `waived`, in the same order."""
+    lowered: tuple[Lowered, ...]
     notes: tuple[str, ...]
     """Lines for the progress output."""
 
@@ -186,6 +187,7 @@ def judge_findings(
         findings=tuple(sorted(shown, key=severity_order)),
         waived=tuple(finding for finding, _ in found.waived),
         waivers=tuple(waiver for _, waiver in found.waived),
+        lowered=found.lowered,
         notes=tuple(_note(waiver) for waiver in lapsed),
     )
 

@@ -7,13 +7,13 @@ number, or two after the same parent, shows only where both are looked at: `base
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tfrecreg.codes import REG002, REG006, REG010
 from tfrecreg.errors import FailureError, ManifestError, SchemaError, UsageError
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.gating import FailOn, Waiver
+from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.check.report import Report
@@ -77,6 +77,7 @@ def check_registry(
     findings: list[Finding] = []
     waived: list[Finding] = []
     waivers: list[Waiver] = []
+    lowered: list[Lowered] = []
     failed, releases, unseen = False, 0, ""
     for name in sorted(set(names) or _all_datasets(registry, other)):
         dataset = registry.dataset(name)
@@ -100,6 +101,7 @@ def check_registry(
         findings.extend(verdict.findings)
         waived.extend(verdict.waived)
         waivers.extend(verdict.waivers)
+        lowered.extend(verdict.lowered)
     against = f", with those of {safe(base)}" if base is not None else ""
     errors: tuple[str, ...] = ()
     if unseen == SHALLOW and not (other and other.meeting):
@@ -117,6 +119,7 @@ def check_registry(
         findings=tuple(sorted(findings, key=severity_order)),
         waived=tuple(waived),
         waivers=tuple(waivers),
+        lowered=tuple(lowered),
         measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),
         validators=(VALIDATOR,),
         errors=errors,

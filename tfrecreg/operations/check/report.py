@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from tfrecreg._version import JSON_VERSION
 from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import NewerFormatError, UsageError
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.gating import FailOn, Waiver
+from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.scan import Target
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
@@ -125,6 +125,8 @@ class Report:
     """Found, and accepted by a waiver."""
     waivers: tuple[Waiver, ...] = ()
     """Waivers that accept `waived`, in the same order."""
+    lowered: tuple[Lowered, ...] = ()
+    """Findings whose severity the gate lowered, by code."""
     measures: tuple[Measure, ...] = ()
     validators: tuple[str, ...] = ()
     """Names of the validators that ran."""
@@ -144,6 +146,24 @@ class Report:
         if not self.judged or self.fail_on is None:
             return ()
         return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
+
+    @property
+    def accepted(self) -> Iterator[tuple[Finding, str]]:
+        """Each waived finding, and by whom, until when and why; empty if that is not known."""
+        for number, finding in enumerate(self.waived):
+            waiver = self.waivers[number] if number < len(self.waivers) else None
+            by = f"by {waiver.owner} until {waiver.expires}: {waiver.reason}" if waiver else ""
+            yield finding, by
+
+    @property
+    def lowered_text(self) -> str:
+        """One line about `lowered`; empty if the gate lowered nothing."""
+        shown = [
+            f"{safe(each.code)} from {each.own.value} to {each.given.value} "
+            f"({each.findings:,} finding{'s' if each.findings > 1 else ''})"
+            for each in self.lowered
+        ]
+        return f"the gate lowered severities: {', '.join(shown)}" if shown else ""
 
     @property
     def exit_code(self) -> int:
@@ -179,6 +199,7 @@ class Report:
             },
             "findings": [finding.to_json() for finding in self.findings],
             "waived": self._waived(),
+            "lowered": [each.to_json() for each in self.lowered],
             "measures": {measure.name: measure.value for measure in self.measures},
             "validators": list(self.validators),
             "skipped": [{"validator": each.name, "reason": each.reason} for each in self.skipped],

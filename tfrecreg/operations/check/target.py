@@ -125,6 +125,7 @@ def check_target(
         findings=verdict.findings,
         waived=verdict.waived,
         waivers=verdict.waivers,
+        lowered=verdict.lowered,
         measures=tuple(result.measures),
         validators=tuple(each.name for each, _ in choice.announced),
         skipped=tuple(choice.skipped),

@@ -36,7 +36,9 @@ def test_no_name_becomes_a_command(number: int) -> None:
     assert all(line.isprintable() for line in text[:-1].split("\n"))
     assert text.splitlines() == text[:-1].split("\n")
     commands = [read(line) for line in text.splitlines()]
-    assert [command and command[0] for command in commands] == ["error", "warning", "error", None]
+    assert [command and command[0] for command in commands] == [
+        *("error", "warning", "notice", "error", None)
+    ]
     for command in commands[:-1]:
         assert command is not None
         assert set(command[1]) <= {"file", "title"}

@@ -27,18 +27,22 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def workflow_commands(reports: Sequence[Report], prefix: str = "") -> str:
-    """One command per finding, the worst first, because GitHub shows ten per level and step."""
+    """One command per finding, the worst first, because GitHub shows ten per level and step. Waived
+    findings are notices.
+    """
     lines: list[str] = []
     for report in reports:
         for finding in report.findings:
-            about = subject_text(finding)
-            told = [
-                f"{finding.message}{f' ({about})' if about else ''}",
-                *location_lines(finding, _PLACES),
-                f"hint: {finding.hint}",
-            ]
+            told = [*_told(finding), f"hint: {finding.hint}"]
             properties = dict(_properties(report, finding, prefix))
             lines.append(_command(_LEVELS[finding.severity], properties, told))
+        for finding, by in report.accepted:
+            waived = f"waived {by}".rstrip()
+            properties = dict(_properties(report, finding, prefix, "waived "))
+            lines.append(_command("notice", properties, [waived, *_told(finding)]))
+        if report.lowered:
+            title = {"title": f"lowered severities: {safe(report.target)}"}
+            lines.append(_command("notice", title, [report.lowered_text]))
         for error in report.errors:
             title = {"title": f"{safe(report.target)} is incomplete"}
             lines.append(_command("error", title, [error]))
@@ -68,11 +72,19 @@ def write_summary(reports: Sequence[Report], prefix: str, environment: Mapping[s
         ) from None
 
 
-def _properties(report: Report, finding: Finding, prefix: str) -> Iterator[tuple[str, str]]:
+def _told(finding: Finding) -> Iterator[str]:
+    about = subject_text(finding)
+    yield f"{finding.message}{f' ({about})' if about else ''}"
+    yield from location_lines(finding, _PLACES)
+
+
+def _properties(
+    report: Report, finding: Finding, prefix: str, kind: str = ""
+) -> Iterator[tuple[str, str]]:
     path = finding_path(report, finding, prefix)
     if path is not None:
         yield "file", safe(path, limit=1000)
-    yield "title", f"{finding.code} {finding.rule}: {safe(report.target)}"
+    yield "title", f"{kind}{finding.code} {finding.rule}: {safe(report.target)}"
 
 
 def _command(level: str, properties: Mapping[str, str], lines: Sequence[str]) -> str:

@@ -49,9 +49,12 @@ def _suite(root: Element, report: Report) -> None:
             failure.text = _told(finding)
         else:
             SubElement(case, "system-out").text = f"{_message(finding)}\n{_told(finding)}"
-    for number, finding in enumerate(report.waived):
+    for finding, by in report.accepted:
         case = _case(suite, report, _name(finding))
-        SubElement(case, "skipped", message=safe_message(_waived(report, number)))
+        SubElement(case, "skipped", message=safe_message(f"waived {by}".rstrip()))
+    if report.lowered:
+        case = _case(suite, report, "severities")
+        SubElement(case, "system-out").text = safe_message(report.lowered_text)
     for number, error in enumerate(report.errors, 1):
         case = _case(suite, report, f"incomplete {number}")
         SubElement(case, "error", message=safe_message(error), type="incomplete")
@@ -81,10 +84,3 @@ def _message(finding: Finding) -> str:
 def _told(finding: Finding) -> str:
     lines = [*location_lines(finding, _PLACES), f"hint: {finding.hint}"]
     return "\n".join(safe_message(line) for line in lines)
-
-
-def _waived(report: Report, number: int) -> str:
-    if number >= len(report.waivers):
-        return "waived"
-    waiver = report.waivers[number]
-    return f"waived by {waiver.owner} until {waiver.expires.isoformat()}: {waiver.reason}"

@@ -55,6 +55,8 @@ def _section(report: Report, room: int) -> Iterator[str]:
         lines.append(f"- incomplete: {len(report.errors) - _LINES:,} more")
     for each in report.skipped[:_LINES]:
         lines.append(f"- not run: {code(each.name)}, {prose(each.reason)}")
+    if report.lowered:
+        lines.append(f"- {prose(report.lowered_text)}")
     if lines:
         yield from (*lines, "")
 

@@ -60,6 +60,10 @@ def _run(report: Report, prefix: str) -> _Json:
         invocation["toolExecutionNotifications"] = [
             {"level": "error", "message": {"text": safe_message(error)}} for error in report.errors
         ]
+    if report.lowered:
+        invocation["toolConfigurationNotifications"] = [
+            {"level": "note", "message": {"text": safe_message(report.lowered_text)}}
+        ]
     return {
         "tool": {
             "driver": {
