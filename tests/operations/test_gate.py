@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import time
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -237,6 +239,126 @@ def test_what_is_almost_a_report_is_refused(change: Change, digits_registry: Pat
     change(report)
     path.write_text(json.dumps(report))
     refused(digits_registry, path, "is not a check report: ")
+
+
+def damaged_report(root: Path) -> tuple[Path, dict[str, Any]]:
+    damage(root)
+    path = save(root)
+    return path, json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda report: report.update(findings=[]), "`summary.findings` is 1, found 0"),
+        (
+            lambda report: report["findings"][0].update(severity="warning"),
+            "`summary.severities.error` is 1, found 0",
+        ),
+        (
+            lambda report: (
+                report["findings"][0].update(severity="info"),
+                report["summary"].update(severities={"error": 0, "warning": 0, "info": 1}),
+            ),
+            "CRC002 has the severity error, found info",
+        ),
+        (
+            lambda report: (
+                report["findings"][0].update(severity="info"),
+                report["summary"].pop("severities", None),
+            ),
+            "CRC002 has the severity error, found info",
+        ),
+        (
+            lambda report: report.update(status="pass", errors=["a shard was not read"]),
+            "`status` is pass, and the number of `errors` is 1",
+        ),
+        (
+            lambda report: report.update(status="error"),
+            "`status` is error, and the number of `errors` is 0",
+        ),
+    ],
+)
+def test_a_report_that_contradicts_itself_is_refused(
+    change: Change, complaint: str, digits_registry: Path
+) -> None:
+    path, report = damaged_report(digits_registry)
+    change(report)
+    path.write_text(json.dumps(report))
+    refused(digits_registry, path, f"the report `.*report.json` contradicts itself: {complaint}")
+
+
+def test_a_report_with_a_key_twice_is_refused(digits_registry: Path) -> None:
+    path, _ = damaged_report(digits_registry)
+    path.write_text(path.read_text()[:-1] + ', "findings": []}')
+    refused(digits_registry, path, "is not a check report: it has the key `findings` twice")
+
+
+def test_a_severity_that_depends_on_the_schema_may_be_lower(digits_registry: Path) -> None:
+    path, report = damaged_report(digits_registry)
+    report["findings"][0].update(code="SCH007", rule="not-finite", severity="warning")
+    report["summary"]["severities"] = {"error": 0, "warning": 1, "info": 0}
+    path.write_text(json.dumps(report))
+    assert judge(digits_registry, path).status == "pass"
+
+
+def test_a_report_of_an_earlier_version_is_judged(digits_registry: Path) -> None:
+    """One without the shards and the number of findings of each severity."""
+    path, report = damaged_report(digits_registry)
+    del report["basis"]["shards"], report["summary"]["severities"], report["lowered"]
+    path.write_text(json.dumps(report))
+    assert judge(digits_registry, path).status == "fail"
+
+
+def test_the_report_names_the_bytes_that_it_is_about(digits_registry: Path) -> None:
+    report = json.loads(save(digits_registry).read_text())
+    shards = open_registry(digits_registry).dataset("digits").build_manifest().shards
+    assert report["basis"]["shards"] == [
+        {"path": each.path, "bytes": each.bytes, "blake3": each.blake3} for each in shards
+    ]
+    files = [f"data/digits/{each.path}" for each in shards[:1]]
+    (bare,) = check([str(digits_registry / files[0])], options=CheckOptions(only=("crc",)))
+    assert bare.to_json()["basis"]["shards"] == [
+        {"path": str(digits_registry / files[0]), "bytes": shards[0].bytes}
+    ]
+
+
+SHARD = "data/digits/digits-train.tfrecord-00001-of-00002"
+
+
+def age(path: Path, seconds: float) -> None:
+    """Set the modification time of a file to so many seconds from now."""
+    then = time.time() + seconds
+    os.utime(path, (then, then))
+
+
+def test_bytes_that_changed_since_the_report_are_refused(digits_registry: Path) -> None:
+    path = save(digits_registry)
+    age(path, -60)
+    assert judge(digits_registry, path).status == "pass"
+    damage(digits_registry)
+    refused(digits_registry, path, f"is about another state of `{SHARD}`: expected blake3 ")
+    with (digits_registry / SHARD).open("ab") as shard:
+        shard.write(b"more")
+    age(digits_registry / SHARD, -120)
+    refused(digits_registry, path, f"is about another state of `{SHARD}`: expected .* bytes, found")
+
+
+def test_a_newer_shard_without_a_digest_is_refused(digits_registry: Path) -> None:
+    configure(digits_registry, '[gates.default]\nvalidators = ["crc"]')
+    path = save(digits_registry, options=CheckOptions(only=("crc",), fail_on=FailOn.NEVER))
+    for each in (digits_registry / SHARD).parent.iterdir():
+        age(each, -60)
+    age(path, -30)
+    assert judge(digits_registry, path).status == "pass"
+    age(digits_registry / SHARD, 0)
+    refused(digits_registry, path, f"`{SHARD}` changed after the report `.*` was written, and the")
+
+
+def test_bytes_that_are_not_here_are_not_compared(digits_registry: Path) -> None:
+    path = save(digits_registry)
+    (digits_registry / SHARD).unlink()
+    assert judge(digits_registry, path).status == "pass"
 
 
 def test_a_report_of_several_targets_has_ours(digits_registry: Path) -> None:

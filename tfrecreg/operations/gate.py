@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
@@ -22,6 +23,7 @@ from tfrecreg.operations.pipeline import expect_pipeline
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import SILENT, Progress
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Registry, Resolved, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.suggest import listed
@@ -107,6 +109,41 @@ def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
             raise UsageError(
                 f"the report `{safe(path)}` is about another state of {what}: expected digest "
                 f"{_short(now)}, found {_short(then)}",
+                hint=_again(resolved, path),
+            )
+    _has_the_bytes(basis, resolved, path)
+
+
+def _has_the_bytes(basis: Basis, resolved: Resolved, path: str) -> None:
+    """Refuse a report about other bytes than those of the shards that are on this machine.
+
+    Sizes are compared. A shard that changed after the report was written, or was put in its place
+    again, is read for its digest.
+    """
+    if resolved.folder is None:
+        return
+    storage = resolved.registry.storage
+    written = Path(path).stat().st_mtime_ns
+    checked = {each.path: each for each in basis.shards}
+    for shard in resolved.manifest.shards:
+        then, place = checked.get(shard.path), f"{resolved.folder}/{shard.path}"
+        now = storage.stat(place, follow="all") if then is not None else None
+        if then is None or now is None or now.kind != "file":
+            continue
+        expected, found = f"{now.size} bytes", f"{then.bytes} bytes"
+        if expected == found and now.mtime_ns >= written:
+            if then.blake3 is None:
+                raise UsageError(
+                    f"`{safe(place)}` changed after the report `{safe(path)}` was written, and the "
+                    "report has no digest of it",
+                    hint=_again(resolved, path),
+                )
+            digest = hash_file(storage, place)[1]
+            expected, found = f"blake3 {_short(digest)}", f"blake3 {_short(then.blake3)}"
+        if expected != found:
+            raise UsageError(
+                f"the report `{safe(path)}` is about another state of `{safe(place)}`: expected "
+                f"{expected}, found {found}",
                 hint=_again(resolved, path),
             )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,14 +14,31 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg._version import JSON_VERSION
+from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import NewerFormatError, UsageError
-from tfrecreg.findings import Finding, Measure
+from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.scan import Target
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedShard:
+    """The bytes of a shard that a check read to their end."""
+
+    path: str
+    """As in the manifest; for bare files as it was given."""
+    bytes: int
+    blake3: str | None = None
+    """Hex digest of the file; None if no validator needed it."""
+
+    def to_json(self) -> dict[str, str | int]:
+        """As the report's JSON has it."""
+        digest = {"blake3": self.blake3} if self.blake3 is not None else {}
+        return {"path": self.path, "bytes": self.bytes, **digest}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +61,10 @@ class Basis:
     skip: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options by validator, for validators that ran with options."""
+    shards: tuple[CheckedShard, ...] = ()
+    """In the order of the target. Without modification times: the same data have the same report on
+    every machine.
+    """
 
     def to_json(self) -> dict[str, Any]:
         """As the report's JSON has it."""
@@ -56,6 +78,7 @@ class Basis:
             "only": list(self.only),
             "skip": list(self.skip),
             "limits": {name: dict(limits) for name, limits in sorted(self.limits.items())},
+            "shards": [each.to_json() for each in self.shards],
         }
 
 
@@ -194,6 +217,7 @@ class Report:
                 **({"cached": self.cached} if self.cached is not None else {}),
                 **({"releases": self.releases} if self.releases is not None else {}),
                 "findings": len(self.findings),
+                "severities": _severities(self.findings),
                 "splits": dict(self.splits),
                 **({"kinds": self.kinds} if self.kinds is not None else {}),
             },
@@ -217,6 +241,12 @@ class Report:
                 "expires": waiver.expires.isoformat(),
             }
         return documents
+
+
+def _severities(findings: Iterable[Finding]) -> dict[str, int]:
+    """The number of findings of each severity."""
+    counts = Counter(finding.severity for finding in findings)
+    return {severity.value: counts[severity] for severity in Severity}
 
 
 def error_report(target: str, error: str, *, findings: tuple[Finding, ...] = ()) -> Report:
@@ -250,6 +280,8 @@ class _Summary:
     records: int
     bytes: int
     payload_bytes: int
+    findings: int
+    severities: dict[str, int] | None = None
     cached: int | None = None
     releases: int | None = None
     splits: dict[str, int] = field(default_factory=dict)
@@ -308,12 +340,17 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         target: the one that is asked for: ``mnist``, ``mnist@1.0.0``.
 
     Raises:
-        UsageError: it is not a report, or not about that target.
+        UsageError: it is not a report, not about that target, or contradicts itself.
         NewerFormatError: a newer tfrecreg wrote it.
     """
     try:
         # A name that was not UTF-8 is a lone surrogate here, which stricter readers refuse.
-        found: Any = json.loads(data)
+        found: Any = json.loads(data, object_pairs_hook=_once)
+    except _TwiceError as error:
+        raise UsageError(
+            f"`{safe(where)}` is not a check report: it has the key `{safe(str(error))}` twice",
+            hint=_HINT,
+        ) from None
     except (ValueError, RecursionError):
         raise UsageError(f"`{safe(where)}` is not a check report", hint=_HINT) from None
     if not isinstance(found, dict) or not isinstance(found.get("format_version"), int):
@@ -336,11 +373,53 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         each for each in documents if isinstance(each, dict) and each.get("target") == target
     )
     try:
-        return _report(msgspec.convert(document, _Document))
+        read = msgspec.convert(document, _Document)
     except msgspec.ValidationError as error:
         raise UsageError(
             f"`{safe(where)}` is not a check report: {safe(str(error))}", hint=_HINT
         ) from None
+    for contradiction in _contradictions(read):
+        raise UsageError(
+            f"the report `{safe(where)}` contradicts itself: {contradiction}", hint=_HINT
+        )
+    return _report(read)
+
+
+class _TwiceError(Exception):
+    """An object has a key twice."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of the document. Readers differ in which value of a repeated key they take."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _TwiceError(key)
+        found[key] = value
+    return found
+
+
+_BY_SCHEMA = "SCH"
+"""The family of codes whose severity a schema, or TFDV, may lower."""
+
+
+def _contradictions(found: _Document) -> Iterator[str]:
+    """What in a report does not fit the rest of it, or the codes: it was edited or cut."""
+    said, counted = found.summary, _severities(found.findings)
+    if said.findings != len(found.findings):
+        yield f"`summary.findings` is {said.findings}, found {len(found.findings)}"
+    for severity, number in (said.severities or {}).items():
+        here = counted.get(severity)
+        if number != here:
+            yield f"`summary.severities.{safe(severity)}` is {number}, found {here}"
+    for finding in found.findings:
+        code, given = CORE_CODES.get(finding.code), finding.severity
+        if found.judged or code is None or code.code.startswith(_BY_SCHEMA):
+            continue
+        if given.rank < code.severity.rank:
+            yield f"{code.code} has the severity {code.severity.value}, found {given.value}"
+    if (found.status == "error") != bool(found.errors):
+        yield f"`status` is {found.status}, and the number of `errors` is {len(found.errors)}"
 
 
 def _report(found: _Document) -> Report:

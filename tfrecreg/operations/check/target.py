@@ -19,7 +19,14 @@ from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.choose import SCHEMA, choose
 from tfrecreg.operations.check.findings import complete_findings, judge_findings
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Basis, Report, folder_of, limits_of, schema_digest
+from tfrecreg.operations.check.report import (
+    Basis,
+    CheckedShard,
+    Report,
+    folder_of,
+    limits_of,
+    schema_digest,
+)
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import StreamEnd
 from tfrecreg.registry import Registry
@@ -66,10 +73,13 @@ def check_target(
         for each, _ in choice.announced
     }
     splits: Counter[str] = Counter()
+    read: dict[str, CheckedShard] = {}
 
     def tell(shard: Shard, end: StreamEnd | None) -> None:
         if end is not None:
             splits[shard.split] += end.records
+            path = shard.entry.path if shard.entry is not None else shard.name
+            read[shard.name] = CheckedShard(path=path, bytes=end.file_bytes, blake3=end.blake3)
         progress.advance(*((end.records, end.file_bytes) if end is not None else (0, 0)))
 
     progress.start(f"checking {target.name}", known)
@@ -141,6 +151,7 @@ def check_target(
             only=options.only,
             skip=options.skip,
             limits={name: given for name, given in limits.items() if given},
+            shards=tuple(read[each.name] for each in target.shards if each.name in read),
         ),
     )
 
