@@ -5,23 +5,20 @@ Their scripts are run as the runner and pre-commit run them, against a real regi
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import shlex
-import subprocess
-import sys
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
+from action_support import Runner, load, open_runner
 from git_support import commit, start
 from hostile_support import NAMES
 from package_support import CHECKOUT
 from page_support import read_page
 from tests_support import flip
 
-yaml = pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
+pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
 
 for name in ("action.yml", ".pre-commit-hooks.yaml"):
     if not (CHECKOUT / name).exists():
@@ -30,68 +27,13 @@ for name in ("action.yml", ".pre-commit-hooks.yaml"):
 SHARD = "data/digits/digits-train.tfrecord-00001-of-00002"
 
 
-def load(path: str) -> Any:
-    return yaml.YAML(typ="safe", pure=True).load((CHECKOUT / path).read_text("utf-8"))
-
-
 ACTION = load("action.yml")
 HOOKS = {hook["id"]: hook for hook in load(".pre-commit-hooks.yaml")}
 
 
-@dataclass
-class Runner:
-    """A machine of CI: the programs under test, and a registry as the current folder."""
-
-    here: Path
-    environment: dict[str, str] = field(default_factory=dict)
-
-    def bash(self, script: str, *, expect: int, arguments: list[str] | None = None) -> str:
-        # As GitHub starts it for `shell: bash`.
-        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
-        done = subprocess.run(
-            [*command, "bash", *(arguments or [])],
-            cwd=self.here,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == expect, f"{done.returncode}: {done.stdout}"
-        return done.stdout
-
-    def step(self, name: str, *, expect: int = 0, **inputs: str) -> str:
-        """Run a step of the action with inputs; the others have their defaults."""
-        (step,) = [each for each in ACTION["runs"]["steps"] if each.get("name") == name]
-        given = {key: each["default"] for key, each in ACTION["inputs"].items()}
-        given |= {key.replace("_", "-"): value for key, value in inputs.items()}
-        for variable, expression in step["env"].items():
-            self.environment[variable] = evaluated(expression, given)
-        return self.bash(step["run"], expect=expect)
-
-
-def evaluated(expression: str, inputs: dict[str, str]) -> str:
-    known = {f"inputs.{name}": value for name, value in inputs.items()}
-    known["github.action_path"] = "/the/action"
-    (found,) = re.findall(r"^\$\{\{ (\S+) \}\}$", expression)
-    return known[found]
-
-
 @pytest.fixture
 def runner(tmp_path: Path, digits_registry: Path) -> Runner:
-    bin_ = tmp_path / "bin"
-    bin_.mkdir()
-    program = bin_ / "tfrecreg"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tfrecreg "$@"\n')
-    program.chmod(0o755)
-    environment = {
-        "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": f"{CHECKOUT}{os.pathsep}{CHECKOUT / 'plugins'}",
-        "HOME": str(tmp_path),
-        "TFRECREG_JOBS": "1",
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
-    }
-    return Runner(digits_registry, environment)
+    return open_runner(digits_registry, tmp_path)
 
 
 def test_scripts_of_the_action_hold_no_expression() -> None:
@@ -118,6 +60,56 @@ def test_the_action_checks_annotates_and_fails(runner: Runner, tmp_path: Path) -
     assert (runner.here / "report.sarif").exists()
     said = runner.step("Check", expect=2, targets="data/no-such-*")
     assert "no file matches `data/no-such-*`" in said
+
+
+def test_the_action_has_outputs_whatever_the_verdict(runner: Runner) -> None:
+    runner.step("Check", targets="digits")
+    found = runner.outputs
+    report = found.pop("report")
+    assert found == {"status": "pass", "errors": "0", "warnings": "0", "waived": "0"}
+    assert json.loads(Path(report).read_text("utf-8"))["target"] == "digits"
+    flip(runner.here / SHARD, 30)
+    runner.step("Check", expect=1, targets=f"digits\n{SHARD}", format="junit")
+    found = runner.outputs
+    assert found.pop("report") != report
+    assert found == {"status": "fail", "errors": "2", "warnings": "0", "waived": "0"}
+    with (runner.here / "tfrecreg.toml").open("a") as config:
+        config.write(
+            '\n[[waivers]]\ncode = "CRC*"\nowner = "ada"\nreason = "known"\nexpires = 2099-01-31\n'
+        )
+    assert "::notice file=" in runner.step("Check")
+    assert (runner.outputs["status"], runner.outputs["waived"]) == ("pass", "1")
+    runner.step("Check", expect=2, targets="none-*")
+    assert runner.outputs["status"] == "error"
+    assert {"report", "releases-report", *found} == ACTION["outputs"].keys()
+    for name, each in ACTION["outputs"].items():
+        assert each["value"] == f"${{{{ steps.check.outputs.{name} }}}}"
+
+
+def test_the_action_passes_the_other_inputs_on(runner: Runner) -> None:
+    said = runner.step("Check", format="text", cache="true", schema="schemas/digits.pbtxt")
+    assert "cached: 0 of 4 shards were not read again" in said
+    said = runner.step("Check", expect=2, schema="none.pbtxt")
+    assert "none.pbtxt" in said
+    runner.step("Check", raw="raw")
+    basis = json.loads(Path(runner.outputs["report"]).read_text("utf-8"))["basis"]
+    assert basis["raw"] == "raw"
+    said = runner.step("Check", expect=2, registry="yes")
+    assert said == "::error title=tfrecreg::registry should be true, false or only\n"
+    assert "base needs registry" in runner.step("Check", expect=2, base="origin/main")
+
+
+def test_the_action_checks_the_releases_first_and_the_bytes_all_the_same(runner: Runner) -> None:
+    manifest = runner.here / "registry/digits/1.0.0/manifest.json"
+    assert runner.step("Check", registry="only") == "tfrecreg: the releases: pass\n"
+    assert set(runner.outputs) == {"status", "releases-report", "errors", "warnings", "waived"}
+    manifest.write_text(manifest.read_text().replace('"records":100', '"records":101', 1))
+    said = runner.step("Check", expect=1, registry="true", targets="digits", output="out")
+    assert "title=REG002" in said
+    assert said.splitlines()[-1] == "tfrecreg: the releases: fail"
+    assert (runner.here / "out").read_text("utf-8").endswith("tfrecreg: digits: fail\n")
+    assert runner.outputs["status"] == "fail"
+    assert {"report", "releases-report"} < set(runner.outputs)
 
 
 @pytest.mark.slow
@@ -164,6 +156,9 @@ def test_the_core_is_installed_and_an_extra_only_if_asked(runner: Runner, tmp_pa
     asked = ["-m", "pip", "install", "--quiet"]
     assert runner.step("Install tfrecreg").split() == [*asked, "/the/action"]
     said = runner.step("Install tfrecreg", extras="dvc,images")
+    assert said.split() == [*asked, "/the/action[dvc,images]"]
+    assert runner.step("Install tfrecreg", pull="true").split() == [*asked, "/the/action[dvc]"]
+    said = runner.step("Install tfrecreg", pull="true", extras="images")
     assert said.split() == [*asked, "/the/action[dvc,images]"]
 
 

@@ -116,6 +116,7 @@ def command(
     plots: str | None,
     form: str | None,
     output: str | None,
+    saved: str | None,
     engine: Engine,
 ) -> int:
     """Check builds, releases or any TFRecord files.
@@ -171,7 +172,7 @@ def command(
             progress=face.progress(),
         )
     _measured(reports, metrics, plots)
-    show(face, reports, chosen, output, page=page)
+    show(face, reports, chosen, output, page=page, saved=saved)
     return exit_code(reports)
 
 

@@ -37,6 +37,7 @@ def command(
     until: datetime.datetime | None,
     form: str | None,
     output: str | None,
+    saved: str | None,
 ) -> int:
     """Judge the report of a check under today's gate and waivers.
 
@@ -55,5 +56,5 @@ def command(
             f"dvc.yaml has an outdated expiry date of a waiver: tfrecreg pipeline {name}"
         )
     judged = gate(registry, target, report, progress=face.progress())
-    show(face, [judged], chosen, output)
+    show(face, [judged], chosen, output, saved=saved)
     return exit_code([judged])

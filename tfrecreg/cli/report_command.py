@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import click
@@ -45,10 +46,13 @@ class ReportCommand(click.Command):
         face = ctx.ensure_object(Face)
         wanted = _Wanted.of(face, ctx.params)
         read = ctx.params.get("report")
-        if read is not None and wanted.output is not None and _same(read, wanted.output):
-            raise UsageError(
-                "`--report` and `--output` name the same file", hint="name another file to write"
-            )
+        names = {"--report": read, "--output": wanted.output, "--save-json": wanted.saved}
+        given = [(name, path) for name, path in names.items() if path is not None]
+        for (one, path), (other, also) in combinations(given, 2):
+            if _same(path, also):
+                raise UsageError(
+                    f"`{one}` and `{other}` name the same file", hint="name another file to write"
+                )
         try:
             wanted.begin()
             return super().invoke(ctx)
@@ -64,6 +68,7 @@ class _Wanted:
     face: Face
     form: str
     output: str | None
+    saved: str | None
     target: str
     """Target of the report, as the user named it."""
 
@@ -81,6 +86,7 @@ class _Wanted:
             face,
             form if form in REPORT_FORMATS else "text",
             texts.get("output"),
+            texts.get("saved"),
             " ".join(named) or "the registry",
         )
 
@@ -90,22 +96,33 @@ class _Wanted:
         Raises:
             UsageError: the file cannot be written.
         """
-        output = self.output
-        # A pipe or a terminal would show it beside the report.
-        if output is None or (os.path.exists(output) and not os.path.isfile(output)):  # noqa: PTH110, PTH113
-            return
-        self._write(UsageError("the run did not finish", hint="run it again"), 3, summary=False)
+        unfinished = UsageError("the run did not finish", hint="run it again")
+        for form, path in ((self.form, self.output), ("json", self.saved)):
+            # A pipe or a terminal would show it beside the report.
+            if path is not None and (os.path.isfile(path) or not os.path.exists(path)):  # noqa: PTH110, PTH113
+                self._write(unfinished, 3, form, path, summary=False)
 
     def tell(self, error: TfrecregError) -> None:
         """Write the reason of the failure as the requested report."""
+        # What cannot be written is what the command fails for, or less than that.
+        if self.saved is not None:
+            with suppress(UsageError):
+                self._write(error, error.exit_code, "json", self.saved)
         if self.output is None and self.form == "text":
             return  # stderr has it
-        # What cannot be written is what the command fails for, or less than that.
         with suppress(UsageError):
-            self._write(error, error.exit_code)
+            self._write(error, error.exit_code, self.form, self.output)
             self.face.reported = True
 
-    def _write(self, error: TfrecregError, code: int, *, summary: bool = True) -> None:
+    def _write(
+        self,
+        error: TfrecregError,
+        code: int,
+        form: str,
+        output: str | None,
+        *,
+        summary: bool = True,
+    ) -> None:
         from tfrecreg.operations.check.report import error_report
 
         hint = f"; hint: {error.hint}" if error.hint else ""
@@ -113,7 +130,7 @@ class _Wanted:
         report = error_report(self.target, f"{error.message}{hint}", findings=findings)
         told = {"message": error.message, "hint": error.hint, "exit_code": code}
         more = {"error": told}
-        show(self.face, [report], self.form, self.output, more=more, summary=summary)
+        show(self.face, [report], form, output, more=more, summary=summary)
 
 
 def _same(one: str, other: str) -> bool:

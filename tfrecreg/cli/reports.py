@@ -25,7 +25,9 @@ _PRECEDENCE = (3, 1, 0)
 
 
 def format_options(function: F) -> F:
-    """``--format`` and ``--output``. The command gets `form` and `output`."""
+    """``--format``, ``--output`` and ``--save-json``. The command gets `form`, `output` and
+    `saved`.
+    """
     decorate: Callable[[F], F] = click.option(
         "--format",
         "form",
@@ -40,7 +42,14 @@ def format_options(function: F) -> F:
         shell_complete=complete.files,
         help="Write the report to FILE instead of stdout.",
     )
-    return decorate(to(function))
+    also: Callable[[F], F] = click.option(
+        "--save-json",
+        "saved",
+        metavar="FILE",
+        shell_complete=complete.files,
+        help="Also write the report as JSON to FILE.",
+    )
+    return decorate(to(also(function)))
 
 
 def exit_code(reports: Sequence[Report]) -> int:
@@ -73,6 +82,7 @@ def show(
     more: Mapping[str, object] | None = None,
     summary: bool = True,
     page: str | None = None,
+    saved: str | None = None,
 ) -> None:
     """Print the reports, or write them to a file.
 
@@ -84,10 +94,13 @@ def show(
         more: fields of the JSON document beside those of the reports.
         summary: whether `github` adds to the summary of the job.
         page: the page, for `html`; None for one that shows no records.
+        saved: another file, which gets the JSON in any case; None for none.
 
     Raises:
         UsageError: a file that cannot be written.
     """
+    if saved is not None:
+        _show_json(reports, saved, more or {})
     if form == "json":
         _show_json(reports, output, more or {})
     elif form == "text":
