@@ -6,9 +6,11 @@ import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import parse
 
 import pytest
+from action_support import open_runner
 from shell_support import Shell, open_shell
 from tests_support import flip
 
@@ -20,14 +22,13 @@ pytestmark = [
     pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing"),
 ]
 
+YAML: Any = pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is missing").YAML
 PAGE = Path(__file__).parents[2] / "docs/ci.md"
 SHARD = "versions/mnist/1.0.0/mnist-train.tfrecord-00001-of-00002"
 
 
 def commands(heading: str) -> list[str]:
     """What the first job below a heading of the page runs, but for what it installs."""
-    from ruamel.yaml import YAML
-
     below = PAGE.read_text("utf-8").partition(f"\n## {heading}\n")[2]
     block = re.search(r"^```yaml\n(.*?)^```$", below, re.MULTILINE | re.DOTALL)
     assert block is not None, heading
@@ -119,3 +120,46 @@ def test_a_release_that_was_rewritten_is_red_on_github(clone: Shell) -> None:
     clone("git commit --quiet --all --message 'Nobody will notice'")
     said = clone(JOBS["GitHub Actions"][0], expect=1)
     assert "::error file=registry/mnist/1.0.0/manifest.json,title=REG002 " in said
+
+
+def test_the_action_is_green_as_printed_and_red_for_damage(clone: Shell) -> None:
+    """The second job of the page for GitHub, in a pull request that adds nothing."""
+    below = PAGE.read_text("utf-8").partition("\n## GitHub Actions\n")[2]
+    printed = re.findall(r"^```yaml\n(.*?)^```$", below, re.MULTILINE | re.DOTALL)[1]
+    checkout, action = YAML(typ="safe", pure=True).load(printed)["jobs"]["gate"]["steps"]
+    assert checkout["with"] == {"fetch-depth": 0}
+    texts = {True: "true", False: "false"}
+    inputs = {
+        name.replace("-", "_"): texts.get(value, str(value))
+        for name, value in action["with"].items()
+    }
+    assert inputs["base"] == "origin/${{ github.base_ref }}"
+    inputs["base"] = "origin/main"
+    temp = clone.root.parent / "runner"
+    temp.mkdir()
+    runner = open_runner(clone.root, temp)
+    clone("git switch --quiet --create work")
+    said = runner.step("Check", **inputs)
+    assert said.startswith("tfrecreg: the releases, with those of origin/main: pass\n")
+    assert said.endswith("tfrecreg: mnist@1.0.0: pass\n")
+    assert runner.outputs["status"] == "pass"
+    # Without targets, the newest releases are fetched and checked.
+    shutil.rmtree(clone.root / "versions")
+    assert runner.step("Check", pull="true").endswith("tfrecreg: mnist@1.0.0: pass\n")
+    flip(clone.root / SHARD, (clone.root / SHARD).stat().st_size // 2)
+    said = runner.step("Check", expect=1, **inputs | {"pull": ""})
+    assert f"::error file={SHARD},title=CRC002 " in said
+    assert runner.outputs["status"] == "fail"
+    # A build is fetched by DVC.
+    assert runner.step("Check", pull="true", targets="mnist") == "tfrecreg: mnist: pass\n"
+    clone.edit(
+        "registry/mnist/1.0.0/manifest.json",
+        lambda text: text.replace('"records":60', '"records":59'),
+    )
+    said = runner.step("Check", expect=2, **inputs)
+    assert "::error file=registry/mnist/1.0.0/manifest.json,title=REG002 " in said
+    # As `actions/checkout` leaves it without `fetch-depth`.
+    clone.at(temp)(f"git clone --quiet --depth 1 file://{clone.root} shallow")
+    runner.here = temp / "shallow"
+    said = runner.step("Check", expect=3, **inputs | {"base": "", "registry": "only"})
+    assert "::error title=the releases is incomplete::a shallow clone: " in said

@@ -72,6 +72,15 @@ def test_order_and_parts_have_no_say(numbers: list[int], parts: int, seed: int) 
     assert whole.report("x", NAME, rows(numbers), named).is_complete
 
 
+def test_a_certificate_is_not_merged_with_itself() -> None:
+    certificate = Certificate(NAME)
+    certificate.add(rows([1]))
+    with pytest.raises(UsageError, match="cannot be merged with itself: every record") as caught:
+        certificate.merge(certificate)
+    assert caught.value.hint == "merge the certificates of the other hosts"
+    assert len(certificate) == 1
+
+
 @pytest.fixture
 def source(digits_original: Path) -> tfrecreg.DataSource:
     return tfrecreg.data_source("digits@1.0.0", "train", registry=digits_original, with_digest=True)

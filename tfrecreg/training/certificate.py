@@ -135,8 +135,13 @@ class Certificate:
         """Add what another host handed out in the same epoch.
 
         Raises:
-            UsageError: it is about another source.
+            UsageError: it is about another source, or is this very certificate.
         """
+        if other is self:
+            raise UsageError(
+                "a certificate cannot be merged with itself: every record would count twice",
+                hint="merge the certificates of the other hosts",
+            )
         if other._identity != self._identity:
             raise UsageError(
                 "the certificates are about different records",
