@@ -126,12 +126,21 @@ class GateConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyConfig:
+    """`[policy]`: what holds for all gates and waivers."""
+
+    max_waiver_days: Positive | None = None
+    """How many days from now on a waiver may last; None for any number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The configuration of a registry. Without any file it is ``Config()``."""
 
     datasets: dict[str, DatasetConfig] = field(default_factory=dict)
     gates: dict[str, GateConfig] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
     tables: frozenset[str] = frozenset()
     """Names of datasets with a table in `tfrecreg.toml` and without a file."""
 
@@ -147,6 +156,7 @@ class _File:
     datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
 
 
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
@@ -180,6 +190,7 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
             name: _gate(_over(default, table), gates / name) for name, table in file.gates.items()
         },
         waivers=file.waivers,
+        policy=file.policy,
         tables=frozenset(file.datasets),
     )
 

@@ -145,7 +145,8 @@ def judge(
     lapsed: list[tuple[Finding, Waiver]] = []
     lowered: Counter[tuple[str, Severity, Severity]] = Counter()
     for finding in findings:
-        judged = _overridden(finding, severity or {})
+        given = severity_of(finding.code, finding.severity, severity or {})
+        judged = replace(finding, severity=given)
         waiver = next((waiver for waiver in holding if waiver.covers(judged)), None)
         if waiver is not None:
             waived.append((judged, waiver))
@@ -178,15 +179,20 @@ def concerns(waiver: Waiver, dataset: str) -> bool:
     return not named or named == dataset or any(sign in code + named for sign in "*?[")
 
 
-def _overridden(finding: Finding, severity: Mapping[str, Severity]) -> Finding:
+def severity_of(code: str, own: Severity, overrides: Mapping[str, Severity]) -> Severity:
+    """The severity that a gate gives to findings of a code: see :func:`judge`.
+
+    Args:
+        code: the code.
+        own: the severity without an override.
+        overrides: those of the gate, by glob.
+    """
     matching = [
         (_literals(glob), given.rank, given)
-        for glob, given in severity.items()
-        if fnmatchcase(finding.code, glob)
+        for glob, given in overrides.items()
+        if fnmatchcase(code, glob)
     ]
-    if not matching:
-        return finding
-    return replace(finding, severity=max(matching, key=lambda match: match[:2])[2])
+    return max(matching, key=lambda match: match[:2])[2] if matching else own
 
 
 def _literals(glob: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import shutil
 from collections.abc import Callable
@@ -70,6 +71,30 @@ def test_what_could_never_apply_is_named(
     assert code == 2
     assert said[0].startswith(f"error: `tfrecreg.toml`: {message}")
     assert said[1:] == [hint]
+
+
+def test_a_waiver_that_lasts_too_long_is_refused(
+    say: Callable[..., tuple[int, list[str]]],
+) -> None:
+    today = datetime.datetime.now(datetime.timezone.utc).date()
+    last = today + datetime.timedelta(days=90)
+    late = WAIVER.replace("2027-01-31", "2099-01-31") + 'code = "CRC*"\n'
+    limit = "[policy]\nmax_waiver_days = 90\n"
+    for command in (("check", "digits"), ("check", "--registry")):
+        code, said = say(limit + late, *command)
+        assert code == 2
+        assert said == [
+            "error: `tfrecreg.toml`: `waivers[0].expires` is 2099-01-31, more than 90 days from "
+            "today, the `policy.max_waiver_days`",
+            f"hint: let it expire on {last} or earlier, and renew it then",
+        ]
+        code, said = say(limit + late.replace("2099-01-31", str(last)), *command)
+        assert (code, said) == (0, [])
+        assert say(late, *command)[0] == 0
+        assert say(limit.replace("90", "99999999") + late, *command)[0] == 0
+    code, said = say("[policy]\nmax_waiver_days = 0\n", "check", "digits")
+    assert code == 2
+    assert "`policy.max_waiver_days`" in said[0]
 
 
 @pytest.mark.parametrize("glob", ["[A-Z]*", "???00*", "?*", "*[0-9]", "S*", "[!X]*", "**"])

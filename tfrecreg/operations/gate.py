@@ -60,7 +60,7 @@ def gate(
     path = os.fspath(report)
     found = read_report(path, resolved.name)
     dataset = resolved.dataset.name
-    expect_policy(registry, dataset)
+    expect_policy(registry, dataset, today=today)
     if resolved.kind == "build":
         expect_pipeline(registry, dataset)
     policy = registry.config.gate(dataset)

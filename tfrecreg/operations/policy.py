@@ -7,6 +7,7 @@ installed.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -14,6 +15,7 @@ from itertools import groupby
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import CONFIG_NAME, Config
 from tfrecreg.errors import ConfigError
+from tfrecreg.findings import Severity
 from tfrecreg.gating import Waiver
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, layout
@@ -26,24 +28,46 @@ _POINTER, _SCHEMA = ".dvc", ".pbtxt"
 _ALL_CODES = "`tfrecreg explain` lists all codes; those of a plugin are known where it is installed"
 
 
-def expect_policy(registry: Registry, *names: str | None) -> None:
-    """Refuse a policy that is silently not applied, and a waiver that covers nearly everything.
+def expect_policy(
+    registry: Registry, *names: str | None, today: datetime.date | None = None
+) -> None:
+    """Refuse a policy that is silently not applied, and a waiver that covers nearly everything, or
+    for longer than `policy.max_waiver_days`.
 
     Args:
         registry: whose `tfrecreg.toml` has the policy.
         names: of datasets that are about to be made, and of gates that were asked for by name.
+        today: the date that the days are counted from; None for the current one, in UTC.
 
     Raises:
         ConfigError: a gate for a dataset that the registry does not know, a severity or a waiver
-            for a code that no validator has, or a waiver for all codes of several families.
+            for a code that no validator has, a waiver for all codes of several families, or one
+            that lasts too long.
     """
     config = registry.config
     _expect_datasets(registry, {_DEFAULT, *filter(None, names)})
     if config.waivers or any(gate.severity for gate in config.gates.values()):
-        known = _codes()
+        known = sorted(known_codes())
         _expect_severities(config, known)
+        last = _last_day(config, today)
         for number, waiver in enumerate(config.waivers):
-            _expect_waiver(waiver, KeyPath(CONFIG_NAME) / "waivers" / number, known)
+            place = KeyPath(CONFIG_NAME) / "waivers" / number
+            _expect_waiver(waiver, place, known)
+            if last is not None and waiver.expires > last:
+                raise (place / "expires").error(
+                    f"is {waiver.expires}, more than {config.policy.max_waiver_days} days from "
+                    "today, the `policy.max_waiver_days`",
+                    hint=f"let it expire on {last} or earlier, and renew it then",
+                )
+
+
+def _last_day(config: Config, today: datetime.date | None) -> datetime.date | None:
+    """The last day that a waiver may have; None for any."""
+    days = config.policy.max_waiver_days
+    if days is None:
+        return None
+    day = today or datetime.datetime.now(datetime.timezone.utc).date()
+    return day + datetime.timedelta(days=min(days, (datetime.date.max - day).days))
 
 
 def _expect_datasets(registry: Registry, names: set[str]) -> None:
@@ -71,12 +95,10 @@ def _datasets(registry: Registry) -> set[str]:
     return found
 
 
-def _codes() -> list[str]:
-    """Every code that a finding may have here, sorted."""
-    ours = set(CORE_CODES)
-    return sorted(
-        ours.union(code.code for each in plugins().validators() for code in each.record.codes)
-    )
+def known_codes() -> dict[str, Severity]:
+    """Every code that a finding may have here, with its severity."""
+    theirs = (code for each in plugins().validators() for code in each.record.codes)
+    return {code.code: code.severity for code in (*CORE_CODES.values(), *theirs)}
 
 
 def _expect_severities(config: Config, known: Iterable[str]) -> None:

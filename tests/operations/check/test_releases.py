@@ -230,6 +230,59 @@ class TestBase:
         assert look(root, base="main").findings == ()
 
 
+class TestPolicy:
+    """What the change itself accepts."""
+
+    WAIVER = (
+        '[[waivers]]\nfingerprint = "{}"\nowner = "ada"\nreason = "moved"\nexpires = 2099-12-31\n'
+    )
+
+    def test_a_waiver_and_a_gate_of_the_same_change_are_told(self, root: Path) -> None:
+        put_next(root, "1.0.0", content="ab" * 32)
+        (root / "tfrecreg.toml").write_text(
+            '[gates.m]\nseverity = { "REG013" = "info" }\n' + self.WAIVER.format("REG*:m:*")
+        )
+        commit(root)
+        report = look(root, base="main")
+        assert (report.status, {each.code for each in report.waived}) == (
+            "pass",
+            {"REG004", "REG006"},
+        )
+        assert said(report) == [
+            ("REG013", "`gates.m.severity`: was warning, is info for REG013"),
+            ("REG013", "a new waiver of `REG*:m:*` until 2099-12-31 (ada: moved)"),
+        ]
+        assert look(root, base="main", fail_on=FailOn.WARNING).status == "fail"
+        assert look(root).findings == ()
+
+    def test_the_gate_of_the_base_judges_the_change_of_it(self, root: Path) -> None:
+        config = root / "tfrecreg.toml"
+        git(root, "switch", "--quiet", "main")
+        config.write_text('[gates.default]\nfail_on = "warning"\n')
+        commit(root)
+        git(root, "switch", "--quiet", "-C", "work")
+        config.write_text(self.WAIVER.format("REG013:*") + self.WAIVER.format("REG004:m:*"))
+        commit(root)
+        report = look(root, base="main")
+        assert (report.status, len(report.findings), report.waived) == ("fail", 3, ())
+
+    def test_what_the_base_loosened_since_is_not_of_the_change(self, root: Path) -> None:
+        git(root, "switch", "--quiet", "main")
+        (root / "tfrecreg.toml").write_text('[gates.default]\nfail_on = "warning"\n')
+        commit(root)
+        git(root, "switch", "--quiet", "work")
+        assert look(root, base="main").findings == ()
+
+    def test_a_damaged_configuration_of_the_base_accepts_nothing(self, root: Path) -> None:
+        git(root, "switch", "--quiet", "main")
+        (root / "tfrecreg.toml").write_text("[[waivers]]\n")
+        commit(root)
+        git(root, "switch", "--quiet", "-C", "work")
+        (root / "tfrecreg.toml").write_text(self.WAIVER.format("REG004:m:*"))
+        commit(root)
+        assert [code for code, _ in said(look(root, base="main"))] == ["REG013"]
+
+
 class TestShallow:
     """A clone that lacks the history in which releases were deleted."""
 

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tfrecreg.codes import REG002, REG006, REG010
-from tfrecreg.errors import FailureError, ManifestError, SchemaError, UsageError
+from tfrecreg.config import CONFIG_NAME, Config, parse_config
+from tfrecreg.errors import ConfigError, FailureError, ManifestError, SchemaError, UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.findings import judge_findings, severity_order
+from tfrecreg.operations.check.loosened import loosened
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
@@ -71,7 +73,7 @@ def check_registry(
     """
     for name in names:
         expect_dataset(registry.dataset(name))
-    expect_policy(registry, *names)
+    expect_policy(registry, *names, today=today)
     other = _Base.of(registry, base) if base is not None else None
     limit = None if fail_on is None else FailOn.parse(fail_on)
     findings: list[Finding] = []
@@ -79,6 +81,26 @@ def check_registry(
     waivers: list[Waiver] = []
     lowered: list[Lowered] = []
     failed, releases, unseen = False, 0, ""
+
+    def judge(issues: Iterable[Finding], config: Config, name: str = "") -> None:
+        nonlocal failed
+        verdict = judge_findings(
+            issues,
+            config.gate(name),
+            config.waivers,
+            dataset=name,
+            fail_on=limit,
+            today=today,
+        )
+        failed = failed or verdict.status == "fail"
+        findings.extend(verdict.findings)
+        waived.extend(verdict.waived)
+        waivers.extend(verdict.waivers)
+        lowered.extend(verdict.lowered)
+
+    if other is not None:
+        # By the gate and the waivers of the base: a change cannot accept itself.
+        judge(loosened(other.config, registry.config), other.config)
     for name in sorted(set(names) or _all_datasets(registry, other)):
         dataset = registry.dataset(name)
         found = audit(dataset)
@@ -89,19 +111,7 @@ def check_registry(
             *_schema_issues(dataset),
             *(other.issues(dataset, found) if other else ()),
         ]
-        verdict = judge_findings(
-            _findings(name, issues),
-            registry.config.gate(name),
-            registry.config.waivers,
-            dataset=name,
-            fail_on=limit,
-            today=today,
-        )
-        failed = failed or verdict.status == "fail"
-        findings.extend(verdict.findings)
-        waived.extend(verdict.waived)
-        waivers.extend(verdict.waivers)
-        lowered.extend(verdict.lowered)
+        judge(_findings(name, issues), registry.config, name)
     against = f", with those of {safe(base)}" if base is not None else ""
     errors: tuple[str, ...] = ()
     if unseen == SHALLOW and not (other and other.meeting):
@@ -173,6 +183,8 @@ class _Base:
     meeting: str
     """The last commit that both have, as hex; empty if there is none here. In a shallow clone, the
     commits since then are enough to judge what this branch did."""
+    config: Config
+    """The configuration at `meeting`, or else at `commit`."""
     manifests: frozenset[str]
     """Paths of the manifests of its releases."""
     common: frozenset[str]
@@ -204,7 +216,8 @@ class _Base:
         head = git.head_commit(root)
         meeting = git.merge_base(root, head, commit) if head else ""
         common = _manifests(root, meeting) if meeting else frozenset[str]()
-        return cls(root, revision, commit, meeting, _manifests(root, commit), common)
+        config = _config(root, meeting or commit)
+        return cls(root, revision, commit, meeting, config, _manifests(root, commit), common)
 
     def datasets(self) -> list[str]:
         """Those that have releases there."""
@@ -270,6 +283,15 @@ class _Base:
             return link_of(parse_manifest(data, f"{self.revision}:{path}"))
         except (ManifestError, UsageError, ValueError):
             return None
+
+
+def _config(root: str, commit: str) -> Config:
+    """What a commit has in `tfrecreg.toml`; the built-in gate if that is missing or damaged."""
+    data = git.read_blob(root, commit, CONFIG_NAME)
+    try:
+        return parse_config(data or b"")
+    except ConfigError:
+        return Config()
 
 
 def _manifests(root: str, commit: str) -> frozenset[str]:

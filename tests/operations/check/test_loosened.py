@@ -1,0 +1,102 @@
+"""What a change of `tfrecreg.toml` accepts that was not accepted before."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfrecreg.config import parse_config
+from tfrecreg.findings import Severity
+from tfrecreg.operations.check.loosened import loosened
+
+WAIVER = '[[waivers]]\ncode = "{}"\nowner = "ada"\nreason = "known"\nexpires = {}\n'
+CRC = WAIVER.format("CRC*", "2027-01-31")
+IMG = WAIVER.format("IMG003", "2027-01-31") + 'fingerprint = "I*"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("", CRC, ["a new waiver of `CRC*` until 2027-01-31 (ada: known)"]),
+        (
+            CRC,
+            WAIVER.format("CRC*", "2099-12-31"),
+            ["the waiver of `CRC*`, until 2027-01-31, is extended until 2099-12-31 (ada: known)"],
+        ),
+        (CRC, CRC + IMG, ["a new waiver of `IMG003` `I*` until 2027-01-31 (ada: known)"]),
+        (
+            "gates.default.fail_on = 'warning'",
+            "",
+            ["`gates.default.fail_on`: was warning, is error"],
+        ),
+        (
+            "gates.a.fail_on = 'error'",
+            "gates.default.fail_on = 'never'\ngates.a.fail_on = 'never'\ngates.b = {}",
+            ["`gates.default.fail_on`: was error, is never"],
+        ),
+        ("", "gates.m.fail_on = 'never'", ["`gates.m.fail_on`: was error, is never"]),
+        (
+            "",
+            "gates.m.severity = { CRC002 = 'info', 'SHD00*' = 'error', DUP001 = 'info' }",
+            [
+                "`gates.m.severity`: was error, is info for CRC002",
+                "`gates.m.severity`: was warning, is info for DUP001",
+            ],
+        ),
+        (
+            "",
+            "gates.default.severity = { 'CRC*' = 'info' }",
+            [
+                "`gates.default.severity`: was error, is info for CRC001, CRC002, CRC003, CRC004, "
+                "CRC005 and 4 more"
+            ],
+        ),
+        (
+            "",
+            "gates.default.validators = ['crc']",
+            ["`gates.default.validators`: was all that apply, is `crc`"],
+        ),
+        (
+            "gates.default.validators = ['crc', 'schema', 'images']",
+            "gates.default.validators = ['crc', 'manifest']",
+            ["`gates.default.validators`: is without `images` and `schema`"],
+        ),
+        (
+            "gates.m.limits.manifest = { hosts = 4 }",
+            "gates.m.limits.inflation = { ratio = 9.5 }",
+            [
+                "`gates.m.limits.inflation.ratio`: was not set, is 9.5",
+                "`gates.m.limits.manifest.hosts`: was 4, is not set",
+            ],
+        ),
+        (
+            "policy.max_waiver_days = 90",
+            "policy.max_waiver_days = 91",
+            ["`policy.max_waiver_days` was 90, is 91"],
+        ),
+        ("policy.max_waiver_days = 90", "", ["`policy.max_waiver_days` was 90, is not set"]),
+    ],
+)
+def test_each_thing_that_is_loosened_is_told(before: str, after: str, told: list[str]) -> None:
+    found = loosened(parse_config(before), parse_config(after))
+    assert [each.message for each in found] == told
+    assert {(each.code, each.severity) for each in found} == {("REG013", Severity.WARNING)}
+    assert {each.locations[0].shard for each in found} == {"tfrecreg.toml"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (CRC, CRC),
+        (WAIVER.format("CRC*", "2099-12-31"), CRC),
+        (CRC, ""),
+        ("", "gates.default.fail_on = 'warning'"),
+        ("gates.m.fail_on = 'error'", "gates.m.fail_on = 'warning'"),
+        ("gates.default.severity = { 'CRC*' = 'info' }", ""),
+        ("gates.default.validators = ['crc']", ""),
+        ("gates.default.validators = ['crc']", "gates.default.validators = ['schema', 'crc']"),
+        ("", "policy.max_waiver_days = 9"),
+        ("policy.max_waiver_days = 90", "policy.max_waiver_days = 9"),
+    ],
+)
+def test_what_is_the_same_or_stricter_is_not_told(before: str, after: str) -> None:
+    assert loosened(parse_config(before), parse_config(after)) == []
