@@ -20,7 +20,7 @@ from hostile_plugin_support import (
 )
 from hostile_plugin_support import place as place  # the fixture
 from scan_support import files, stream
-from tests_support import interruptible
+from tests_support import flip, interruptible
 
 
 def large(place: Place) -> list[str]:
@@ -238,3 +238,25 @@ def test_what_a_plugin_writes_to_stdout_is_in_no_document(place: Place) -> None:
     assert code == 0, err
     assert json.loads(out)["status"] == "pass"
     assert {"loud", "louder", "loudest"} <= set(err.replace("louder", "louder ").split())
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "from tfrecreg.gating import FailOn; FailOn.fails = lambda self, severity: False",
+        pytest.param("import builtins; builtins.any = lambda given: False", marks=SLOW),
+    ],
+)
+def test_a_plugin_that_patches_the_judging_passes_no_damage(place: Place, patch: str) -> None:
+    plant_validator(place.site, f"def finish(self, target, parts):\n    {patch}\n    return ()")
+    assert place.run("check", "0.tfrecord")[0] == 0
+    flip(place.root / "0.tfrecord", 30)
+    code, out, err = place.run("check", "0.tfrecord")
+    assert "error CRC00" in out
+    assert code == 3
+    assert err.splitlines() == [
+        "error: the command passed although the report has findings that fail; plugins of "
+        "`hostile` ran in it",
+        "hint: uninstall them one by one to find out which one changes the verdict",
+    ]
+    assert place.run("check", "0.tfrecord", "--fail-on", "never")[0] == 0

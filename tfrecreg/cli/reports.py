@@ -12,6 +12,7 @@ from tfrecreg._version import JSON_VERSION
 from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face
 from tfrecreg.cli.output import write_text
+from tfrecreg.cli.supervisor import note_findings
 
 if TYPE_CHECKING:
     from tfrecreg.operations.check import Report
@@ -53,7 +54,10 @@ def format_options(function: F) -> F:
 
 
 def exit_code(reports: Sequence[Report]) -> int:
-    """Exit code for these reports."""
+    """Exit code for these reports, whose findings the supervisor judges again."""
+    for report in reports:
+        if report.judged and report.fail_on is not None:
+            note_findings(report.fail_on, (each.severity for each in report.findings))
     codes = {report.exit_code for report in reports}
     return next(code for code in _PRECEDENCE if code in codes)
 

@@ -5,6 +5,9 @@ as one that passed. So before the first such plugin is imported the process fork
 and tells the parent its exit code when the command is done. Where it ends without that, or a plugin
 keeps it for longer than it may, the parent says whose code it was in, and that is exit code 3.
 
+A plugin can also change how findings are judged. So the child tells the parent the severities that
+it found, and the parent, where no plugin ran, does not let it pass with those that fail.
+
 Who has bundled plugins only has one process, as ever.
 """
 
@@ -17,20 +20,35 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from types import FrameType
 
 from tfrecreg import guard
 from tfrecreg.errors import FailureError, TfrecregError
+from tfrecreg.findings import Severity
+from tfrecreg.gating import FailOn
 from tfrecreg.suggest import listed
 
+_LIMITS = tuple(FailOn)
+_MOST = 1 + len(_LIMITS) * len(Severity)
+"""Maximum number of bytes that the child tells."""
 _LOOK = 0.25
 """Seconds between two checks of the child."""
 _PATIENCE = 10.0
 """Seconds for the child to exit after the command is done."""
 _ECHO = 0.1
 """Seconds for an interrupt to reach the child, too, which a terminal sends to both."""
+
+
+_FOUND: set[tuple[FailOn, Severity]] = set()
+"""The severities of the findings of this command, each with the lowest one that fails."""
+
+
+def note_findings(fail_on: FailOn, severities: Iterable[Severity]) -> None:
+    """Have the parent judge findings again, if there is one."""
+    for severity in severities:
+        _FOUND.add((fail_on, severity))
 
 
 class Supervisor:
@@ -76,7 +94,8 @@ class Supervisor:
         """Record the exit code of the finished command, however this process ends."""
         if self._verdict is not None:
             with suppress(OSError):
-                os.write(self._verdict, bytes([code & 0xFF]))
+                found = [_LIMITS.index(limit) << 4 | each.rank for limit, each in _FOUND]
+                os.write(self._verdict, bytes([code & 0xFF, *found]))
             os.close(self._verdict)
 
 
@@ -137,10 +156,10 @@ class _Watch:
         """The exit code of the command."""
         while True:
             if select.select([self._pipe], [], [], _LOOK)[0]:
-                told = os.read(self._pipe, 1)
+                told = os.read(self._pipe, _MOST)
                 if told:
                     self._wait(_PATIENCE)
-                    return told[0]
+                    return told[0] if self._agrees(*told) else report(self._changed())
                 self._wait(_PATIENCE)
                 break
             if self._is_gone():
@@ -175,6 +194,19 @@ class _Watch:
             self._pass_interrupt_on()
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
+
+    def _agrees(self, code: int, *found: int) -> bool:
+        """Whether a command with these findings may pass."""
+        ranks = {each.rank: each for each in Severity}
+        return code != 0 or not any(_LIMITS[each >> 4].fails(ranks[each & 0xF]) for each in found)
+
+    def _changed(self) -> FailureError:
+        names = listed(sorted({each.distribution for each in self._strangers}))
+        return FailureError(
+            "the command passed although the report has findings that fail; plugins of "
+            f"{names} ran in it",
+            hint="uninstall them one by one to find out which one changes the verdict",
+        )
 
     def _death(self) -> FailureError:
         how = guard.how_it_ended(os.waitstatus_to_exitcode(self._status or 0))
