@@ -13,7 +13,6 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from tfrecreg.findings import Code
     from tfrecreg.registry import Registry
 
 Items = list["CompletionItem[str]"]
@@ -120,9 +119,11 @@ def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx
+    from tfrecreg.plugins import plugins
+
     # Codes are completed from lower case as well, as `explain` accepts them.
     small = incomplete[:1].islower()
-    return [code.lower() if small else code for code in known_codes()]
+    return [code.lower() if small else code for code in plugins().codes()]
 
 
 def _export_formats(ctx: click.Context, incomplete: str) -> Iterable[str]:
@@ -157,15 +158,3 @@ export_formats = _silent(_export_formats)
 """Values of `export --to`."""
 frameworks = _silent(_frameworks)
 """Values of `show --code`."""
-
-
-def known_codes() -> dict[str, Code]:
-    """All finding codes by name, including those of plugins."""
-    from tfrecreg.codes import CORE_CODES
-    from tfrecreg.plugins import plugins
-
-    found = dict(CORE_CODES)
-    for each in plugins().validators():
-        for code in each.record.codes:
-            found.setdefault(code.code, code)
-    return dict(sorted(found.items()))

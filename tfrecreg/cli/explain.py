@@ -22,14 +22,16 @@ def command(face: Face, code: str | None) -> None:
 
     Prints its meaning, why it matters, and what to do. Without a CODE, lists all codes.
     """
+    from tfrecreg.plugins import plugins
+
     if code is None:
-        _print_all(face, complete.known_codes())
+        _print_all(face, plugins().codes())
         return
     from tfrecreg.codes import CORE_CODES
 
     found = CORE_CODES.get(code.upper())
     if found is None:  # plugins are loaded for a code of theirs only
-        known = complete.known_codes()
+        known = plugins().codes()
         found = known.get(code.upper())
     if found is None:
         from tfrecreg.errors import UsageError

@@ -12,10 +12,8 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import groupby
 
-from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import CONFIG_NAME, Config
 from tfrecreg.errors import ConfigError
-from tfrecreg.findings import Severity
 from tfrecreg.gating import Waiver
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, layout
@@ -47,7 +45,7 @@ def expect_policy(
     config = registry.config
     _expect_datasets(registry, {_DEFAULT, *filter(None, names)})
     if config.waivers or any(gate.severity for gate in config.gates.values()):
-        known = sorted(known_codes())
+        known = list(plugins().codes())
         _expect_severities(config, known)
         last = _last_day(config, today)
         for number, waiver in enumerate(config.waivers):
@@ -93,12 +91,6 @@ def _datasets(registry: Registry) -> set[str]:
             if name.endswith(suffix):
                 found.add(name.removesuffix(suffix))
     return found
-
-
-def known_codes() -> dict[str, Severity]:
-    """Every code that a finding may have here, with its severity."""
-    theirs = (code for each in plugins().validators() for code in each.record.codes)
-    return {code.code: code.severity for code in (*CORE_CODES.values(), *theirs)}
 
 
 def _expect_severities(config: Config, known: Iterable[str]) -> None:

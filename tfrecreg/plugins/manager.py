@@ -9,7 +9,9 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from tfrecreg.codes import CORE_CODES
 from tfrecreg.errors import MissingExtraError, PluginError, UnknownPluginError
+from tfrecreg.findings import Code
 from tfrecreg.guard import calling, failure, one_line
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, discover
 from tfrecreg.scan.interface import Validator, ValidatorRecord
@@ -94,6 +96,14 @@ class Plugins:
     def validators(self) -> list[Announced[ValidatorRecord]]:
         """All validators, including those that clash, in order of name and distribution."""
         return list(self._validators)
+
+    def codes(self) -> dict[str, Code]:
+        """All finding codes by name, the bundled ones and those of validators."""
+        found = dict(CORE_CODES)
+        for each in self._validators:
+            for code in each.record.codes:
+                found.setdefault(code.code, code)
+        return dict(sorted(found.items()))
 
     def source(self, name: str) -> Announced[SourceRecord]:
         """The source of that name, ``mnist`` or ``distribution:mnist``.

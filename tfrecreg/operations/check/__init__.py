@@ -7,7 +7,8 @@
 - `expected`: what a target should hold, as the user says it
 - `findings`: from the findings of validators to those of a report
 - `report`: the result, and reading it from a file; `metrics`: what DVC shows of a report
-- `releases`: check the releases of a registry without their bytes
+- `releases`: check the releases of a registry without their bytes; `loosened`: what a change
+  accepts that was not accepted before
 """
 
 from __future__ import annotations

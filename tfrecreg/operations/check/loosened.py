@@ -12,7 +12,7 @@ from tfrecreg.codes import REG013
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
 from tfrecreg.findings import Finding, Location, Severity
 from tfrecreg.gating import FailOn, Waiver, severity_of
-from tfrecreg.operations.policy import known_codes
+from tfrecreg.plugins import plugins
 from tfrecreg.scan import Tally
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -69,11 +69,12 @@ def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
     if _STRICT.index(after.fail_on) > _STRICT.index(before.fail_on):
         yield "fail_on", f"was {before.fail_on.value}, is {after.fail_on.value}"
     lowered: dict[tuple[Severity, Severity], list[str]] = {}
-    codes = known_codes() if before.severity != after.severity else {}
-    for code, own in codes.items():
-        then, now = (severity_of(code, own, each.severity) for each in (before, after))
+    codes = plugins().codes() if before.severity != after.severity else {}
+    for name, code in codes.items():
+        gates = (before, after)
+        then, now = (severity_of(name, code.severity, gate.severity) for gate in gates)
         if now.rank < then.rank:
-            lowered.setdefault((then, now), []).append(code)
+            lowered.setdefault((then, now), []).append(name)
     for (then, now), names in lowered.items():
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         shown = ", ".join(names[:_SHOWN])

@@ -26,7 +26,7 @@ from tfrecreg.text import safe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedShard:
+class ReadShard:
     """The bytes of a shard that a check read to their end."""
 
     path: str
@@ -61,7 +61,7 @@ class Basis:
     skip: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options by validator, for validators that ran with options."""
-    shards: tuple[CheckedShard, ...] = ()
+    shards: tuple[ReadShard, ...] = ()
     """In the order of the target. Without modification times: the same data have the same report on
     every machine.
     """

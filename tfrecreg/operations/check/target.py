@@ -21,7 +21,7 @@ from tfrecreg.operations.check.findings import complete_findings, judge_findings
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import (
     Basis,
-    CheckedShard,
+    ReadShard,
     Report,
     folder_of,
     limits_of,
@@ -73,13 +73,13 @@ def check_target(
         for each, _ in choice.announced
     }
     splits: Counter[str] = Counter()
-    read: dict[str, CheckedShard] = {}
+    read: dict[str, ReadShard] = {}
 
     def tell(shard: Shard, end: StreamEnd | None) -> None:
         if end is not None:
             splits[shard.split] += end.records
             path = shard.entry.path if shard.entry is not None else shard.name
-            read[shard.name] = CheckedShard(path=path, bytes=end.file_bytes, blake3=end.blake3)
+            read[shard.name] = ReadShard(path=path, bytes=end.file_bytes, blake3=end.blake3)
         progress.advance(*((end.records, end.file_bytes) if end is not None else (0, 0)))
 
     progress.start(f"checking {target.name}", known)
