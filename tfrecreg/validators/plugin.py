@@ -27,8 +27,8 @@ _VALIDATORS = (
     ("statistics", "whole splits against the schema, by TFDV", ("SCH1*",), "statistics"),
     ("drift", "versions and splits against each other, by TFDV", ("DRF*",), "drift"),
     ("content", "records against another version or a digest", ("SHD01*",), "content"),
-    # REG009 is the gate's
-    ("registry", "releases, their numbers and history", ("REG00[1-8]", "REG010"), "registry"),
+    # REG009 and REG013 are the gate's
+    ("registry", "releases, their numbers and history", ("REG00[1-8]", "REG01[02]"), "registry"),
 )
 """Name, summary, codes, and module; a class is named after its validator."""
 _ON_REQUEST = ("statistics", "drift", "content")
