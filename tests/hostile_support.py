@@ -9,7 +9,7 @@ import itertools
 from datetime import date
 
 from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.gating import FailOn, Waiver
+from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.operations.check.report import Basis, Report, SkippedValidator
 
 __all__ = ["NAMES", "hostile_finding", "hostile_report"]
@@ -175,6 +175,7 @@ def hostile_report(name: str, target: str = "digits", folder: str | None = "data
         waivers=(
             Waiver(owner=f"a{name}", reason=f"b{name}", expires=date(2031, 1, 31), code="CRC*"),
         ),
+        lowered=(Lowered(name, Severity.ERROR, Severity.WARNING, 2),),
         measures=(
             Measure("inflation.features", {name: 10}, name),
             Measure("annotations.histogram.label", {name: 10}, name),

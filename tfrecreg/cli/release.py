@@ -76,7 +76,7 @@ def command(
 def accepted(report: Report | None) -> dict[str, Any]:
     """Findings that did not fail, for a JSON document."""
     document = report.to_json() if report is not None else {}
-    return {key: document.get(key, []) for key in ("findings", "waived")}
+    return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
 
 
 def print_release(face: Face, result: ReleaseResult) -> None:

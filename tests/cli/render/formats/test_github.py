@@ -37,7 +37,7 @@ def test_no_name_becomes_a_command(number: int) -> None:
     assert text.splitlines() == text[:-1].split("\n")
     commands = [read(line) for line in text.splitlines()]
     assert [command and command[0] for command in commands] == [
-        *("error", "warning", "notice", "error", None)
+        *("error", "warning", "notice", "notice", "error", None)
     ]
     for command in commands[:-1]:
         assert command is not None

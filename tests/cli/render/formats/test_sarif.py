@@ -36,6 +36,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "invocation": {
         "executionSuccessful!": bool,
         "toolExecutionNotifications": ["notification"],
+        "toolConfigurationNotifications": ["notification"],
     },
     "notification": {"level": LEVEL, "message!": TEXT},
     "result": {
