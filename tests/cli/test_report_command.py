@@ -231,3 +231,22 @@ def test_neither_build_nor_pipeline_puts_the_looser_schema_there(cli, gone) -> N
         assert not gone.exists()
     assert cli("build", "digits", "--default-schema").code == 0
     assert "max: 255" in gone.read_text()
+
+
+def test_the_json_is_saved_beside_any_format(cli, built) -> None:
+    done = cli("check", "digits", "--format", "github", "--save-json", "saved.json")
+    assert (done.code, done.out) == (0, "tfrecreg: digits: pass\n")
+    assert json.loads(Path("saved.json").read_text()) == cli("check", "digits", "--json").json
+    Path("saved.json").write_text(OLD)
+    done = cli("check", "dgits", "--save-json", "saved.json")
+    assert (done.code, done.out) == (2, "")
+    document = json.loads(Path("saved.json").read_text())
+    assert (document["status"], document["error"]["exit_code"]) == ("error", 2)
+    done = cli("check", "digits", "--fial-on", "error", "--save-json", "saved.json")
+    assert json.loads(Path("saved.json").read_text())["error"]["message"].startswith("No such")
+    done = cli("check", "digits", "--output", "a", "--save-json", "./a")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: `--output` and `--save-json` name the same file",
+        "hint: name another file to write",
+    ]
