@@ -250,7 +250,7 @@ def audit(dataset: Dataset) -> Audit:
     try:
         history = read_history(dataset.registry, name)
     except FailureError as error:
-        found.unseen = error.message
+        found.unseen = f"{error.message}; hint: {error.hint}"
         return found
     if history is not None:
         found.unseen = history.unseen

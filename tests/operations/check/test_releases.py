@@ -104,6 +104,17 @@ def test_the_gate_of_each_dataset_decides(root: Path) -> None:
     assert look(root, today=datetime.date(2030, 1, 2)).status == "fail"
 
 
+def test_a_history_that_git_does_not_tell_makes_it_incomplete(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    report = look(root)
+    assert (report.status, report.exit_code) == ("error", 3)
+    assert report.errors == (
+        "git cannot be run: No such file or directory; hint: install git, and have it in PATH",
+    )
+
+
 class TestBase:
     def test_a_release_that_the_base_has_not_is_fine(self, root: Path) -> None:
         put_next(root, "1.1.0", first(root))

@@ -116,7 +116,7 @@ def check_registry(
     errors: tuple[str, ...] = ()
     if unseen == SHALLOW and not (other and other.meeting):
         errors = (f"{unseen}; hint: {_FETCH.format('git fetch --unshallow')}",)
-    elif unseen != SHALLOW and unseen:
+    elif unseen and unseen != SHALLOW:
         errors = (unseen,)
     return Report(
         target=f"the releases{against}",
