@@ -64,9 +64,9 @@ def command(
     """
     from dataclasses import asdict
 
+    from tfrecreg.operations.folder_builds import find_target
     from tfrecreg.operations.full_scan import passed_over
     from tfrecreg.operations.head import head
-    from tfrecreg.operations.targets import find_target
 
     if count is None:
         count = 5 if at is None else 1

@@ -22,11 +22,11 @@ from tfrecreg.operations.check.choose import CONTENT, DRIFT
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report, error_report
 from tfrecreg.operations.check.target import check_target
+from tfrecreg.operations.folder_builds import build_in_folder, files_targets, find_target
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import (
     TargetsLike,
-    build_at_url,
-    files_target,
+    display_name,
     find,
     named_targets,
     reference_target,
@@ -111,11 +111,14 @@ def check(
         )
     todo: list[_Found | Report] = []
     files: list[str] = []
+    notes: list[str] = []
     for name in named:
         try:
             found = find(name, registry)
             if isinstance(found, str):
-                built = build_at_url(found, schema=options.schema, raw=options.raw)
+                built = build_in_folder(
+                    found, schema=options.schema, raw=options.raw, notes=notes, progress=progress
+                )
                 if built is None:
                     files.append(found)
                 else:
@@ -128,8 +131,16 @@ def check(
                 raise
             todo.append(_unjudged(str(name), error))
     if files:
-        target = files_target(files, schema=options.schema, raw=options.raw, progress=progress)
-        todo.append((replace(target, expected=expected), _registry_here(registry)))
+        try:
+            for target in files_targets(
+                files, schema=options.schema, raw=options.raw, notes=notes, progress=progress
+            ):
+                home = _registry_here(registry if target.home is None else Registry(target.home))
+                todo.append((replace(target, expected=expected), home))
+        except _UNFIT as error:
+            if not todo or _is_the_users(error, options):
+                raise
+            todo.append(_unjudged(display_name(files), error))
     homes = {id(each[1]): each[1] for each in todo if not isinstance(each, Report)}
     for home in filter(None, homes.values()):
         expect_policy(home, options.gate)
@@ -341,18 +352,14 @@ def with_baseline(
     """
     if against is None:
         return target
-    found = find(against, registry)
-    if isinstance(found, Resolved):
-        other = reference_target(found, schema=None, raw=None)
-    else:
-        other = build_at_url(found, schema=None) or files_target([found], schema=None, raw=None)
+    other = find_target(against, registry=registry)
     if not with_statistics:
         return replace(target, baseline=Baseline(other.name, {}, other.shards))
     # Statistics are optional: a check without them imports none of it.
     from tfrecreg.operations.stats import stats_of
     from tfrecreg.statistics import StatisticsCache, StatisticsOptions
 
-    cache = StatisticsCache(found.registry.storage) if isinstance(found, Resolved) else None
+    cache = StatisticsCache(other.home) if other.home is not None else None
     options = StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
     made = stats_of(other, options=options, cache=cache, engine=engine, progress=progress)
     protos = {

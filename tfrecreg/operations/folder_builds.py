@@ -1,0 +1,230 @@
+"""The builds that folders hold: who names a folder, or files in it, means what its manifest lists.
+
+A folder of a registry is the build or release that a reference names. Any other folder with a
+manifest, such as a copy or one behind a URL, is judged by that manifest and the schema beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tfrecreg.errors import StorageError
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.operations.raw_sizes import measure_raw
+from tfrecreg.operations.split_target import manifest_in, schema_beside
+from tfrecreg.operations.targets import (
+    TargetLike,
+    build_target,
+    display_name,
+    files_target,
+    find,
+    named_targets,
+    names_folder,
+    read_schema_file,
+    reference_target,
+)
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import RegistryLike, Resolved, resolve_folder
+from tfrecreg.scan import Shard, Target
+from tfrecreg.storage import Storage
+from tfrecreg.storage.locations import storage_at
+from tfrecreg.storage.urls import is_url, query_of
+from tfrecreg.text import safe
+
+
+@dataclass(frozen=True, slots=True)
+class FolderBuild:
+    """A build in a folder."""
+
+    manifest: Manifest
+    storage: Storage
+    """Rooted at the folder."""
+    resolved: Resolved | None
+    """What it is in the registry that the folder belongs to."""
+
+    def target(
+        self,
+        name: str,
+        *,
+        schema: str | None,
+        raw: str | None = None,
+        shards: Sequence[str] | None = None,
+        progress: Progress = SILENT,
+    ) -> Target:
+        """The build as a target.
+
+        Args:
+            name: of the target, escaped.
+            schema: path of a schema to check against instead of its own.
+            raw: folder of raw data to measure.
+            shards: the files that were named; None for all.
+            progress: updated for the raw files that are measured.
+
+        Raises:
+            ManifestError: the schema in the folder is not the one that the manifest names.
+            UsageError: a path does not exist.
+        """
+        text, path = self._schema(schema)
+        made = build_target(
+            self.manifest,
+            self.storage,
+            name=name,
+            kind="build" if self.resolved is None else self.resolved.kind,
+            schema=text,
+            schema_path=path,
+            raw=measure_raw(raw, progress) if raw is not None else None,
+            raw_folder=raw,
+            home=self.resolved.registry.storage if self.resolved is not None else None,
+            named=shards,
+        )
+        if shards is not None:
+            # The raw data are those of the whole build.
+            made = replace(made, partial=True, raw=made.raw if raw is not None else None)
+        if self.resolved is None:
+            made = replace(made, notes=(self._basis(name, path),))
+        return made
+
+    def _schema(self, path: str | None) -> tuple[str | None, str | None]:
+        if path is not None:
+            return read_schema_file(path), path
+        if self.resolved is not None:
+            return self.resolved.schema, self.resolved.schema_path
+        return schema_beside(self.manifest, self.storage) or (None, None)
+
+    def _basis(self, name: str, schema: str | None) -> str:
+        judged = f"`{name}` is judged by the `{MANIFEST_NAME}` in its folder and "
+        if schema is None:
+            return f"{judged}by no schema: there is no `{SCHEMA_NAME}` beside it (`--schema`)"
+        return f"{judged}the schema `{safe(schema, limit=1000)}`"
+
+
+def build_in_folder(
+    argument: str,
+    *,
+    schema: str | None,
+    raw: str | None = None,
+    notes: list[str] | None = None,
+    progress: Progress = SILENT,
+) -> Target | None:
+    """The build in the folder that a path or a URL names; None for anything else.
+
+    Args:
+        argument: a path or a URL.
+        schema: path of a schema to check against; None for that in the folder, if there is one.
+        raw: folder of raw data to measure.
+        notes: receives the reason that files beside the shards are not used.
+        progress: updated for the raw files that are measured.
+
+    Raises:
+        ManifestError: the manifest there is damaged, or the schema is not the one that it names.
+        NewerFormatError: a newer tfrecreg wrote the manifest.
+        StorageError: the folder cannot be read.
+    """
+    if not names_folder(argument):
+        return None
+    found = _build_at(storage_at(argument), notes if notes is not None else [])
+    if found is None:
+        return None
+    name = safe(argument, limit=1000)
+    return found.target(name, schema=schema, raw=raw, progress=progress)
+
+
+def files_targets(
+    patterns: Sequence[str],
+    *,
+    schema: str | None,
+    raw: str | None,
+    notes: Sequence[str] = (),
+    progress: Progress = SILENT,
+) -> list[Target]:
+    """Files, each judged by the manifest in its folder: a target for each build that has some of
+    them, and one for all others.
+
+    Args:
+        patterns: as for :func:`files_target`.
+        schema: path of a schema to check against instead of those of the builds.
+        raw: folder of raw data to measure.
+        notes: added to the target of the other files.
+        progress: updated for the raw files that are measured.
+
+    Raises:
+        UsageError: a pattern matches nothing.
+        ManifestError: a manifest is damaged, or a schema is not the one that it names.
+        NewerFormatError: a newer tfrecreg wrote a manifest.
+        StorageError: a store cannot be asked.
+    """
+    bare = files_target(patterns, schema=schema, raw=raw, progress=progress)
+    told = list(notes)
+    folders: dict[tuple[str, str], list[Shard]] = {}
+    for shard in bare.shards:
+        folders.setdefault((shard.storage.root, shard.path.rpartition("/")[0]), []).append(shard)
+    found = [(_build_of(shards, told), shards) for shards in folders.values()]
+    rest = {id(shard) for build, shards in found if build is None for shard in shards}
+    targets = []
+    above = [each for each in patterns if names_folder(each)]
+    for build, shards in found:
+        if build is None:
+            continue
+        paths: list[str] | None = [each.path.rpartition("/")[2] for each in shards]
+        name = bare.name if len(found) == 1 else display_name([each.name for each in shards])
+        folder = shards[0].name.rpartition("/")[0]
+        if any(f"{folder}/".startswith(f"{each.rstrip('/')}/") for each in above):
+            paths = None  # a folder that contains the build was named
+            name = safe(folder, limit=1000) if build.resolved is None else build.resolved.name
+        targets.append(build.target(name, schema=schema, raw=raw, shards=paths, progress=progress))
+    if rest:
+        shards = [shard for shard in bare.shards if id(shard) in rest]
+        name = bare.name if not targets else display_name([each.name for each in shards])
+        targets.append(replace(bare, shards=tuple(shards), name=name, notes=tuple(told)))
+    return targets
+
+
+def find_target(
+    argument: TargetLike, *, registry: RegistryLike | None = None, schema: str | None = None
+) -> Target:
+    """What one argument names, as a target.
+
+    Raises:
+        UsageError: it does not exist.
+        ManifestError: the manifest of what it names is damaged.
+    """
+    (named,) = named_targets(argument)
+    found = find(named, registry)
+    if isinstance(found, Resolved):
+        return reference_target(found, schema=schema, raw=None)
+    notes: list[str] = []
+    build = build_in_folder(found, schema=schema, notes=notes)
+    if build is not None:
+        return build
+    targets = files_targets([found], schema=schema, raw=None, notes=notes)
+    if len(targets) == 1:
+        return targets[0]
+    bare = files_target([found], schema=schema, raw=None)
+    several = f"`{bare.name}` has shards of several builds, whose manifests are not used together"
+    return replace(bare, notes=(*notes, several))
+
+
+def _build_of(shards: Sequence[Shard], notes: list[str]) -> FolderBuild | None:
+    """The build that has some files of one folder."""
+    first = shards[0]
+    if is_url(first.storage.root):
+        if query_of(first.name):
+            return None  # what signs this URL does not sign others
+        try:
+            return _build_at(first.storage.below(first.path.rpartition("/")[0]), notes)
+        except StorageError as error:
+            # A store need not let everybody look at what was not named.
+            notes.append(f"`{MANIFEST_NAME}` beside the shards is not used: {error.message}")
+            return None
+    folder = os.path.dirname(first.name) or os.curdir  # noqa: PTH120 - a str stays a str
+    resolved = resolve_folder(folder)
+    if resolved is not None:
+        return FolderBuild(resolved.manifest, resolved.storage(to_check=True), resolved)
+    return _build_at(storage_at(folder), notes)
+
+
+def _build_at(storage: Storage, notes: list[str]) -> FolderBuild | None:
+    manifest = manifest_in(storage, notes)
+    return FolderBuild(manifest, storage, None) if manifest is not None else None
