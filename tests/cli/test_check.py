@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,9 @@ def test_files_need_no_registry(cli, built, tmp_path, monkeypatch) -> None:
     for target in (folder, f"{folder}/*.tfrecord-*", f"{folder}/digits-test.tfrecord@2"):
         done = cli("check", target)
         assert done.code == 0, done.err
-    done = cli("check", f"{folder}/digits-test.tfrecord-*", "--json")
+    for path in folder.glob("digits-test*"):
+        shutil.copy(path, elsewhere)
+    done = cli("check", "digits-test.tfrecord-*", "--json")
     assert done.json["summary"]["records"] == 20
     skipped = {each["validator"] for each in done.json["skipped"]}
     assert skipped == {"registry", "schema"}
@@ -76,7 +79,7 @@ def test_files_can_be_held_against_a_schema_and_raw_data(cli, built, raw) -> Non
     shards = "data/digits/digits-test.tfrecord-*"
     done = cli("check", shards, "--schema", "schemas/digits.pbtxt", "--raw", raw, "--json")
     assert done.code == 0, done.err
-    assert [each["validator"] for each in done.json["skipped"]] == ["registry"]
+    assert done.json["skipped"] == []
     assert done.json["measures"]["inflation.raw_stored"] == sum(
         path.stat().st_size for path in raw.iterdir()
     )

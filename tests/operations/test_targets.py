@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import ManifestError, MissingFileError, UsageError
-from tfrecreg.operations.targets import files_target, find_target, reference_target
+from tfrecreg.operations.folder_builds import find_target
+from tfrecreg.operations.targets import files_target, reference_target
 from tfrecreg.registry import open_registry, resolve
 from tfrecreg.scan import Target
 

@@ -225,6 +225,10 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     return of_target(targets[0], SplitTarget(name, words, splits, chosen, is_raw=False))
 
 
+def _place(shard: Shard) -> str:
+    return f"{shard.storage.root}/{shard.path}"
+
+
 def _exists(path: str) -> bool:
     return names_one_file(path) if is_url(path) else os.path.lexists(path)
 

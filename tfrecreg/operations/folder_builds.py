@@ -83,7 +83,7 @@ class FolderBuild:
             # The raw data are those of the whole build.
             made = replace(made, partial=True, raw=made.raw if raw is not None else None)
         if self.resolved is None:
-            made = replace(made, notes=(self._basis(name, path),))
+            made = replace(made, notes=(self._basis(text, schema),))
         return made
 
     def _schema(self, path: str | None) -> tuple[str | None, str | None]:
@@ -93,11 +93,15 @@ class FolderBuild:
             return self.resolved.schema, self.resolved.schema_path
         return schema_beside(self.manifest, self.storage) or (None, None)
 
-    def _basis(self, name: str, schema: str | None) -> str:
-        judged = f"`{name}` is judged by the `{MANIFEST_NAME}` in its folder and "
-        if schema is None:
-            return f"{judged}by no schema: there is no `{SCHEMA_NAME}` beside it (`--schema`)"
-        return f"{judged}the schema `{safe(schema, limit=1000)}`"
+    def _basis(self, text: str | None, given: str | None) -> str:
+        if given is not None:
+            return f"judged by the `{MANIFEST_NAME}` in its folder, and the schema that was named"
+        if text is None:
+            return (
+                f"judged by the `{MANIFEST_NAME}` in its folder, and by no schema: there is no "
+                f"`{SCHEMA_NAME}` beside it, name one with `--schema`"
+            )
+        return f"judged by the `{MANIFEST_NAME}` and the `{SCHEMA_NAME}` in its folder"
 
 
 def build_in_folder(
@@ -219,10 +223,15 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> FolderBuild | None:
             notes.append(f"`{MANIFEST_NAME}` beside the shards is not used: {error.message}")
             return None
     folder = os.path.dirname(first.name) or os.curdir  # noqa: PTH120 - a str stays a str
-    resolved = resolve_folder(folder)
-    if resolved is not None:
-        return FolderBuild(resolved.manifest, resolved.storage(to_check=True), resolved)
-    return _build_at(storage_at(folder), notes)
+    try:
+        resolved = resolve_folder(folder)
+        if resolved is not None:
+            return FolderBuild(resolved.manifest, resolved.storage(to_check=True), resolved)
+        return _build_at(storage_at(folder), notes)
+    except StorageError:
+        if os.access(folder, os.X_OK):
+            raise
+        return None  # the folder is closed, and so are its shards: the scan reports each of them
 
 
 def _build_at(storage: Storage, notes: list[str]) -> FolderBuild | None:

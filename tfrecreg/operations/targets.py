@@ -347,7 +347,7 @@ def names_one_file(argument: str) -> bool:
 def names_folder(argument: str) -> bool:
     """Whether an argument is the path or the URL of a folder."""
     if not is_url(argument):
-        return Path(argument).is_dir()
+        return os.path.isdir(argument)  # noqa: PTH112 - False where it may not be looked at
     from tfrecreg.operations.url_targets import is_folder_url  # few targets are URLs
 
     return is_folder_url(argument)

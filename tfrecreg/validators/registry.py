@@ -43,7 +43,7 @@ class RegistryValidator(Validator):
 
     name = "registry"
     Options = _NoOptions
-    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG010")  # REG009 belongs to the gate
+    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG01*")  # REG009 belongs to the gate
     part_codec = JsonCodec(Nothing)
 
     def applies(self, target: Target) -> str | None:

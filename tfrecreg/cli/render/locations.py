@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from tfrecreg.findings import Finding, Location
 from tfrecreg.manifest import MANIFEST_NAME
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def shard_path(report: Report, shard: str | None, prefix: str) -> str | None:
         return shard
     # Inside the folder, whatever name a damaged manifest gives it.
     inner = posixpath.normpath(f"/{shard or MANIFEST_NAME}").lstrip("/")
+    if is_url(report.folder):
+        return f"{report.folder}/{inner}"
     return posixpath.normpath(posixpath.join(prefix, report.folder, inner))
 
 

@@ -76,14 +76,12 @@ def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) ->
 
 
 def folder_of(target: Target) -> str | None:
-    """The folder of the target's bytes, relative to its registry, POSIX; the URL of one in a
-    bucket; the absolute path of a build outside a registry; None for bare files.
+    """The folder of the target's bytes, relative to its registry, POSIX; outside of one its
+    absolute path, or its URL; None for bare files.
     """
     if target.storage is None:
         return None
-    if target.home is None:
-        return None if is_url(target.storage.root) else target.storage.root
-    if is_url(target.storage.root):
+    if target.home is None or is_url(target.storage.root):
         return target.storage.root
     return os.path.relpath(target.storage.root, target.home.root).replace(os.sep, "/")
 

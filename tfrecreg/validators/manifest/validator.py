@@ -264,8 +264,8 @@ def _check_named(
             _unlisted(tally, shard.path, shard=True)
     known = len(manifest.shards)
     text = (
-        f"{unnamed} of the {known} shards of the build in `{safe(storage.root, limit=1000)}`: "
-        "they and its other files are not judged"
+        f"{unnamed} of the {known} shards of `{safe(target.reference)}`: they and its other files "
+        "are not judged"
     )
     yield Measure(UNNAMED, unnamed, text)
 
