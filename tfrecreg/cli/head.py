@@ -72,6 +72,8 @@ def command(
         count = 5 if at is None else 1
     damage: list[PassedOver] = []
     found = find_target(target, registry=face.registry)
+    for note in found.notes if found.kind == "files" else ():
+        face.progress().note(note)
     records = head(found, count, at=at, shard=shard, damage=damage)
     if save is not None:
         from tfrecreg.operations.head_save import save_images

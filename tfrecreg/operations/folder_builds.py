@@ -109,7 +109,6 @@ def build_in_folder(
     *,
     schema: str | None,
     raw: str | None = None,
-    notes: list[str] | None = None,
     progress: Progress = SILENT,
 ) -> Target | None:
     """The build in the folder that a path or a URL names; None for anything else.
@@ -118,7 +117,6 @@ def build_in_folder(
         argument: a path or a URL.
         schema: path of a schema to check against; None for that in the folder, if there is one.
         raw: folder of raw data to measure.
-        notes: receives the reason that files beside the shards are not used.
         progress: updated for the raw files that are measured.
 
     Raises:
@@ -128,7 +126,7 @@ def build_in_folder(
     """
     if not names_folder(argument):
         return None
-    found = _build_at(storage_at(argument), notes if notes is not None else [])
+    found = _build_at(storage_at(argument), [])
     if found is None:
         return None
     name = safe(argument, limit=1000)
@@ -140,7 +138,6 @@ def files_targets(
     *,
     schema: str | None,
     raw: str | None,
-    notes: Sequence[str] = (),
     progress: Progress = SILENT,
 ) -> list[Target]:
     """Files, each judged by the manifest in its folder: a target for each build that has some of
@@ -150,7 +147,6 @@ def files_targets(
         patterns: as for :func:`files_target`.
         schema: path of a schema to check against instead of those of the builds.
         raw: folder of raw data to measure.
-        notes: added to the target of the other files.
         progress: updated for the raw files that are measured.
 
     Raises:
@@ -160,7 +156,7 @@ def files_targets(
         StorageError: a store cannot be asked.
     """
     bare = files_target(patterns, schema=schema, raw=raw, progress=progress)
-    told = list(notes)
+    told: list[str] = []
     folders: dict[tuple[str, str], list[Shard]] = {}
     for shard in bare.shards:
         folders.setdefault((shard.storage.root, shard.path.rpartition("/")[0]), []).append(shard)
@@ -198,16 +194,15 @@ def find_target(
     found = find(named, registry)
     if isinstance(found, Resolved):
         return reference_target(found, schema=schema, raw=None)
-    notes: list[str] = []
-    build = build_in_folder(found, schema=schema, notes=notes)
+    build = build_in_folder(found, schema=schema)
     if build is not None:
         return build
-    targets = files_targets([found], schema=schema, raw=None, notes=notes)
+    targets = files_targets([found], schema=schema, raw=None)
     if len(targets) == 1:
         return targets[0]
     bare = files_target([found], schema=schema, raw=None)
     several = f"`{bare.name}` has shards of several builds, whose manifests are not used together"
-    return replace(bare, notes=(*notes, several))
+    return replace(bare, notes=(several,))
 
 
 def _build_of(shards: Sequence[Shard], notes: list[str]) -> FolderBuild | None:

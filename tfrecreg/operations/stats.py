@@ -164,6 +164,8 @@ def stats(
         TfrecregError: as :func:`stats_of`, or there is no such thing.
     """
     target = find_target(argument, registry=registry, schema=schema)
+    for note in target.notes if target.kind == "files" else ():
+        progress.note(note)
     cache = StatisticsCache(target.home) if target.home is not None else None
     return stats_of(
         target, split=split, features=features, cache=cache, engine=engine, progress=progress

@@ -111,13 +111,12 @@ def check(
         )
     todo: list[_Found | Report] = []
     files: list[str] = []
-    notes: list[str] = []
     for name in named:
         try:
             found = find(name, registry)
             if isinstance(found, str):
                 built = build_in_folder(
-                    found, schema=options.schema, raw=options.raw, notes=notes, progress=progress
+                    found, schema=options.schema, raw=options.raw, progress=progress
                 )
                 if built is None:
                     files.append(found)
@@ -133,7 +132,7 @@ def check(
     if files:
         try:
             for target in files_targets(
-                files, schema=options.schema, raw=options.raw, notes=notes, progress=progress
+                files, schema=options.schema, raw=options.raw, progress=progress
             ):
                 home = _registry_here(registry if target.home is None else Registry(target.home))
                 todo.append((replace(target, expected=expected), home))
