@@ -299,7 +299,9 @@ def told(fault: Fault, folder: Path, readers: Sequence[OtherReader]) -> Told:
     files = sorted(shards.folder.glob("*.tfrecord*"))
     words = tuple(_reads(each, files, fault, marks) for each in readers)
     ours = _codes(root, ["faces"])
-    bare = _codes(root, [str(path) for path in files])
+    alone = root / "alone"
+    alone.mkdir()
+    bare = _codes(root, [shutil.copy(path, alone) for path in files])
     shutil.rmtree(root)
     return Told(fault, words, ours if ours == bare else f"{ours}; without the manifest {bare}")
 

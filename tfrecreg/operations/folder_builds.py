@@ -10,10 +10,18 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tfrecreg.errors import StorageError
-from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from blake3 import blake3
+
+from tfrecreg.errors import ManifestError, MissingFileError, StorageError
+from tfrecreg.manifest import (
+    LEDGER_NAME,
+    MANIFEST_NAME,
+    SCHEMA_NAME,
+    Manifest,
+    parse_manifest,
+)
+from tfrecreg.manifest.file import is_own_manifest
 from tfrecreg.operations.raw_sizes import measure_raw
-from tfrecreg.operations.split_target import manifest_in, schema_beside
 from tfrecreg.operations.targets import (
     TargetLike,
     build_target,
@@ -203,6 +211,60 @@ def find_target(
     bare = files_target([found], schema=schema, raw=None)
     several = f"`{bare.name}` has shards of several builds, whose manifests are not used together"
     return replace(bare, notes=(several,))
+
+
+def manifest_in(storage: Storage, notes: list[str]) -> Manifest | None:
+    """The manifest in the folder that `storage` is rooted at; None without one.
+
+    Args:
+        storage: of the folder.
+        notes: receives a line if a file that only looks like one, or like the rest of a build, is
+            there.
+
+    Raises:
+        ManifestError: the manifest is damaged.
+        NewerFormatError: a newer tfrecreg wrote it.
+        StorageError: it cannot be read.
+    """
+    where = f"{storage.root}/{MANIFEST_NAME}"
+    shown = safe(where, limit=1000)
+    try:
+        data = storage.read(MANIFEST_NAME)
+    except MissingFileError:
+        if not is_url(storage.root) and storage.stat(LEDGER_NAME) is not None:
+            notes.append(
+                f"`{shown}` is missing beside a `{LEDGER_NAME}`: only the shards themselves are "
+                "judged"
+            )
+        return None
+    if not is_own_manifest(data) and storage.stat(LEDGER_NAME) is None:
+        notes.append(f"`{shown}` is not used: it is not a manifest of tfrecreg")
+        return None
+    return parse_manifest(data, where)
+
+
+def schema_beside(manifest: Manifest, storage: Storage) -> tuple[str, str] | None:
+    """The text of the schema in the folder that `storage` is rooted at, and its path for messages.
+
+    None if there is none: bare files, a build that was adopted in place, and those of earlier
+    versions of tfrecreg have none.
+
+    Raises:
+        ManifestError: it is not the schema that the manifest names.
+    """
+    try:
+        data = storage.read(SCHEMA_NAME)
+    except MissingFileError:
+        return None
+    path = f"{storage.root}/{SCHEMA_NAME}"
+    if blake3(data).hexdigest() == manifest.schema.blake3:
+        return data.decode("utf-8", "replace"), path
+    if all(entry.path != SCHEMA_NAME for entry in manifest.files):
+        return None  # a file of another tool
+    raise ManifestError(
+        f"`{safe(path, limit=1000)}` is not the schema that the manifest beside it names",
+        hint="fetch the folder again, or name a schema with `schema=`",
+    )
 
 
 def _build_of(shards: Sequence[Shard], notes: list[str]) -> FolderBuild | None:

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from blake3 import blake3
-
-from tfrecreg.errors import ManifestError, MissingFileError, RefusedError, UsageError
+from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest import (
-    LEDGER_NAME,
-    MANIFEST_NAME,
-    SCHEMA_NAME,
     Manifest,
-    parse_manifest,
 )
 from tfrecreg.manifest.adopted import adopted_kind
-from tfrecreg.manifest.file import is_own_manifest
+from tfrecreg.operations.folder_builds import manifest_in, schema_beside
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Shard, Target
 from tfrecreg.storage import Storage
 from tfrecreg.storage.locations import storage_at
-from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.split_words import named_splits
@@ -133,36 +126,6 @@ def of_target(target: Target, found: SplitTarget) -> SplitTarget:
     )
 
 
-def manifest_in(storage: Storage, notes: list[str]) -> Manifest | None:
-    """The manifest in the folder that `storage` is rooted at; None without one.
-
-    Args:
-        storage: of the folder.
-        notes: receives a line if a file that only looks like one, or like the rest of a build, is
-            there.
-
-    Raises:
-        ManifestError: the manifest is damaged.
-        NewerFormatError: a newer tfrecreg wrote it.
-        StorageError: it cannot be read.
-    """
-    where = f"{storage.root}/{MANIFEST_NAME}"
-    shown = safe(where, limit=1000)
-    try:
-        data = storage.read(MANIFEST_NAME)
-    except MissingFileError:
-        if not is_url(storage.root) and storage.stat(LEDGER_NAME) is not None:
-            notes.append(
-                f"`{shown}` is missing beside a `{LEDGER_NAME}`: only the shards themselves are "
-                "judged"
-            )
-        return None
-    if not is_own_manifest(data) and storage.stat(LEDGER_NAME) is None:
-        notes.append(f"`{shown}` is not used: it is not a manifest of tfrecreg")
-        return None
-    return parse_manifest(data, where)
-
-
 def schema_of_folder(target: SplitTarget) -> tuple[str, str] | None:
     """The text of the schema that lies in the folder of a build, and its path for messages.
 
@@ -175,23 +138,6 @@ def schema_of_folder(target: SplitTarget) -> tuple[str, str] | None:
     if target.schema is not None or target.manifest is None or target.storage is None:
         return target.schema
     return schema_beside(target.manifest, target.storage)
-
-
-def schema_beside(manifest: Manifest, storage: Storage) -> tuple[str, str] | None:
-    """As :func:`schema_of_folder`, of the folder that `storage` is rooted at."""
-    try:
-        data = storage.read(SCHEMA_NAME)
-    except MissingFileError:
-        return None
-    path = f"{storage.root}/{SCHEMA_NAME}"
-    if blake3(data).hexdigest() == manifest.schema.blake3:
-        return data.decode("utf-8", "replace"), path
-    if all(entry.path != SCHEMA_NAME for entry in manifest.files):
-        return None  # a file of another tool
-    raise ManifestError(
-        f"`{safe(path, limit=1000)}` is not the schema that the manifest beside it names",
-        hint="fetch the folder again, or name a schema with `schema=`",
-    )
 
 
 def chosen_splits(

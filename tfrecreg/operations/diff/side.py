@@ -243,7 +243,7 @@ def side_at_url(url: str) -> Side:
         ManifestError: it is damaged.
         StorageError: the store cannot be asked.
     """
-    from tfrecreg.operations.split_target import manifest_in, schema_beside
+    from tfrecreg.operations.folder_builds import manifest_in, schema_beside
     from tfrecreg.operations.url_targets import is_folder_url  # few sides are URLs
 
     shown, storage = safe(url, limit=1000), storage_at(url)
