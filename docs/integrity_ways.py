@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from integrity_table import PAGE, starts, swap
+from integrity_table import put, starts, swap
 
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.builds import BuildRequest, build
@@ -372,16 +372,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         made = table(Path(folder))
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    old, _, after = rest.partition(END)
-    if old == made:
-        return 0
-    if arguments.check:
-        sys.stderr.write(f"the table of docs/{PAGE.name} is stale; it would be\n{made}")
-        return 1
-    PAGE.write_text(before + BEGIN + made + END + after, "utf-8")
-    sys.stdout.write(f"wrote docs/{PAGE.name}\n")
-    return 0
+    return put(made, BEGIN, END, check=arguments.check)
 
 
 if __name__ == "__main__":

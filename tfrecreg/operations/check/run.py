@@ -83,7 +83,8 @@ def check(
             :func:`check_target`.
 
     Returns:
-        One report for each reference, in their order, and one for all the files together. Without
+        One report for each reference and for each folder that holds a build, in their order; then
+        one for each build that some of the files belong to, and one for all other files. Without
         targets, one for each dataset that is configured, built or released: about its build, or
         its newest release where only that is here. Of several targets, one that is not here or
         whose manifest or schema is broken has a report that says so, and the others are checked.
