@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from check_support import Document, document, framed, places
@@ -15,6 +16,7 @@ from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.data_source import data_source
 from tfrecreg.operations.digest import digest
 from tfrecreg.operations.folder_builds import find_target
+from tfrecreg.operations.load import load
 
 FOLDER = "data/digits"
 TRAIN = "digits-train.tfrecord-00000-of-00002"
@@ -122,6 +124,13 @@ def test_what_was_not_named_is_told(digits_registry: Path) -> None:
     assert measure.text == "3 of the 4 shards of `digits`: they and its other files are not judged"
 
 
+def test_what_else_is_in_the_folder_is_told(digits_registry: Path) -> None:
+    targets = [f"{digits_registry / FOLDER}/*tfrecord*"]
+    (report,) = check(targets, options=CheckOptions(only=("manifest",)))
+    (measure,) = (each for each in report.measures if each.name == "manifest.unnamed")
+    assert measure.text == "files of `digits` other than its shards are not judged"
+
+
 def test_shards_are_held_against_the_schema_of_their_build(digits_registry: Path) -> None:
     folder = digits_registry / FOLDER
     schema = digits_registry / "schemas/digits.pbtxt"
@@ -179,13 +188,18 @@ def test_the_copy_of_a_release_is_looked_at_itself(digits_registry: Path) -> Non
     assert document([digits_registry / "registry/digits/1.0.0"])["status"] == "pass"
 
 
-def test_a_folder_of_builds_is_all_of_them(digits_registry: Path) -> None:
-    lose_shard(digits_registry / FOLDER)
-    reports = check([digits_registry])
-    assert [(each.target, each.status) for each in reports] == [
-        ("digits", "fail"),
-        ("digits@1.0.0", "pass"),
-    ]
+def test_a_folder_of_builds_is_all_of_them(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (digits_registry / FOLDER / "labels.json").unlink()
+    shutil.copytree(digits_registry / FOLDER, digits_registry / "copy")
+    expected = [("copy", "fail"), ("digits", "fail"), ("digits@1.0.0", "pass")]
+    monkeypatch.chdir(digits_registry)
+    reports = check(["."])
+    assert sorted((each.target, each.status) for each in reports) == expected
+    reports = check([f"{digits_registry}/"])
+    expected[0] = (str(digits_registry / "copy"), "fail")
+    assert sorted((each.target, each.status) for each in reports) == sorted(expected)
 
 
 def test_files_of_a_build_and_others_are_judged_apart(
@@ -311,3 +325,29 @@ def test_a_data_source_of_shards_has_the_schema_and_the_keys_of_its_build(
         assert key == whole[0][0]
         assert element["image/class/label"] == whole[0][1]["image/class/label"]
         assert element["image/class/label"].shape == ()
+
+
+@pytest.mark.parametrize("fault", ["cut", "an index lost", "one more shard"])
+def test_shards_behind_urls_are_judged_by_the_manifest_beside_them(
+    memory: Any, digits_registry: Path, fault: str
+) -> None:
+    do, expected = FAULTS[fault]
+    do(digits_registry / FOLDER)
+    memory.put(str(digits_registry / FOLDER), "/lake/digits", recursive=True)
+    for target in ("memory://lake/digits", "memory://lake/digits/*tfrecord*"):
+        found = document([target], only=("crc", "manifest"))
+        assert sorted(set(codes(found))) == expected
+    sound = document([f"memory://lake/digits/{OTHER}"], only=("crc", "manifest"))
+    assert (codes(sound), sound["measures"]["manifest.unnamed"]) == ([], 3)
+
+
+@pytest.mark.parametrize("named", ["{}/*train*", "{}/" + TRAIN])
+def test_load_says_that_it_reads_builds(digits_registry: Path, named: str) -> None:
+    folder = digits_registry / FOLDER
+    target = named.format(folder)
+    with pytest.raises(UsageError) as caught:
+        load(target, "train")
+    assert caught.value.message == (
+        f"`{target}` names shards of the build in `{folder}`, and `load` reads splits of a build"
+    )
+    assert f"tfrecreg.load('{folder}', ...)" in str(caught.value.hint)

@@ -171,14 +171,14 @@ def files_targets(
     found = [(_build_of(shards, told), shards) for shards in folders.values()]
     rest = {id(shard) for build, shards in found if build is None for shard in shards}
     targets = []
-    above = [each for each in patterns if names_folder(each)]
+    above = [_absolute(each) for each in patterns if names_folder(each)]
     for build, shards in found:
         if build is None:
             continue
         paths: list[str] | None = [each.path.rpartition("/")[2] for each in shards]
         name = bare.name if len(found) == 1 else display_name([each.name for each in shards])
         folder = shards[0].name.rpartition("/")[0]
-        if any(f"{folder}/".startswith(f"{each.rstrip('/')}/") for each in above):
+        if any(f"{_absolute(folder)}/".startswith(f"{each}/") for each in above):
             paths = None  # a folder that contains the build was named
             name = safe(folder, limit=1000) if build.resolved is None else build.resolved.name
         targets.append(build.target(name, schema=schema, raw=raw, shards=paths, progress=progress))
@@ -265,6 +265,11 @@ def schema_beside(manifest: Manifest, storage: Storage) -> tuple[str, str] | Non
         f"`{safe(path, limit=1000)}` is not the schema that the manifest beside it names",
         hint="fetch the folder again, or name a schema with `schema=`",
     )
+
+
+def _absolute(folder: str) -> str:
+    """A folder without a slash at its end, so that paths can be compared."""
+    return folder.rstrip("/") if is_url(folder) else os.path.abspath(folder).rstrip("/")  # noqa: PTH100
 
 
 def _build_of(shards: Sequence[Shard], notes: list[str]) -> FolderBuild | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -87,7 +88,10 @@ def shard_path(report: Report, shard: str | None, prefix: str) -> str | None:
     inner = posixpath.normpath(f"/{shard or MANIFEST_NAME}").lstrip("/")
     if is_url(report.folder):
         return f"{report.folder}/{inner}"
-    return posixpath.normpath(posixpath.join(prefix, report.folder, inner))
+    folder = report.folder
+    if posixpath.isabs(folder):  # a path in the work tree is what other programs know
+        folder, prefix = os.path.relpath(folder), ""
+    return posixpath.normpath(posixpath.join(prefix, folder, inner))
 
 
 def finding_path(report: Report, finding: Finding, prefix: str) -> str | None:

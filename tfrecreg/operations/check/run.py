@@ -47,6 +47,7 @@ from tfrecreg.registry.absence import has_shards, strays
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.scan import Baseline, Expected, ScanCache, Target, Validator
 from tfrecreg.storage import user_cache
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -201,7 +202,7 @@ def _judged(
     target, home = found
     try:
         target = _compared(target, options, registry, engine, progress)
-        return check_target(
+        report = check_target(
             target,
             home.config if home is not None else Config(),
             options,
@@ -210,10 +211,21 @@ def _judged(
             cache=scan_cache(home, reuse=options.cached),
             beside=[beside(target)] if beside is not None else [],
         )
+        return _placed(report, target, registry)
     except _BROKEN as error:
         if alone or _is_the_users(error, options):
             raise
         return _unjudged(target.name, error)
+
+
+def _placed(report: Report, target: Target, registry: RegistryLike | None) -> Report:
+    """The report, with a full path to the folder of a target in another registry."""
+    if target.home is None or report.folder is None or is_url(report.folder):
+        return report
+    here = _registry_here(registry)
+    if here is not None and here.storage.root == target.home.root:
+        return report
+    return replace(report, folder=str(Path(target.home.root, report.folder)))
 
 
 def _is_the_users(error: TfrecregError, options: CheckOptions) -> bool:

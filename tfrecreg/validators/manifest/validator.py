@@ -262,11 +262,11 @@ def _check_named(
     for shard in target.shards:
         if shard.entry is None:
             _unlisted(tally, shard.path, shard=True)
-    known = len(manifest.shards)
-    text = (
-        f"{unnamed} of the {known} shards of `{safe(target.reference)}`: they and its other files "
-        "are not judged"
-    )
+    of = f"of `{safe(target.reference)}`"
+    text = f"{unnamed} of the {len(manifest.shards)} shards {of}: they and its other files are"
+    if not unnamed:
+        text = f"files {of} other than its shards are"
+    text += " not judged"
     yield Measure(UNNAMED, unnamed, text)
 
 
