@@ -251,8 +251,14 @@ def test_the_folder_of_another_registry_is_named_in_full(cli, built, tmp_path, m
 
 
 def test_an_unused_manifest_is_told_by_light_commands(cli, built, tmp_path) -> None:
-    shutil.copy(built / "data/digits/digits-test.tfrecord-00000-of-00002", tmp_path)
-    (tmp_path / "manifest.json").write_text('{"version": 1}')
-    done = cli("head", tmp_path, "-n", "1")
-    told = f"`{tmp_path}/manifest.json` is not used: it is not a manifest of tfrecreg"
+    exports = tmp_path / "exports"
+    exports.mkdir()
+    shutil.copy(built / "data/digits/digits-test.tfrecord-00000-of-00002", exports)
+    (exports / "manifest.json").write_text('{"version": 1}')
+    done = cli("head", exports, "-n", "1")
+    told = f"`{exports}/manifest.json` is not used: it is not a manifest of tfrecreg"
+    assert (done.code, done.err) == (0, f"{told}\n")
+    shutil.copytree(built / "data/digits", exports / "copy")
+    done = cli("head", exports, "-n", "1")
+    told = f"`{exports}` has shards of several folders, whose manifests are not used together"
     assert (done.code, done.err) == (0, f"{told}\n")

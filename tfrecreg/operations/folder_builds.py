@@ -209,7 +209,7 @@ def find_target(
     if len(targets) == 1:
         return targets[0]
     bare = files_target([found], schema=schema, raw=None)
-    several = f"`{bare.name}` has shards of several builds, whose manifests are not used together"
+    several = f"`{bare.name}` has shards of several folders, whose manifests are not used together"
     return replace(bare, notes=(several,))
 
 
