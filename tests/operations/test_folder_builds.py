@@ -351,3 +351,15 @@ def test_load_says_that_it_reads_builds(digits_registry: Path, named: str) -> No
         f"`{target}` names shards of the build in `{folder}`, and `load` reads splits of a build"
     )
     assert f"tfrecreg.load('{folder}', ...)" in str(caught.value.hint)
+
+
+def test_a_damaged_manifest_beside_files_hides_no_other_target(
+    digits_registry: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(digits_registry / FOLDER, tmp_path / "copy"))
+    (copy / "manifest.json").write_bytes(b"")
+    for broken in (copy, copy / TRAIN):
+        sound, unjudged = check(["digits", broken], registry=digits_registry)
+        assert (sound.target, sound.status) == ("digits", "pass")
+        assert (unjudged.target, unjudged.status) == (str(broken), "error")
+        assert f"`{copy}/manifest.json` is not a manifest" in unjudged.errors[0]
