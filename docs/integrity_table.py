@@ -299,7 +299,9 @@ def told(fault: Fault, folder: Path, readers: Sequence[OtherReader]) -> Told:
     files = sorted(shards.folder.glob("*.tfrecord*"))
     words = tuple(_reads(each, files, fault, marks) for each in readers)
     ours = _codes(root, ["faces"])
-    bare = _codes(root, [str(path) for path in files])
+    alone = root / "alone"
+    alone.mkdir()
+    bare = _codes(root, [shutil.copy(path, alone) for path in files])
     shutil.rmtree(root)
     return Told(fault, words, ours if ours == bare else f"{ours}; without the manifest {bare}")
 
@@ -360,14 +362,19 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         made = table(arguments.tfrecord, Path(folder))
-    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
-    old, _, after = rest.partition(END)
+    return put(made, BEGIN, END, check=arguments.check)
+
+
+def put(made: str, begin: str, end: str, *, check: bool) -> int:
+    """Put a table between two lines of the page, or only compare; returns the exit code."""
+    before, _, rest = PAGE.read_text("utf-8").partition(begin)
+    old, _, after = rest.partition(end)
     if old == made:
         return 0
-    if arguments.check:
+    if check:
         sys.stderr.write(f"the table of docs/{PAGE.name} is stale; it would be\n{made}")
         return 1
-    PAGE.write_text(before + BEGIN + made + END + after, "utf-8")
+    PAGE.write_text(before + begin + made + end + after, "utf-8")
     sys.stdout.write(f"wrote docs/{PAGE.name}\n")
     return 0
 

@@ -20,8 +20,12 @@ def put_next(
     *,
     content: str = "",
     name: str = "m",
+    dvc: str | None = None,
 ) -> Manifest:
-    """A release after another one, without bytes, with content of its own unless it is given."""
+    """A release after another one, without bytes, with content of its own unless it is given.
+
+    Its build stays as that of the dataset.
+    """
     build = put_build(root, name, content=content or f"{version:0<64}")
     before = None
     if parent is not None and parent.release is not None:
@@ -30,7 +34,9 @@ def put_next(
     made = seal(
         replace(
             build,
-            release=ReleaseEntry(version=version, build=build.digest, parent=before, change=change),
+            release=ReleaseEntry(
+                version=version, build=build.digest, parent=before, change=change, dvc=dvc
+            ),
         )
     )
     write(root / f"registry/{name}/{version}/manifest.json", render_manifest(made))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,9 @@ def test_files_need_no_registry(cli, built, tmp_path, monkeypatch) -> None:
     for target in (folder, f"{folder}/*.tfrecord-*", f"{folder}/digits-test.tfrecord@2"):
         done = cli("check", target)
         assert done.code == 0, done.err
-    done = cli("check", f"{folder}/digits-test.tfrecord-*", "--json")
+    for path in folder.glob("digits-test*"):
+        shutil.copy(path, elsewhere)
+    done = cli("check", "digits-test.tfrecord-*", "--json")
     assert done.json["summary"]["records"] == 20
     skipped = {each["validator"] for each in done.json["skipped"]}
     assert skipped == {"registry", "schema"}
@@ -76,7 +79,7 @@ def test_files_can_be_held_against_a_schema_and_raw_data(cli, built, raw) -> Non
     shards = "data/digits/digits-test.tfrecord-*"
     done = cli("check", shards, "--schema", "schemas/digits.pbtxt", "--raw", raw, "--json")
     assert done.code == 0, done.err
-    assert [each["validator"] for each in done.json["skipped"]] == ["registry"]
+    assert done.json["skipped"] == []
     assert done.json["measures"]["inflation.raw_stored"] == sum(
         path.stat().st_size for path in raw.iterdir()
     )
@@ -222,3 +225,40 @@ def test_cached_says_how_many_shards_were_not_read(cli, tmp_path, monkeypatch) -
         assert done.out.splitlines()[1] == f"cached: {cached} of 2 shards were not read again"
     assert cli("check", tmp_path / "x@2", "--cached", "--json").json["summary"]["cached"] == 2
     assert "cached: " not in cli("check", tmp_path / "x@2").out
+
+
+def test_a_copy_of_a_build_is_judged_by_what_lies_in_it(cli, built, tmp_path, monkeypatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(built / "data/digits", elsewhere / "copy")
+    monkeypatch.chdir(elsewhere)
+    note = "judged by the `manifest.json` and the `schema.pbtxt` in its folder"
+    done = cli("check", "copy")
+    assert (done.code, f"note: {note}\n" in done.out) == (0, True)
+    index = "index/digits-train.tfrecord-00000-of-00002.index"
+    (elsewhere / "copy" / index).unlink()
+    done = cli("check", "copy", "--format", "markdown")
+    assert (done.code, f"- note: ``{note}``\n" in done.out) == (1, True)
+    done = cli("check", "copy", "--format", "github")
+    assert (done.code, f"::error file=copy/{index},title=SHD001" in done.out) == (1, True)
+
+
+def test_the_folder_of_another_registry_is_named_in_full(cli, built, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = cli("check", built / "data/digits", "--json", "--only", "crc").json
+    assert (found["target"], found["folder"]) == ("digits", str(built / "data/digits"))
+    found = cli("-C", built, "check", built / "data/digits", "--json", "--only", "crc").json
+    assert (found["target"], found["folder"]) == ("digits", "data/digits")
+
+
+def test_an_unused_manifest_is_told_by_light_commands(cli, built, tmp_path) -> None:
+    exports = tmp_path / "exports"
+    exports.mkdir()
+    shutil.copy(built / "data/digits/digits-test.tfrecord-00000-of-00002", exports)
+    (exports / "manifest.json").write_text('{"version": 1}')
+    done = cli("head", exports, "-n", "1")
+    told = f"`{exports}/manifest.json` is not used: it is not a manifest of tfrecreg"
+    assert (done.code, done.err) == (0, f"{told}\n")
+    shutil.copytree(built / "data/digits", exports / "copy")
+    done = cli("head", exports, "-n", "1")
+    told = f"`{exports}` has shards of several folders, whose manifests are not used together"
+    assert (done.code, done.err) == (0, f"{told}\n")

@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import struct
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -366,3 +368,41 @@ def test_the_first_build_and_release_in_one_go_names_the_settings_to_commit(
     assert done.code == 0, done.err
     added = "git add registry/digits/1.0.0 schemas/digits.pbtxt datasets/digits.toml\n"
     assert added in done.err
+
+
+def test_a_wrong_pointer_of_dvc_is_found_and_written_again(cli, raw, tmp_path) -> None:
+    pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
+    root = tmp_path / "tracked"
+    assert cli("init", root).code == 0
+    assert cli("-C", root, "build", "digits", "--source", "mnist", "--raw", raw).code == 0
+    assert cli("-C", root, "release", "digits", "--bump", "auto").code == 0
+    pointer = root / "data/digits.dvc"
+    right = pointer.read_text()
+    value, other = right.partition("md5: ")[2].split()[0], f"{'0' * 32}.dir"
+    should = f"it should name `{value}`, the bytes of `digits@1.0.0`"
+    pointer.write_text(right.replace(value, other))
+    for target in ("digits", "digits@1.0.0", "--registry", root / "data/digits"):
+        done = cli("-C", root, "check", target, "--json")
+        (finding,) = done.json["findings"]
+        assert (done.code, finding["code"]) == (1, "REG011")
+        assert finding["message"] == f"{should}, it names `{other}`"
+        assert "`dvc add data/NAME`" in finding["hint"]
+    for arguments in (("--bump", "auto"), ("--version", "1.0.0")):
+        done = cli("-C", root, "release", "digits", *arguments)
+        assert (done.code, done.out) == (1, "")
+        assert done.err == (
+            "error: `digits@1.0.0` exists, and `data/digits.dvc` is not its pointer: "
+            f"{should}, it names `{other}`\n"
+            "hint: `dvc add data/digits` writes it again\n"
+        )
+    pointer.unlink()
+    done = cli("-C", root, "release", "digits", "--bump", "auto")
+    assert done.code == 1
+    assert f"`data/digits.dvc` is not its pointer: it is missing: {should}\n" in done.err
+    program = [sys.executable, "-m", "dvc", "add", "--quiet", "data/digits"]
+    subprocess.run(program, cwd=root, check=True, timeout=120)
+    assert pointer.read_text() == right
+    assert cli("-C", root, "check", "--registry").code == 0
+    done = cli("-C", root, "release", "digits", "--bump", "auto")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "digits@1.0.0 already exists with this content: nothing to do\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -75,11 +77,12 @@ def test_the_table_is_what_the_readers_do_today(tfrecord_python: str) -> None:
     assert done.returncode == 0, done.stderr[-20_000:]
 
 
-def rows() -> list[list[str]]:
-    """The cells of the table."""
+def rows(program: str = "integrity_table") -> list[list[str]]:
+    """The cells of a table."""
     page = (DOCS / "integrity.md").read_text("utf-8")
-    table = page.partition("do not edit. -->\n")[2].partition("<!--")[0]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    table = page.partition(f"docs/{program}.py`: do not edit. -->\n")[2].partition("<!--")[0]
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_the_table_has_every_code_and_only_codes_that_there_are() -> None:
@@ -103,3 +106,54 @@ def test_the_page_explains_every_outcome() -> None:
     page = (DOCS / "integrity.md").read_text("utf-8")
     for outcome in TensorflowOutcome:
         assert f"| `{outcome.value}` |" in page
+
+
+@pytest.mark.slow
+def test_the_table_by_way_of_asking_is_what_is_found_today() -> None:
+    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
+    pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
+    program = [sys.executable, str(DOCS / "integrity_ways.py"), "--check"]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-20_000:]
+
+
+@pytest.fixture(scope="module")
+def ways() -> Iterator[ModuleType]:
+    """The program that makes the table by way of asking."""
+    pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS))
+        yield importlib.import_module("integrity_ways")
+
+
+@pytest.fixture(scope="module")
+def sound(ways: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root: Path = ways.sound(tmp_path_factory.mktemp("ways"), with_dvc=False)
+    return root
+
+
+@pytest.mark.parametrize(
+    "name", ["a shard cut between two records", "an index missing", "the manifest cut"]
+)
+def test_a_row_by_way_of_asking_is_what_is_found_today(
+    ways: ModuleType, sound: Path, tmp_path: Path, name: str
+) -> None:
+    titles, _, *table = rows("integrity_ways")
+    assert titles[1:] == list(ways.WAYS)
+    quick = [way for way in ways.WAYS if way != "`load`"]  # which imports TensorFlow
+    (fault,) = (each for each in ways.FAULTS if each.name == name)
+    expected = dict(zip(titles, next(row for row in table if row[0] == name), strict=True))
+    found = ways.row(fault, sound, tmp_path, quick)
+    assert dict(zip(quick, found, strict=True)) == {way: expected[way] for way in quick}
+
+
+def test_what_is_not_found_by_a_way_of_asking_is_explained(ways: ModuleType) -> None:
+    titles, _, *table = rows("integrity_ways")
+    assert [row[0] for row in table] == [fault.name for fault in ways.FAULTS]
+    assert not any(ways.UNEXPLAINED in row for row in table)
+    for fault, row in zip(ways.FAULTS, table, strict=True):
+        for way, cell in zip(titles[1:], row[1:], strict=True):
+            if cell.startswith("no ("):
+                assert ways.reason(way, fault) == ways.notes()[int(cell[4:-1]) - 1]
+    # By its reference, everything is found.
+    assert [row[0] for row in table if row[1] == "pass" or row[1].startswith("no")] == ["nothing"]

@@ -22,8 +22,9 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
+from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import ShownFeature, ShownRecord, head
-from tfrecreg.operations.targets import files_target, find_target
+from tfrecreg.operations.targets import files_target
 from tfrecreg.storage import LocalStorage
 
 TENSOR = b"\x08\x01\x12\x08\x12\x02\x08\x02\x12\x02\x08\x03\x22\x18" + bytes(24)

@@ -13,8 +13,8 @@ from tests_support import flip
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import FailureError, ManifestError, UsageError
 from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.schemas import find_schema, infer_schema
-from tfrecreg.operations.targets import find_target
 from tfrecreg.schema import parse_schema
 from tfrecreg.storage import LocalStorage
 

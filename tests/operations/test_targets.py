@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tfrecreg.errors import ManifestError, MissingFileError, UsageError
-from tfrecreg.operations.targets import files_target, find_target, reference_target
+from tfrecreg.operations.folder_builds import find_target
+from tfrecreg.operations.targets import files_target, reference_target
 from tfrecreg.registry import open_registry, resolve
 from tfrecreg.scan import Target
 
@@ -262,8 +264,12 @@ def test_one_argument_is_a_reference_or_files(
     monkeypatch.chdir(digits_registry)
     assert find_target("digits").kind == "build"
     assert find_target("digits@1.0.0").kind == "release"
-    assert find_target("data/digits").kind == "files"
-    assert find_target("data/digits/digits-test.tfrecord@2").kind == "files"
+    assert find_target("data/digits") == find_target("digits")
+    named = find_target("data/digits/digits-test.tfrecord@2")
+    assert (named.kind, named.partial, len(named.shards)) == ("build", True, 2)
+    for path in Path("data/digits").glob("*test*"):
+        shutil.copy(path, digits_registry)
+    assert find_target("digits-test.tfrecord@2").kind == "files"
 
 
 def test_a_dataset_comes_before_a_folder_of_its_name(
@@ -271,7 +277,7 @@ def test_a_dataset_comes_before_a_folder_of_its_name(
 ) -> None:
     monkeypatch.chdir(digits_registry / "data")  # where there is a folder `digits`
     assert find_target("digits").kind == "build"
-    assert find_target("./digits").kind == "files"
+    assert find_target("./digits") == find_target("digits")
     touch(digits_registry, "data/other/a.tfrecord", "data/digits@1.0.0")
     assert find_target("other").kind == "files"
     assert find_target("digits@1.0.0").kind == "release"

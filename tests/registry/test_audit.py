@@ -309,3 +309,61 @@ class TestHistory:
         put_next(root, "1.0.0", content="ab" * 32)
         commit(top, "quietly")
         assert [code for code, _ in found(root)] == ["REG004"]
+
+
+ONE, TWO, NEITHER = (f"{digit * 32}.dir" for digit in "123")
+
+
+@pytest.fixture
+def tracked(root: Path) -> Path:
+    """Two releases whose bytes DVC has; the build is the newest of them."""
+    write(root / ".dvc/config", "")
+    put_next(root, "1.1.0", put_next(root, "1.0.0", dvc=ONE), dvc=TWO)
+    return root
+
+
+def point(root: Path, value: str) -> None:
+    text = f"outs:\n- md5: {value}\n  size: 1\n  nfiles: 1\n  hash: md5\n  path: m\n"
+    write(root / "data/m.dvc", text)
+
+
+def test_the_pointer_to_a_released_build_names_its_bytes(tracked: Path) -> None:
+    should = f"it should name `{TWO}`, the bytes of `m@1.1.0`"
+    assert found(tracked) == [("REG011", f"it is missing: {should}")]
+    point(tracked, TWO)
+    assert found(tracked) == []
+    for wrong in (NEITHER, ONE):
+        point(tracked, wrong)
+        assert found(tracked) == [("REG011", f"{should}, it names `{wrong}`")]
+    write(tracked / "data/m.dvc", "outs: []\n")
+    assert found(tracked) == [("REG011", f"{should}, it names no hash")]
+    write(tracked / "data/m.dvc", f'{{"outs": [{{"md5": "{TWO}", "path": "m"}}]}}')
+    assert found(tracked) == []
+    (issue,) = (point(tracked, ONE), look(tracked).issues)[1]
+    assert (issue.path, issue.versions) == ("data/m.dvc", {Version(1, 1, 0)})
+
+
+def test_an_older_release_that_was_built_again_has_the_pointer_of_any_release(
+    tracked: Path,
+) -> None:
+    put_build(tracked, "m", content=f"{'1.0.0':0<64}")
+    for legal in (ONE, TWO):
+        point(tracked, legal)
+        assert found(tracked) == []
+    point(tracked, NEITHER)
+    assert [code for code, _ in found(tracked)] == ["REG011"]
+
+
+@pytest.mark.parametrize("why", ["not released", "no build", "damaged", "no DVC", "a stage"])
+def test_nothing_is_known_of_other_pointers(tracked: Path, why: str) -> None:
+    if why == "not released":
+        put_build(tracked, "m", content="d0" * 32)
+    elif why == "no build":
+        shutil.rmtree(tracked / "data/m")
+    elif why == "damaged":
+        write(tracked / "data/m/manifest.json", "{")
+    elif why == "no DVC":
+        shutil.rmtree(tracked / ".dvc")
+    else:
+        write(tracked / "dvc.yaml", "stages:\n  build:\n    cmd: x\n    outs:\n    - data/m\n")
+    assert found(tracked) == []

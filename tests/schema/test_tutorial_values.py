@@ -17,9 +17,9 @@ from check_support import framed
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
 from tfrecreg.operations.schemas import infer_schema
-from tfrecreg.operations.targets import find_target
 from tfrecreg.schema import parse_schema, tf_feature_spec, tf_source
 
 

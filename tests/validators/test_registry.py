@@ -110,10 +110,14 @@ def test_a_shallow_clone_says_what_it_does_not_know(digits_registry: Path, tmp_p
     assert found["measures"]["registry.history"].startswith("a shallow clone: ")
 
 
-def test_bare_files_are_of_no_registry(digits_registry: Path) -> None:
-    found = document([digits_registry / "data/digits"], None)
-    reasons = {each["validator"]: each["reason"] for each in found["skipped"]}
-    assert reasons["registry"] == "bare files do not belong to a registry"
+def test_what_lies_elsewhere_is_of_no_registry(digits_registry: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(digits_registry / "data/digits", tmp_path / "copy")
+    for what in ("the folder does", "bare files do"):
+        found = document([copy], None)
+        reasons = {each["validator"]: each["reason"] for each in found["skipped"]}
+        assert reasons["registry"] == f"{what} not belong to a registry"
+        for name in ("manifest.json", "ledger.jsonl"):
+            (copy / name).unlink(missing_ok=True)
 
 
 def test_it_has_no_options(digits_registry: Path) -> None:

@@ -122,7 +122,8 @@ def command(
     """Check builds, releases or any TFRecord files.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
-    TFRecord files, which need no registry. Without one, every dataset of the registry is checked:
+    TFRecord files, which need no registry. The folder of a build, and shards in it, are judged by
+    the manifest there. Without a TARGET, every dataset of the registry is checked:
     its build, or its newest release if only that is present. A missing dataset makes the check
     incomplete, which is exit code 3.
     """

@@ -64,14 +64,16 @@ def command(
     """
     from dataclasses import asdict
 
+    from tfrecreg.operations.folder_builds import find_target
     from tfrecreg.operations.full_scan import passed_over
     from tfrecreg.operations.head import head
-    from tfrecreg.operations.targets import find_target
 
     if count is None:
         count = 5 if at is None else 1
     damage: list[PassedOver] = []
     found = find_target(target, registry=face.registry)
+    for note in found.notes if found.kind == "files" else ():
+        face.progress().note(note)
     records = head(found, count, at=at, shard=shard, damage=damage)
     if save is not None:
         from tfrecreg.operations.head_save import save_images

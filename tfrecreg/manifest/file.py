@@ -84,6 +84,19 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
     return manifest
 
 
+_OWN_FIELDS = ("compression", "content", "dataset", "digest", "format_version", "stream_blake3")
+"""Fields of every manifest. Few other formats have three of them."""
+
+
+def is_own_manifest(data: bytes) -> bool:
+    """Whether a file named `manifest.json` was written by this package, intact or damaged.
+
+    Other tools have files of that name. A file without any content is a damaged one.
+    """
+    fields = sum(f'"{name}"'.encode() in data for name in _OWN_FIELDS)
+    return fields >= 3 or not data.strip(b"\0 \t\r\n")
+
+
 def build_digest(data: bytes) -> str:
     """The digest of the build's own manifest, from the manifest of its release.
 

@@ -12,9 +12,12 @@ from blake3 import blake3
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.images.pixels import expect_pillow
+from tfrecreg.operations.folder_builds import files_targets
 from tfrecreg.operations.split_target import (
     SplitTarget,
     chosen_splits,
+    expect_listed,
+    of_target,
     schema_of_folder,
     splits_of_folder,
     splits_of_release,
@@ -22,7 +25,7 @@ from tfrecreg.operations.split_target import (
 )
 from tfrecreg.operations.targets import (
     TargetsLike,
-    files_target,
+    display_name,
     find,
     named_targets,
     names_folder,
@@ -188,26 +191,42 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
         build = splits_of_folder(patterns[0], split, _CALLER)
         if build is not None:
             return build
-    target = files_target(patterns, schema=None, raw=None)
+    targets = files_targets(patterns, schema=None, raw=None)
+    name = display_name(patterns)
+    found = [
+        shard
+        if target.storage is None
+        else replace(shard, name=f"{shard.storage.root}/{shard.path}")
+        for target in targets
+        for shard in target.shards
+    ]
     sets = Tally()
     named_one_by_one = all(map(_exists, patterns)) and not any(map(names_folder, patterns))
     if not named_one_by_one:
-        check_sets(sets, target.shards)
+        check_sets(sets, found)
     for finding in sets.findings(""):
         raise RefusedError(
             f"{finding.message}: an incomplete set of shards is not read",
             hint="bring the missing shards, or name the files to read one by one",
         )
-    known = list(dict.fromkeys(shard.split for shard in target.shards))
+    known = list(dict.fromkeys(shard.split for shard in found))
     if known == [""]:
         known = ["train"] if split is None else [split.partition("[")[0].strip()]
-        shards = [replace(shard, split=known[0]) for shard in target.shards]
+        shards = [replace(shard, split=known[0]) for shard in found]
     else:
         known = [each or _UNNAMED for each in known]
-        shards = [replace(shard, split=shard.split or _UNNAMED) for shard in target.shards]
-    words, splits = chosen_splits(target.name, known, split, _CALLER)
-    chosen = [shard for name in splits for shard in shards if shard.split == name]
-    return SplitTarget(target.name, words, splits, chosen, is_raw=False)
+        shards = [replace(shard, split=shard.split or _UNNAMED) for shard in found]
+    words, splits = chosen_splits(name, known, split, _CALLER)
+    for target in targets:
+        expect_listed(target, splits, whole=not named_one_by_one)
+    chosen = [shard for each in splits for shard in shards if shard.split == each]
+    if len(targets) > 1:
+        return SplitTarget(name, words, splits, chosen, is_raw=False)
+    return of_target(targets[0], SplitTarget(name, words, splits, chosen, is_raw=False))
+
+
+def _place(shard: Shard) -> str:
+    return f"{shard.storage.root}/{shard.path}"
 
 
 def _exists(path: str) -> bool:

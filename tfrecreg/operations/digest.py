@@ -10,10 +10,10 @@ from tfrecreg.digests import ContentHasher, content_digest
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.operations.folder_builds import build_in_folder
 from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import (
     TargetsLike,
-    build_at_url,
     files_target,
     find,
     named_targets,
@@ -100,7 +100,7 @@ def digest(
         found = find(each, registry)
         if not isinstance(found, str):
             todo.append(reference_target(found, schema=None, raw=None))
-        elif (built := build_at_url(found, schema=None)) is not None:
+        elif (built := build_in_folder(found, schema=None)) is not None:
             todo.append(built)
         else:
             files.append(found)

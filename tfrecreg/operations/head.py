@@ -10,6 +10,7 @@ from tfrecreg.errors import DamagedRecordError, UsageError
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.index import Index
+from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.format_payload import (
     ShownImage,
     ShownPart,
@@ -18,7 +19,7 @@ from tfrecreg.operations.format_payload import (
     words,
 )
 from tfrecreg.operations.full_scan import PassedOver
-from tfrecreg.operations.targets import TargetLike, find_target
+from tfrecreg.operations.targets import TargetLike
 from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
 from tfrecreg.registry import RegistryLike
 from tfrecreg.scan import Shard, Target

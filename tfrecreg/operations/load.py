@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
+from tfrecreg.operations.folder_builds import files_targets
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import (
     SplitTarget,
@@ -20,7 +21,6 @@ from tfrecreg.operations.split_target import (
     without_keys,
 )
 from tfrecreg.operations.targets import (
-    files_target,
     find,
     named_targets,
     names_files,
@@ -222,7 +222,14 @@ def _find(
             return None, local_copy(target)
         if target is not None:
             return None, target
-        files_target([found], schema=None, raw=None)
+        for each in files_targets([found], schema=None, raw=None):
+            if each.storage is not None:
+                folder = safe(each.storage.root, limit=1000)
+                raise UsageError(
+                    f"`{safe(found, limit=1000)}` names shards of the build in `{folder}`, and "
+                    "`load` reads splits of a build",
+                    hint=f"`tfrecreg.load({folder!r}, ...)`; `tfrecreg.data_source` reads shards",
+                )
         raise UsageError(
             f"`{safe(found, limit=1000)}` has no manifest, which `load` needs",
             hint="`tfrecreg.data_source` reads TFRecords of any tool, `tfrecreg adopt` makes a "

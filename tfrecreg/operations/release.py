@@ -25,7 +25,7 @@ from tfrecreg.operations.targets import reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, Resolved, layout, resolve
-from tfrecreg.registry.audit import RANK, step
+from tfrecreg.registry.audit import RANK, audit, link_of, pointer_issues, step
 from tfrecreg.registry.lock import dataset_lock
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction
@@ -156,6 +156,15 @@ def _exists(
             hint=repair_hint(name),
             progress=progress,
         )
+        wrong = next(pointer_issues(dataset, {version: link_of(there)}), None)
+        if wrong is not None:  # the other releases are looked at only then
+            wrong = next(pointer_issues(dataset, audit(dataset).links), None)
+        if wrong is not None:
+            raise RefusedError(
+                f"`{name}@{version}` exists, and `{wrong.path}` is not its pointer: "
+                f"{wrong.message}",
+                hint=f"`dvc add {layout.build_folder(name)}` writes it again",
+            )
         # The process that made it may have been killed, or failed, before it was durable.
         change.sync_releases()
         return ReleaseResult(

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from blake3 import blake3
-
-from tfrecreg.errors import ManifestError, MissingFileError, UsageError
+from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
+from tfrecreg.manifest import (
+    Manifest,
+)
 from tfrecreg.manifest.adopted import adopted_kind
+from tfrecreg.operations.folder_builds import manifest_in, schema_beside
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry import Resolved
-from tfrecreg.scan import Shard
+from tfrecreg.scan import Shard, Target
 from tfrecreg.storage import Storage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.suggest import listed
@@ -37,6 +38,8 @@ class SplitTarget(NamedTuple):
     manifest: Manifest | None = None
     storage: Storage | None = None
     """Rooted at the folder that the manifest describes."""
+    schema: tuple[str, str] | None = None
+    """Text and path of the schema of its registry, for shards that were named one by one."""
 
 
 def without_keys(name: str) -> UsageError:
@@ -67,15 +70,60 @@ def splits_of_folder(path: str, split: str | None, caller: str) -> SplitTarget |
 
     Raises:
         UsageError, RefusedError: as for a release.
-        ManifestError: the manifest does not parse.
+        ManifestError, NewerFormatError: as :func:`manifest_in`.
     """
     storage = storage_at(path)
-    try:
-        data = storage.read(MANIFEST_NAME)
-    except MissingFileError:
+    manifest = manifest_in(storage, [])
+    if manifest is None:
         return None
-    manifest = parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}")
     return _of_manifest(manifest, storage, safe(path, limit=1000), split, caller)
+
+
+def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None:
+    """Refuse files of a build that are not what its manifest lists. Reads none of them.
+
+    Args:
+        target: the files that were named.
+        splits: those that are read.
+        whole: whether a folder or a glob found the files, so that none may be missing.
+
+    Raises:
+        UsageError: shards are missing.
+        RefusedError: a shard differs in size from the manifest, or the manifest does not list it.
+        StorageError: one of them cannot be opened.
+    """
+    if target.manifest is None or target.storage is None:
+        return
+    named = {shard.path for shard in target.shards}
+    strange = next((each for each in target.shards if each.entry is None), None)
+    if strange is not None:
+        raise RefusedError(
+            f"`{safe(strange.path, limit=1000)}` is not a shard of the build in "
+            f"`{safe(target.storage.root, limit=1000)}`: its manifest does not list it",
+            hint="name only shards of the build, or move the file to another folder",
+        )
+    for split in splits:
+        entries = [
+            entry
+            for entry in target.manifest.shards
+            if entry.split == split
+            and (entry.path in named or (whole and target.storage.stat(entry.path) is None))
+        ]
+        if entries:
+            SplitRecords(target.storage, entries, target.name).expect_whole()
+
+
+def of_target(target: Target, found: SplitTarget) -> SplitTarget:
+    """The named shards with the manifest and the schema of the build that they belong to."""
+    if target.manifest is None:
+        return found
+    schema = None
+    if target.home is not None and target.schema is not None:
+        schema = target.schema, target.schema_path or "schema"
+    is_raw = adopted_kind(target.manifest) is not PayloadKind.EXAMPLE
+    return found._replace(
+        is_raw=is_raw, manifest=target.manifest, storage=target.storage, schema=schema
+    )
 
 
 def schema_of_folder(target: SplitTarget) -> tuple[str, str] | None:
@@ -87,26 +135,9 @@ def schema_of_folder(target: SplitTarget) -> tuple[str, str] | None:
     Raises:
         ManifestError: it is not the schema that the manifest names.
     """
-    if target.manifest is None or target.storage is None:
-        return None
+    if target.schema is not None or target.manifest is None or target.storage is None:
+        return target.schema
     return schema_beside(target.manifest, target.storage)
-
-
-def schema_beside(manifest: Manifest, storage: Storage) -> tuple[str, str] | None:
-    """As :func:`schema_of_folder`, of the folder that `storage` is rooted at."""
-    try:
-        data = storage.read(SCHEMA_NAME)
-    except MissingFileError:
-        return None
-    path = f"{storage.root}/{SCHEMA_NAME}"
-    if blake3(data).hexdigest() == manifest.schema.blake3:
-        return data.decode("utf-8", "replace"), path
-    if all(entry.path != SCHEMA_NAME for entry in manifest.files):
-        return None  # a file of another tool
-    raise ManifestError(
-        f"`{safe(path, limit=1000)}` is not the schema that the manifest beside it names",
-        hint="fetch the folder again, or name a schema with `schema=`",
-    )
 
 
 def chosen_splits(

@@ -11,18 +11,12 @@ from typing import Any
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.full_scan import read_whole
-from tfrecreg.operations.targets import (
-    TargetLike,
-    build_at_url,
-    files_target,
-    find,
-    named_targets,
-    reference_target,
-)
+from tfrecreg.operations.targets import TargetLike
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import StreamEnd
-from tfrecreg.registry import RegistryLike, Resolved
+from tfrecreg.registry import RegistryLike
 from tfrecreg.scan import Need, Shard, Target, Validator, Visitor
 from tfrecreg.statistics import (
     FeatureSummary,
@@ -169,16 +163,10 @@ def stats(
     Raises:
         TfrecregError: as :func:`stats_of`, or there is no such thing.
     """
-    (named,) = named_targets(argument)
-    found = find(named, registry)
-    cache = None
-    if isinstance(found, Resolved):
-        target = reference_target(found, schema=schema, raw=None)
-        cache = StatisticsCache(found.registry.storage)
-    else:
-        target = build_at_url(found, schema=schema) or files_target(
-            [found], schema=schema, raw=None
-        )
+    target = find_target(argument, registry=registry, schema=schema)
+    for note in target.notes if target.kind == "files" else ():
+        progress.note(note)
+    cache = StatisticsCache(target.home) if target.home is not None else None
     return stats_of(
         target, split=split, features=features, cache=cache, engine=engine, progress=progress
     )

@@ -15,11 +15,13 @@ from tfrecreg.operations.raw_sizes import measure_raw
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry import (
+    Registry,
     RegistryLike,
     Resolved,
     find_registry,
     open_registry,
     resolve,
+    resolve_folder,
 )
 from tfrecreg.scan import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
@@ -64,11 +66,24 @@ def find(argument: str | Resolved, registry: RegistryLike | None) -> Resolved | 
     """The build or release that `argument` names; `argument` itself where it names files.
 
     A dataset of the registry comes before a file or folder of the same name, for which
-    ``./mnist`` can be written.
+    ``./mnist`` can be written. The folder of a build or release, such as ``data/mnist``, names
+    what its reference names.
 
     Raises:
         UsageError: it is a reference, and there is no such thing.
         ManifestError: the manifest of what it names is damaged.
+    """
+    found = find_reference(argument, registry)
+    if isinstance(found, Resolved) or is_url(found) or not names_folder(found):
+        return found
+    return resolve_folder(found, registry if isinstance(registry, Registry) else None) or found
+
+
+def find_reference(argument: str | Resolved, registry: RegistryLike | None) -> Resolved | str:
+    """As :func:`find`, but a folder names the files in it.
+
+    Raises:
+        UsageError, ManifestError: as :func:`find`.
     """
     if isinstance(argument, Resolved) or is_url(argument):
         return argument
@@ -111,20 +126,6 @@ def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -
         if any(sharded_spec(argument)):
             return
     parse_reference(argument)
-
-
-def find_target(argument: TargetLike, *, registry: RegistryLike | None = None) -> Target:
-    """What one argument names, as a target.
-
-    Raises:
-        UsageError: it does not exist.
-        ManifestError: the manifest of what it names is damaged.
-    """
-    (named,) = named_targets(argument)
-    found = find(named, registry)
-    if isinstance(found, Resolved):
-        return reference_target(found, schema=None, raw=None)
-    return build_at_url(found, schema=None) or files_target([found], schema=None, raw=None)
 
 
 _NAMED = 3
@@ -186,13 +187,15 @@ def build_target(
     raw_folder: str | None = None,
     home: Storage | None = None,
     read_from: Storage | None = None,
+    named: Collection[str] | None = None,
 ) -> Target:
     """A folder that a manifest describes; `storage` is rooted at it.
 
     `read_from` is where shards and indexes are read; None for a place that all workers see.
+    `named` are the existing shards that were named, listed or not; None for all that are listed.
     """
     present: Collection[str] | None = None
-    if is_url(storage.root):
+    if is_url(storage.root) and named is None:
         from tfrecreg.operations.url_targets import files_below  # few are URLs
 
         present = files_below(storage)
@@ -205,7 +208,7 @@ def build_target(
     read_from = read_from or _as_workers_see(storage)
     for entry in manifest.shards:
         number = numbers[entry.split] = numbers.get(entry.split, -1) + 1
-        if not exists(entry.path):
+        if not exists(entry.path) if named is None else entry.path not in named:
             continue  # the `manifest` validator says so
         index = entry.index if entry.index and exists(entry.index) else None
         shards.append(
@@ -218,6 +221,23 @@ def build_target(
                 declared=manifest.compression,
                 entry=entry,
                 index=index,
+            )
+        )
+    listed = {entry.path for entry in manifest.shards}
+    for path in sorted(set(named or ()) - listed):
+        parsed = parse_shard_name(path)
+        split = (parsed.split or "") if parsed is not None else ""
+        number = numbers[split] = numbers.get(split, -1) + 1
+        shards.append(
+            Shard(
+                split=split,
+                number=number,
+                name=path,
+                storage=read_from,
+                path=path,
+                declared=None,
+                entry=None,
+                index=None,
             )
         )
     if raw is None and manifest.raw.files:
@@ -276,7 +296,7 @@ def files_target(
         for number, absolute in enumerate(sorted(splits[split], key=os.fsencode))
     )
     return Target(
-        name=_named(patterns),
+        name=display_name(patterns),
         kind="files",
         dataset="",
         shards=shards,
@@ -315,43 +335,6 @@ def _located(pattern: str) -> Iterator[tuple[str, _File]]:
         yield absolute, _File(_ROOT, absolute.lstrip("/"), path)
 
 
-def build_at_url(argument: str, *, schema: str | None, raw: str | None = None) -> Target | None:
-    """The build in the folder that a URL names; None for anything else.
-
-    Args:
-        argument: a URL or a path.
-        schema: path of a schema to check against; None for that in the folder, if there is one.
-        raw: folder of raw data to measure.
-
-    Raises:
-        ManifestError: the manifest there is damaged, or the schema is not the one that it names.
-        StorageError: the store cannot be asked.
-    """
-    if not is_url(argument):
-        return None
-    from tfrecreg.operations.split_target import schema_beside
-    from tfrecreg.operations.url_targets import manifest_at_url  # few are URLs
-
-    found = manifest_at_url(argument)
-    if found is None:
-        return None
-    manifest, storage = found
-    if schema is not None:
-        beside: tuple[str, str] | None = (read_schema_file(schema), schema)
-    else:
-        beside = schema_beside(manifest, storage)
-    return build_target(
-        manifest,
-        storage,
-        name=safe(argument, limit=1000),
-        kind="build",
-        schema=beside[0] if beside is not None else None,
-        schema_path=beside[1] if beside is not None else None,
-        raw=measure_raw(raw) if raw is not None else None,
-        raw_folder=raw,
-    )
-
-
 def names_one_file(argument: str) -> bool:
     """Whether an argument is the path or the URL of one file."""
     if not is_url(argument):
@@ -364,7 +347,7 @@ def names_one_file(argument: str) -> bool:
 def names_folder(argument: str) -> bool:
     """Whether an argument is the path or the URL of a folder."""
     if not is_url(argument):
-        return Path(argument).is_dir()
+        return os.path.isdir(argument)  # noqa: PTH112 - False where it may not be looked at
     from tfrecreg.operations.url_targets import is_folder_url  # few targets are URLs
 
     return is_folder_url(argument)
@@ -376,8 +359,8 @@ def _absolute(path: str) -> str:
     return str(Path(os.path.realpath(folder or "."), name))
 
 
-def _named(patterns: Sequence[str]) -> str:
-    """The arguments, as far as anybody would read them: a shell may have expanded a glob."""
+def display_name(patterns: Sequence[str]) -> str:
+    """The name of a target of files: the first arguments, for a shell may have expanded a glob."""
     shown = " ".join(safe(pattern) for pattern in patterns[:_NAMED])
     more = len(patterns) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown

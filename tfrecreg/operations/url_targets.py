@@ -6,8 +6,7 @@ import glob
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.errors import UsageError
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import Storage
 from tfrecreg.storage.remote import RemoteStorage
@@ -78,23 +77,6 @@ def is_folder_url(url: str) -> bool:
     return not (glob.has_magic(path) or query_of(url)) and _is_folder(
         RemoteStorage(root), url, path
     )
-
-
-def manifest_at_url(url: str) -> tuple[Manifest, RemoteStorage] | None:
-    """The manifest in the folder that a URL names, and the storage rooted there; None without.
-
-    Raises:
-        ManifestError: it is damaged.
-        StorageError: the store cannot be asked.
-    """
-    if not is_folder_url(url):
-        return None
-    storage = RemoteStorage(url)
-    try:
-        data = storage.read(MANIFEST_NAME)
-    except MissingFileError:
-        return None
-    return parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}"), storage
 
 
 def files_below(storage: Storage) -> Collection[str] | None:

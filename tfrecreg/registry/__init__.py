@@ -24,6 +24,7 @@ from tfrecreg.registry.lookup import (
     in_store,
     open_release,
     resolve,
+    resolve_folder,
 )
 from tfrecreg.registry.registry import (
     Dataset,
@@ -47,4 +48,5 @@ __all__ = [
     "open_registry",
     "open_release",
     "resolve",
+    "resolve_folder",
 ]

@@ -9,8 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008, REG012
-from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
+from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008, REG011, REG012
+from tfrecreg.errors import (
+    FailureError,
+    ManifestError,
+    MissingFileError,
+    NewerFormatError,
+    UsageError,
+)
 from tfrecreg.findings import Code
 from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.manifest.file import build_digest
@@ -20,7 +26,7 @@ from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.text import safe
-from tfrecreg.tracking import git
+from tfrecreg.tracking import dvc, git, pointers
 from tfrecreg.tracking.git import Touch
 
 RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
@@ -46,6 +52,10 @@ class Link:
     """Digest of the parent's manifest as recorded in this release; empty without a parent."""
     level: Literal["initial", "patch", "minor", "major"]
     """Level of the change that it records."""
+    build: str = ""
+    """Digest of the manifest of its build."""
+    dvc: str | None = None
+    """DVC's hash of its bytes; None without DVC."""
 
 
 def link_of(manifest: Manifest) -> Link:
@@ -66,6 +76,8 @@ def link_of(manifest: Manifest) -> Link:
         parent=parse_version(parent.version) if parent is not None else None,
         parent_digest=parent.digest if parent is not None else "",
         level=release.change.level,
+        build=release.build,
+        dvc=release.dvc,
     )
 
 
@@ -247,6 +259,7 @@ def audit(dataset: Dataset) -> Audit:
     found.issues.extend(_numbers(name, found.links))
     found.issues.extend(_parents(name, versions, found.links))
     found.issues.extend(fork_issue(name, *pair) for pair in forks(found.links))
+    found.issues.extend(pointer_issues(dataset, found.links))
     try:
         history = read_history(dataset.registry, name)
     except FailureError as error:
@@ -256,6 +269,42 @@ def audit(dataset: Dataset) -> Audit:
         found.unseen = history.unseen
         found.issues.extend(_changed(history))
     return found
+
+
+def pointer_issues(dataset: Dataset, links: Mapping[Version, Link]) -> Iterator[Issue]:
+    """Whether DVC's pointer to a released build names the bytes of that release.
+
+    An older release that was built again may have the pointer of any release: the next one writes
+    it. Nothing is known of the pointer to a build that is not released, or of the output of a stage
+    in a pipeline.
+
+    Args:
+        dataset: the dataset.
+        links: its releases.
+    """
+    root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
+    try:
+        build = dataset.build_manifest()
+    except (ManifestError, NewerFormatError):
+        return  # a check of the build reports it
+    if build is None:
+        return
+    same = [link for link in links.values() if link.dvc and link.build == build.digest]
+    if not same or not dvc.initialised(root) or pointers.is_output(root, folder):
+        return
+    newest = max(link.version for link in links.values())
+    of = max(same, key=lambda link: link.version)
+    legal = same if of.version == newest else list(links.values())
+    path = dvc.pointer(folder)
+    found = pointers.named_hash(root, folder)
+    if found in {link.dvc for link in legal if link.dvc}:
+        return
+    what = f"`{of.dvc}`, the bytes of `{dataset}@{of.version}`"
+    if found is None:
+        message = f"it is missing: it should name {what}"
+    else:
+        message = f"it should name {what}, it names {f'`{safe(found)}`' if found else 'no hash'}"
+    yield _issue(REG011, path, message, *(link.version for link in same))
 
 
 def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> Iterator[Issue]:

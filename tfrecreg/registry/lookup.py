@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
-from tfrecreg.reference import Reference, Version, parse_reference, parse_version
+from tfrecreg.reference import (
+    Reference,
+    Version,
+    is_dataset_name,
+    parse_reference,
+    parse_version,
+)
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_build, absent_release, has_shards
 from tfrecreg.registry.locations import folder_storage, location_of
 from tfrecreg.registry.lock import hold_copy
-from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.storage import Storage
 from tfrecreg.storage.locations import LOCATION_NAME, storage_at
@@ -282,6 +291,67 @@ def resolve(registry: Registry, text: str) -> Build | Release:
         version = version_in_stage(dataset, reference.stage)
         reference = Reference(reference.name, str(version))
     return _resolve_release(dataset, reference)
+
+
+def resolve_folder(folder: str, registry: Registry | None = None) -> Build | Release | None:
+    """The build or release that a folder is in its registry.
+
+    Args:
+        folder: an existing one: ``data/mnist``, ``versions/mnist/1.0.0`` or
+            ``registry/mnist/1.0.0`` of any registry, by any path.
+        registry: an open registry, which is returned if it is the one.
+
+    Returns:
+        what `mnist` or `mnist@1.0.0` names there. A release is that of this folder, even if its
+        bytes are also elsewhere. None for any other folder.
+
+    Raises:
+        NotHereError: a known dataset has no manifest in that folder, or the bytes of a release are
+            not on this machine.
+        ManifestError, NewerFormatError: as :func:`resolve`.
+    """
+    # The path as it is written comes first: `data/mnist` may be a link to another disk.
+    for path in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):  # noqa: PTH100
+        *above, first, second, third = ("", "", "", *Path(path).parts)
+        if second == layout.BUILDS and is_dataset_name(third):
+            opened = _registry_at(Path(*above, first), registry)
+            if opened is not None:
+                return _build_in(opened.dataset(third))
+        if first in (layout.VERSIONS, layout.RELEASES) and is_dataset_name(second):
+            opened = _registry_at(Path(*above), registry)
+            if opened is not None:
+                return _release_in(opened.dataset(second), third, first)
+    return None
+
+
+def _registry_at(root: Path, registry: Registry | None) -> Registry | None:
+    if not os.path.isfile(root / CONFIG_NAME):  # noqa: PTH113 - False where it may not be looked at
+        return None
+    found = open_registry(root)
+    same = registry is not None and registry.storage.root == found.storage.root
+    return registry if same else found
+
+
+def _build_in(dataset: Dataset) -> Build | None:
+    known = dataset.name in dataset.registry.config.datasets or bool(dataset.versions())
+    return _resolve_build(dataset) if dataset.is_built() or known else None
+
+
+def _release_in(dataset: Dataset, number: str, above: str) -> Release | None:
+    try:
+        version = parse_version(number)
+    except UsageError:
+        return None
+    if version not in dataset.versions():
+        return None
+    if above == layout.RELEASES:
+        return open_release(dataset, version)
+    manifest = dataset.release_manifest(version)
+    folder = layout.version_folder(dataset.name, version)
+    made = _manifest_in(dataset.registry, folder)
+    expected = manifest.release.build if manifest.release is not None else ""
+    proven = isinstance(made, Manifest) and made.digest == expected
+    return Release(dataset, manifest, folder, version, proven)
 
 
 def _resolve_build(dataset: Dataset) -> Build:

@@ -161,6 +161,17 @@ class Target:
     """The dataset to compare it with; None unless the user names it."""
     expected: Expected | None = None
     """The records that it should hold; None unless the user names them."""
+    partial: bool = False
+    """Whether the user named some shards of a build: `shards` are these, and may contain shards
+    that the manifest does not list."""
+    notes: Sequence[str] = ()
+    """Lines for the report: what it is judged by, or why not by what lies beside the shards."""
+
+    @property
+    def reference(self) -> str:
+        """The reference of the build or release that it is, or has shards of."""
+        release = self.manifest.release if self.manifest is not None else None
+        return f"{self.dataset}@{release.version}" if release is not None else self.dataset
 
 
 class Visitor(ExtensionPoint, ABC):

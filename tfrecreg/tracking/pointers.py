@@ -12,6 +12,7 @@ from pathlib import Path
 
 _STAGE = re.compile(r"  ([^\s#:][^:]*):\s*")
 _SECTION = re.compile(r"\s*([a-z]+):\s*")
+_HASH = re.compile(r"""\bmd5["']?:\s*["']?([^\s"',}]+)""")
 _OUT = re.compile(r"\s*- (?:path: )?([^\s:]+?)/?:?\s*")
 
 
@@ -32,6 +33,23 @@ def bring_command(root: str, folder: str) -> str:
         return f"dvc pull {folder}"
     stage = dict(_outs(Path(root, "dvc.yaml"))).get(folder)
     return f"dvc repro {stage}" if stage is not None else ""
+
+
+def is_output(root: str, folder: str) -> bool:
+    """Whether a stage of a pipeline makes a folder, which then has no pointer of its own."""
+    return any(folder in dict(_outs(Path(root, name))) for name in ("dvc.lock", "dvc.yaml"))
+
+
+def named_hash(root: str, folder: str) -> str | None:
+    """DVC's hash of a folder, from its pointer; empty if it names none, None without a pointer."""
+    try:
+        text = Path(root, f"{folder}.dvc").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return ""
+    found = _HASH.search(text)
+    return found[1] if found is not None else ""
 
 
 def _outs(path: Path) -> Iterator[tuple[str, str]]:

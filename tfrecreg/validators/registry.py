@@ -43,11 +43,14 @@ class RegistryValidator(Validator):
 
     name = "registry"
     Options = _NoOptions
-    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG01[02]")  # the others belong to the gate
+    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG01[0-2]")  # the others belong to the gate
     part_codec = JsonCodec(Nothing)
 
     def applies(self, target: Target) -> str | None:
-        return "bare files do not belong to a registry" if target.home is None else None
+        if target.home is not None:
+            return None
+        what = "bare files do" if target.kind == "files" else "the folder does"
+        return f"{what} not belong to a registry"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Idle]:
         """A factory of visitors that ignore their shards.

@@ -9,8 +9,8 @@ import pytest
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
-from tfrecreg.operations.targets import find_target
 
 pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("light_workers")]
 

@@ -129,9 +129,13 @@ class TestSHD001:
 
     def test_the_last_of_a_bare_set_is_missing(self, digits: Digits) -> None:
         digits.path("test", 1).unlink()
-        found = document([f"{digits.folder}/digits-*"], only=("manifest",))
+        shutil.rmtree(digits.folder / "index")
+        for name in ("manifest.json", "ledger.jsonl"):
+            (digits.folder / name).unlink()
+        bare = digits.folder.rename(digits.root / "bare")
+        found = document([f"{bare}/digits-*"], only=("manifest",))
         assert codes(found) == ["SHD001"]
-        message = f"1 of 2 shards of `{digits.folder}/digits-test.tfrecord` are present"
+        message = f"1 of 2 shards of `{bare}/digits-test.tfrecord` are present"
         assert one(found, "SHD001")["message"] == message
 
     def test_sets_are_counted_folder_by_folder(self, tmp_path: Path) -> None:

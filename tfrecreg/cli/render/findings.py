@@ -79,6 +79,8 @@ def print_report(console: Console, report: Report) -> None:
         elif measure.name.split(".")[0] not in _BUNDLED:
             label = safe(measure.name, limit=60)
             console.print(line((f"{label}: ", "bold"), safe(measure.text, limit=300)))
+    for note in report.notes:
+        console.print(line(("note: ", "cyan"), safe_message(note)))
     for skipped in report.skipped:
         console.print(
             line(("not run: ", "dim"), f"{skipped.name} ({safe_message(skipped.reason)})")

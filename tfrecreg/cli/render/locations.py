@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from urllib.parse import quote
 
 from tfrecreg.findings import Finding, Location
 from tfrecreg.manifest import MANIFEST_NAME
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
@@ -84,7 +86,12 @@ def shard_path(report: Report, shard: str | None, prefix: str) -> str | None:
         return shard
     # Inside the folder, whatever name a damaged manifest gives it.
     inner = posixpath.normpath(f"/{shard or MANIFEST_NAME}").lstrip("/")
-    return posixpath.normpath(posixpath.join(prefix, report.folder, inner))
+    if is_url(report.folder):
+        return f"{report.folder}/{inner}"
+    folder = report.folder
+    if posixpath.isabs(folder):  # a path in the work tree is what other programs know
+        folder, prefix = os.path.relpath(folder), ""
+    return posixpath.normpath(posixpath.join(prefix, folder, inner))
 
 
 def finding_path(report: Report, finding: Finding, prefix: str) -> str | None:

@@ -34,9 +34,9 @@ def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
     """
     from dataclasses import asdict
 
+    from tfrecreg.operations.folder_builds import find_target
     from tfrecreg.operations.full_scan import PassedOver, passed_over
     from tfrecreg.operations.schemas import infer_schema
-    from tfrecreg.operations.targets import find_target
     from tfrecreg.text import safe
 
     if output is not None:

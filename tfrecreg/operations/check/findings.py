@@ -133,7 +133,7 @@ def _hint(finding: Finding, target: Target) -> str:
     manifest = target.manifest
     if target.home is None or manifest is None or is_adopted(manifest) or is_python_data(manifest):
         return ""
-    command = f"tfrecreg build {target.dataset} --repair {target.name}"
+    command = f"tfrecreg build {target.dataset} --repair {target.reference}"
     return f"`{command}` rebuilds the damaged files, byte for byte"
 
 

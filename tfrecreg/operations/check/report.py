@@ -99,12 +99,12 @@ def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) ->
 
 
 def folder_of(target: Target) -> str | None:
-    """The folder of the target's bytes, relative to its registry, POSIX; the URL of one in a
-    bucket; None for bare files.
+    """The folder of the target's bytes, relative to its registry, POSIX; outside of one its
+    absolute path, or its URL; None for bare files.
     """
-    if target.storage is None or target.home is None:
+    if target.storage is None:
         return None
-    if is_url(target.storage.root):
+    if target.home is None or is_url(target.storage.root):
         return target.storage.root
     return os.path.relpath(target.storage.root, target.home.root).replace(os.sep, "/")
 
@@ -157,9 +157,11 @@ class Report:
     errors: tuple[str, ...] = field(default=())
     """Reasons why the check is incomplete, one line each."""
     folder: str | None = None
-    """Folder of the shards, relative to the registry; None for bare files, whose locations have
-    complete paths.
+    """Folder of the shards, relative to the registry, or absolute outside of one; None for bare
+    files, whose locations have complete paths.
     """
+    notes: tuple[str, ...] = ()
+    """What the target was judged by, or why not by what lies beside the shards, one line each."""
     basis: Basis | None = None
     """Inputs of the check; None if it did not run."""
 
@@ -228,6 +230,7 @@ class Report:
             "validators": list(self.validators),
             "skipped": [{"validator": each.name, "reason": each.reason} for each in self.skipped],
             "errors": list(self.errors),
+            **({"notes": list(self.notes)} if self.notes else {}),
             "folder": self.folder,
             "basis": self.basis.to_json() if self.basis is not None else None,
         }
@@ -310,6 +313,7 @@ class _Document:
     errors: tuple[str, ...]
     folder: str | None
     basis: Basis | None
+    notes: tuple[str, ...] = ()
 
 
 def read_report(path: str, target: str) -> Report:
@@ -445,5 +449,6 @@ def _report(found: _Document) -> Report:
         skipped=tuple(SkippedValidator(each.validator, each.reason) for each in found.skipped),
         errors=found.errors,
         folder=found.folder,
+        notes=found.notes,
         basis=found.basis,
     )

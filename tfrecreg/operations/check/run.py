@@ -22,11 +22,11 @@ from tfrecreg.operations.check.choose import CONTENT, DRIFT
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report, error_report
 from tfrecreg.operations.check.target import check_target
+from tfrecreg.operations.folder_builds import build_in_folder, files_targets, find_target
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import (
     TargetsLike,
-    build_at_url,
-    files_target,
+    display_name,
     find,
     named_targets,
     reference_target,
@@ -47,6 +47,7 @@ from tfrecreg.registry.absence import has_shards, strays
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.scan import Baseline, Expected, ScanCache, Target, Validator
 from tfrecreg.storage import user_cache
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -83,7 +84,8 @@ def check(
             :func:`check_target`.
 
     Returns:
-        One report for each reference, in their order, and one for all the files together. Without
+        One report for each reference and for each folder that holds a build, in their order; then
+        one for each build that some of the files belong to, and one for all other files. Without
         targets, one for each dataset that is configured, built or released: about its build, or
         its newest release where only that is here. Of several targets, one that is not here or
         whose manifest or schema is broken has a report that says so, and the others are checked.
@@ -115,7 +117,9 @@ def check(
         try:
             found = find(name, registry)
             if isinstance(found, str):
-                built = build_at_url(found, schema=options.schema, raw=options.raw)
+                built = build_in_folder(
+                    found, schema=options.schema, raw=options.raw, progress=progress
+                )
                 if built is None:
                     files.append(found)
                 else:
@@ -128,8 +132,16 @@ def check(
                 raise
             todo.append(_unjudged(str(name), error))
     if files:
-        target = files_target(files, schema=options.schema, raw=options.raw, progress=progress)
-        todo.append((replace(target, expected=expected), _registry_here(registry)))
+        try:
+            for target in files_targets(
+                files, schema=options.schema, raw=options.raw, progress=progress
+            ):
+                home = _registry_here(registry if target.home is None else Registry(target.home))
+                todo.append((replace(target, expected=expected), home))
+        except _UNFIT as error:
+            if not todo or _is_the_users(error, options):
+                raise
+            todo.append(_unjudged(display_name(files), error))
     homes = {id(each[1]): each[1] for each in todo if not isinstance(each, Report)}
     for home in filter(None, homes.values()):
         expect_policy(home, options.gate)
@@ -190,7 +202,7 @@ def _judged(
     target, home = found
     try:
         target = _compared(target, options, registry, engine, progress)
-        return check_target(
+        report = check_target(
             target,
             home.config if home is not None else Config(),
             options,
@@ -199,10 +211,21 @@ def _judged(
             cache=scan_cache(home, reuse=options.cached),
             beside=[beside(target)] if beside is not None else [],
         )
+        return _placed(report, target, registry)
     except _BROKEN as error:
         if alone or _is_the_users(error, options):
             raise
         return _unjudged(target.name, error)
+
+
+def _placed(report: Report, target: Target, registry: RegistryLike | None) -> Report:
+    """The report, with a full path to the folder of a target in another registry."""
+    if target.home is None or report.folder is None or is_url(report.folder):
+        return report
+    here = _registry_here(registry)
+    if here is not None and here.storage.root == target.home.root:
+        return report
+    return replace(report, folder=str(Path(target.home.root, report.folder)))
 
 
 def _is_the_users(error: TfrecregError, options: CheckOptions) -> bool:
@@ -341,18 +364,14 @@ def with_baseline(
     """
     if against is None:
         return target
-    found = find(against, registry)
-    if isinstance(found, Resolved):
-        other = reference_target(found, schema=None, raw=None)
-    else:
-        other = build_at_url(found, schema=None) or files_target([found], schema=None, raw=None)
+    other = find_target(against, registry=registry)
     if not with_statistics:
         return replace(target, baseline=Baseline(other.name, {}, other.shards))
     # Statistics are optional: a check without them imports none of it.
     from tfrecreg.operations.stats import stats_of
     from tfrecreg.statistics import StatisticsCache, StatisticsOptions
 
-    cache = StatisticsCache(found.registry.storage) if isinstance(found, Resolved) else None
+    cache = StatisticsCache(other.home) if other.home is not None else None
     options = StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
     made = stats_of(other, options=options, cache=cache, engine=engine, progress=progress)
     protos = {

@@ -67,7 +67,7 @@ def check_target(
     gate = _gate(config, options, target)
     choice = choose(target, gate, options.only, options.skip, options.also)
     before = _digest_beside(target)
-    known = sum(entry.records for entry in target.manifest.shards) if target.manifest else 0
+    known = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
     limits = {
         each.name: limits_of(config, gate, target.dataset, each.name)
         for each, _ in choice.announced
@@ -141,6 +141,7 @@ def check_target(
         skipped=tuple(choice.skipped),
         errors=errors,
         folder=folder_of(target),
+        notes=tuple(target.notes),
         basis=Basis(
             manifest=target.manifest.digest if target.manifest is not None else None,
             schema=schema_digest(target.schema),

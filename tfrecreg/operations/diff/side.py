@@ -17,6 +17,7 @@ from tfrecreg.registry import Registry, Resolved, in_store
 from tfrecreg.registry.indexes import find_index, index_places
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.locations import storage_at
 from tfrecreg.text import safe
 from tfrecreg.tracking import dvc
 
@@ -242,16 +243,15 @@ def side_at_url(url: str) -> Side:
         ManifestError: it is damaged.
         StorageError: the store cannot be asked.
     """
-    from tfrecreg.operations.split_target import schema_beside
-    from tfrecreg.operations.url_targets import manifest_at_url  # few sides are URLs
+    from tfrecreg.operations.folder_builds import manifest_in, schema_beside
+    from tfrecreg.operations.url_targets import is_folder_url  # few sides are URLs
 
-    found = manifest_at_url(url)
-    shown = safe(url, limit=1000)
-    if found is None:
+    shown, storage = safe(url, limit=1000), storage_at(url)
+    manifest = manifest_in(storage, []) if is_folder_url(url) else None
+    if manifest is None:
         raise UsageError(
             f"`{shown}` is no folder with a manifest, which a diff needs",
             hint="`tfrecreg digest` compares files without one",
         )
-    manifest, storage = found
     text, path = schema_beside(manifest, storage) or (None, "")
     return Side(shown, None, manifest, None, text, path, remote=storage)

@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.diff import RecordDiff, diff
+from tfrecreg.operations.folder_builds import build_in_folder
 from tfrecreg.operations.page.budget import Budget
 from tfrecreg.operations.page.charts import class_charts
 from tfrecreg.operations.page.content import Bars, PageChange, PageDifference
 from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import Survey, SurveyValidator
-from tfrecreg.operations.targets import build_at_url, reference_target
+from tfrecreg.operations.targets import reference_target
 from tfrecreg.progress import Progress
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Target, run_scan
@@ -88,7 +89,7 @@ def _key_before(change: RecordDiff) -> _Key:
 def _target(found: Resolved | str) -> Target | None:
     try:
         if isinstance(found, str):
-            return build_at_url(found, schema=None)
+            return build_in_folder(found, schema=None)
         return reference_target(found, schema=None, raw=None)
     except TfrecregError:
         return None  # its bytes are not here: the comparison is from the indexes

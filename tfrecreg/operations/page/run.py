@@ -163,12 +163,10 @@ def _page_of(
         galleries=tuple(_galleries(target, splits, labels, budget)),
         charts=tuple(charts_of(report, target.manifest, splits, labels)),
         statistics=_statistics(target, progress) if statistics else None,
-        difference=_difference(
-            report.target, against, registry, splits, budget, progress, engine=engine
-        )
+        difference=_difference(target, against, registry, splits, budget, progress, engine=engine)
         if against is not None
         else None,
-        provenance=provenance_of(resolve(Registry(target.home), target.name))
+        provenance=provenance_of(resolve(Registry(target.home), target.reference))
         if target.home is not None
         else None,
     )
@@ -282,7 +280,10 @@ def _findings(
 def _command(target: Target, place: PagePlace) -> str:
     """The command that prints a record."""
     shard = shlex.quote(place.shard)
-    where = shard if target.kind == "files" else f"{target.name} --shard {shard}"
+    if target.partial and target.storage is not None:
+        where = shlex.quote(f"{target.storage.root}/{place.shard}")
+    else:
+        where = shard if target.kind == "files" else f"{target.name} --shard {shard}"
     return safe(f"tfrecreg head {where} --at {place.record}", limit=1000)
 
 
@@ -348,7 +349,7 @@ def _shown(
 
 
 def _difference(
-    name: str,
+    target: Target,
     against: str,
     registry: RegistryLike | None,
     splits: Mapping[str, Survey],
@@ -357,8 +358,9 @@ def _difference(
     *,
     engine: Engine | None,
 ) -> PageDifference:
-    opened = open_registry(registry)
-    before, after = resolve(opened, against), resolve(opened, name)
+    assert target.home is not None
+    before = resolve(open_registry(registry), against)
+    after = resolve(Registry(target.home), target.reference)
     return difference_of(before, after, budget, progress, surveyed=splits, engine=engine)
 
 

@@ -13,7 +13,7 @@ from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.operations.salvage.shard import DOUBTFUL, QUARANTINE
-from tfrecreg.operations.targets import files_target, find, reference_target
+from tfrecreg.operations.targets import files_target, find_reference, reference_target
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.scan import Shard
@@ -51,7 +51,7 @@ def find_shards(
         ManifestError: the manifest of a reference is damaged.
         StorageError: a shard of a reference cannot be read.
     """
-    found = [find(each, registry) for each in dict.fromkeys(targets)]
+    found = [find_reference(each, registry) for each in dict.fromkeys(targets)]
     here: list[Shard] = []
     missing: list[Shard] = []
     passed = 0

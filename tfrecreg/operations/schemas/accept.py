@@ -14,8 +14,9 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, UsageError
 from tfrecreg.example import Example
 from tfrecreg.findings import Finding, Measure
+from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.full_scan import read_whole
-from tfrecreg.operations.targets import files_target, find, reference_target
+from tfrecreg.operations.targets import find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import RecordBatch, StreamEnd
 from tfrecreg.registry import RegistryLike, Release, Resolved, find_registry, open_registry
@@ -122,7 +123,7 @@ def propose(
         scanned = reference_target(found, schema=options.schema, raw=None)
         config = found.registry.config
     else:
-        scanned = files_target([found], schema=options.schema, raw=None)
+        scanned = find_target(found, registry=registry, schema=options.schema)
         root = registry if registry is not None else find_registry()
         config = open_registry(root).config if root is not None else Config()
     collector = _Collector()

@@ -31,6 +31,7 @@ from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import (
+    UNNAMED,
     bare_measures,
     check_counts,
     check_payloads,
@@ -118,7 +119,9 @@ class ManifestValidator(Validator):
             if target.manifest.salvaged is not None:
                 tally.add(SHD009, "it was adopted from a salvaged set", None)
             _check_shards(tally, target.manifest, seen)
-            if target.storage is not None:
+            if target.storage is not None and target.partial:
+                yield from _check_named(tally, target, target.manifest, target.storage)
+            elif target.storage is not None:
                 _check_files(tally, target, target.manifest, target.storage)
         if self._hosts is not None:
             check_hosts(tally, _loads(target, seen), self._hosts)
@@ -222,18 +225,60 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Stor
     shards = {entry.path for entry in manifest.shards}
     listed = shards | {entry.path for entry in manifest.files} | {MANIFEST_NAME}
     for path in sorted(listed - set(present)):
-        # A glob matches only existing files.
-        where = Location(shard=path, tensorflow=_reads(path in shards))
-        tally.add(SHD001, "the manifest lists it, but it does not exist", where, subject=path)
+        _missing(tally, path, shard=path in shards)
     for path in sorted(set(present) - listed):
         named = "/" not in path and parse_shard_name(path) is not None
-        where = Location(shard=path, tensorflow=_reads(named))
-        tally.add(SHD005, "the manifest does not list it", where, subject=path)
+        _unlisted(tally, path, shard=named)
     for file in manifest.files:
         if file.path in present:
             _check_file(tally, storage, file)
     if target.kind == "release" and MANIFEST_NAME in present:
         _check_own_manifest(tally, storage, manifest)
+
+
+def _check_named(
+    tally: Tally, target: Target, manifest: Manifest, storage: Storage
+) -> Iterator[Measure]:
+    """Check what the manifest says of the named shards and their indexes, and find shards of the
+    build that do not exist.
+    """
+    indexes = {shard.entry.index for shard in target.shards if shard.entry is not None}
+    named = {shard.path for shard in target.shards}
+    unnamed = 0
+    for entry in manifest.shards:
+        if entry.path in named:
+            continue
+        if storage.stat(entry.path) is not None:
+            unnamed += 1
+        else:
+            _missing(tally, entry.path, shard=True)
+    for file in manifest.files:
+        if file.path not in indexes:
+            continue
+        if storage.stat(file.path) is not None:
+            _check_file(tally, storage, file)
+        else:
+            _missing(tally, file.path, shard=False)
+    for shard in target.shards:
+        if shard.entry is None:
+            _unlisted(tally, shard.path, shard=True)
+    of = f"of `{safe(target.reference)}`"
+    text = f"{unnamed} of the {len(manifest.shards)} shards {of}: they and its other files are"
+    if not unnamed:
+        text = f"files {of} other than its shards are"
+    text += " not judged"
+    yield Measure(UNNAMED, unnamed, text)
+
+
+def _missing(tally: Tally, path: str, *, shard: bool) -> None:
+    # A glob matches only existing files.
+    where = Location(shard=path, tensorflow=_reads(shard))
+    tally.add(SHD001, "the manifest lists it, but it does not exist", where, subject=path)
+
+
+def _unlisted(tally: Tally, path: str, *, shard: bool) -> None:
+    where = Location(shard=path, tensorflow=_reads(shard))
+    tally.add(SHD005, "the manifest does not list it", where, subject=path)
 
 
 def _reads(shard: bool) -> TensorflowOutcome | None:

@@ -53,6 +53,7 @@ def _section(report: Report, room: int) -> Iterator[str]:
     lines = [f"- incomplete: {prose(error)}" for error in report.errors[:_LINES]]
     if len(report.errors) > _LINES:
         lines.append(f"- incomplete: {len(report.errors) - _LINES:,} more")
+    lines += [f"- note: {prose(note)}" for note in report.notes[:_LINES]]
     for each in report.skipped[:_LINES]:
         lines.append(f"- not run: {code(each.name)}, {prose(each.reason)}")
     if report.lowered:
