@@ -16,14 +16,21 @@ import google_crc32c
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.frame_scan import FrameScan, Stop
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length, mask
-from tfrecreg.records.gzip_writer import MAGIC, Compression
+from tfrecreg.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    OVERHEAD,
+    header_length,
+    mask,
+)
+from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.resync import (
     Offsets,
     Resolution,
     Resync,
     cut_detail,
     data_detail,
+    data_holds,
     gzip_rest,
     header_detail,
     huge_detail,
@@ -40,7 +47,6 @@ from tfrecreg.records.stream import (
     Damage,
     HashedFile,
     PlainStream,
-    places_of,
     sniff_compression,
 )
 from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
@@ -400,6 +406,8 @@ class _Scanner:
 
 
 _NOWHERE = 1 << 62
+_LARGE_BYTES = 8 << 20
+"""Size in bytes of an only record above which its checksum does not decide on the compression."""
 _TRIED = 64
 """Number of places that look like the beginning of a member and are tried."""
 
@@ -430,7 +438,7 @@ def open_stream(
     head = file.read(0, SNIFF_BYTES)
     if sniff_compression(head, declared) == "gzip" or (
         # An index with members belongs to a gzip file, even if nothing of the first member is left.
-        head and header_length(head) is None and (len(members) or _is_headless(file, declared))
+        head and not _begins_plain(file, head) and (len(members) or _is_headless(file, declared))
     ):
         from tfrecreg.records.gzip_reader import GzipStream  # most shards are plain
 
@@ -441,18 +449,37 @@ def open_stream(
     return PlainStream(file), file
 
 
+def _begins_plain(file: HashedFile, head: bytes) -> bool:
+    """Whether the first record's header leads to another or holds for its data: a header alone may
+    have been written over the beginning of a gzip file.
+    """
+    length = header_length(head)
+    if length is None:
+        return False
+    following = OVERHEAD + length
+    behind = head[following : following + HEADER_BYTES]
+    if len(behind) < HEADER_BYTES:
+        behind = file.read(following, HEADER_BYTES)
+    if header_length(behind) is not None or (following == file.end and length > _LARGE_BYTES):
+        return True
+    return following <= file.end and data_holds(PlainStream(file), 0, length)
+
+
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
-    """Whether a file with an unknown beginning is gzip of records whose first bytes were lost."""
-    if declared == "none" or next(places_of(MAGIC, file, 0), None) is None:
+    """Whether a file whose beginning is damaged is gzip of records."""
+    from tfrecreg.records.gzip_places import member_places
+    from tfrecreg.records.gzip_reader import GzipStream
+
+    places = list(itertools.islice(member_places(file, 0), _TRIED))
+    if declared == "none" or not places:
         return False
     # A plain shard may hold gzip in its payloads, which does not lead to the end of the file; and
     # gzip may hold records uncompressed.
-    from tfrecreg.records.gzip_reader import GzipStream
-
     gzip = GzipStream(file, digest=False)
-    if any(gzip.leads_on(at) for at in itertools.islice(places_of(MAGIC, file, 0), _TRIED)):
+    unknown = header_length(file.read(0, HEADER_BYTES)) is None
+    if unknown and any(map(gzip.leads_on, places)):
         return True
-    plain = 0 if declared == "gzip" else _sound_bytes(PlainStream(file))
+    plain = 0 if unknown and declared == "gzip" else _sound_bytes(PlainStream(file))
     return _sound_bytes(gzip) > plain
 
 
