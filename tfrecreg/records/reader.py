@@ -8,6 +8,8 @@ record is delivered.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
@@ -355,6 +357,8 @@ class _Scanner:
         behind = self._stream.position
         if lost and going and behind == at:
             lost = False  # All of it came from after the member's last record.
+        elif going and behind > max(at, damage.stream):
+            lost = True  # The trailer or the index tells of a member whose header is gone.
         if damage.member not in self._told:
             self._told.add(damage.member)
             known = going and (damage.lossless or behind != damage.stream)
@@ -470,17 +474,29 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     from tfrecreg.records.gzip_places import member_places
     from tfrecreg.records.gzip_reader import GzipStream
 
-    places = list(itertools.islice(member_places(file, 0), _TRIED))
-    if declared == "none" or not places:
+    if declared == "none":
         return False
+    places = member_places(file, 0)
+    begin = list(itertools.islice(places, _TRIED))
+    end = deque(begin, _TRIED)
+    end.extend(places)
+    gzip = GzipStream(file, digest=False)
+    unknown = declared == "gzip" or header_length(file.read(0, HEADER_BYTES)) is None
     # A plain shard may hold gzip in its payloads, which does not lead to the end of the file; and
     # gzip may hold records uncompressed.
-    gzip = GzipStream(file, digest=False)
-    unknown = header_length(file.read(0, HEADER_BYTES)) is None
-    if unknown and any(map(gzip.leads_on, places)):
+    if unknown and any(map(gzip.leads_on, begin)):
         return True
-    plain = 0 if unknown and declared == "gzip" else _sound_bytes(PlainStream(file))
-    return _sound_bytes(gzip) > plain
+    found = _sound_bytes(gzip) if begin else 0
+    if not found or declared == "gzip":
+        return found > 0
+    spans = sound_records(PlainStream(file), 0, _NOWHERE)
+    inside = [bisect(spans, (at, _NOWHERE)) for at in end]
+    outside = [
+        at for at, past in zip(end, inside, strict=True) if not past or spans[past - 1][1] <= at
+    ]
+    if any(map(gzip.leads_on, outside)):
+        return True
+    return found > sum(stop - start for start, stop in spans)
 
 
 def _sound_bytes(stream: ByteStream) -> int:

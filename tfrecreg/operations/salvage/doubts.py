@@ -122,6 +122,9 @@ class _Doubts:
                     self._close()
                 self._since = fault.offset if self._since < 0 else self._since
             else:
+                if self._strict and self._searched:
+                    # Headers inside a payload may lead from one to the next, and to its end.
+                    self._close()
                 self._opens = self._strict and self._since < 0
             self._reached = fault.offset + OVERHEAD + fault.length
 
