@@ -19,7 +19,7 @@ from salvage_support import Made, filler, make, nested
 from tfrecreg.records import frame_header
 from tfrecreg.records.frame_scan import header_candidates
 from tfrecreg.records.framing import header_length, masked_crc
-from tfrecreg.records.gzip_writer import MAGIC, TRAILER
+from tfrecreg.records.gzip_writer import MAGIC, MEMBER_HEADER, TRAILER
 
 __all__ = ["Damaged", "damaged"]
 
@@ -39,6 +39,8 @@ class Damaged:
     """What was done to it, in order."""
     whole: Counter[bytes]
     """The payloads of the records that survive whole, and how often."""
+    spared: Counter[bytes]
+    """With those of gzip members of which only the header is damaged."""
     readable: frozenset[bytes]
     """Payloads of frames inside others that no reader can tell from records, without an index."""
 
@@ -55,11 +57,12 @@ def damaged(number: int, *, compressed: bool) -> Damaged:
         done.append(kind.__name__)
         kind(dice, file)
     whole = _whole_in_members(file) if compressed else _whole(made, file.places)
+    spared = _whole_in_members(file, headers=False) if compressed else whole
     stream, starts = bytes(file.data), _whole_places(made, file.places)
     if compressed:
         stream, starts = _decoded(stream)
     readable = _readable(stream, starts)
-    return Damaged(number, made, bytes(file.data), tuple(done), Counter(whole), readable)
+    return Damaged(number, made, bytes(file.data), tuple(done), whole, spared, readable)
 
 
 def _shard(dice: random.Random, *, compressed: bool) -> Made:
@@ -344,24 +347,29 @@ def _decoded(data: bytes) -> tuple[bytes, list[int]]:
     return b"".join(parts), starts
 
 
-def _whole_in_members(file: _File) -> Counter[bytes]:
-    """Records all of whose members are whole, and stand in a row."""
+def _whole_in_members(file: _File, *, headers: bool = True) -> Counter[bytes]:
+    """Records all of whose members are whole, and stand in a row.
+
+    Args:
+        headers: whether the header of a member has to be whole, too.
+    """
     made = file.made
     begins = [at for at, _ in made.members]
     ends = [*begins[1:], len(made.data)]
     stream = [*(at for _, at in made.members), len(made.stream)]
-    starts = {begin: number for number, begin in enumerate(begins)}
+    head = 0 if headers else len(MEMBER_HEADER)
+    starts = {begin + head: number for number, begin in enumerate(begins)}
     places: list[int] = []
     at = 0
     while at < len(file.places):
         number = starts.get(file.places[at])
-        size = ends[number] - begins[number] if number is not None else 0
-        if number is not None and file.places[at : at + size] == [
-            *range(begins[number], begins[number] + size)
-        ]:
+        size = ends[number] - begins[number] - head if number is not None else 0
+        begin = begins[number] + head if number is not None else 0
+        if number is not None and file.places[at : at + size] == [*range(begin, begin + size)]:
             places += range(stream[number], stream[number + 1])
             at += size
         else:
-            places.append(ADDED)
+            # The header of the next member separates nothing.
+            places += [ADDED] * headers
             at += 1
     return _whole(made, places)
