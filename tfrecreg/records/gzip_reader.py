@@ -413,7 +413,9 @@ class GzipStream:
             wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
             words = "the file ends inside its trailer"
             tail = None if wrong else 0
-            damage = self._break(words, lossless=True, inside=False, cut=True, tail=tail)
+            size = (self.position - self._begin) & 0xFFFFFFFF
+            right = TRAILER.pack(self._crc, size).startswith(trailer)
+            damage = self._break(words, lossless=right, inside=not right, cut=True, tail=tail)
         elif kept < TRAILER.size:
             crc = self._crc.to_bytes(4, "little")[:kept]
             words = f"its trailer should have {TRAILER.size} bytes, found {kept}"

@@ -6,7 +6,8 @@ certain: those inside end before the checksum of the surrounding record. What en
 record should, as its header says, may lie inside all the same: bytes of it may be lost.
 
 Where payloads hold records, the header of a damaged record is believed less. The payloads that are
-lost count as well, in a plain shard.
+lost count as well, in a plain shard. The first records may then be inside one as well, where no
+record among them holds others and they lead to no record.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def look(events: Iterable[Event], reader: Reader) -> Seen:
                 end = event.starts[-1] + event.lengths[-1]
                 nests = count_headers(event.memory[begin:end]) > len(event)
         elif isinstance(event, Fault):
+            if nests:
+                nested.begins_inside = False
             damaged = damaged or event.code != "CRC006"
             lost = event.offset if lost < 0 else lost
             stranger = stranger or (event.detail if event.code == "CRC008" else "")
@@ -75,6 +78,8 @@ class _Doubts:
 
     def __init__(self, *, strict: bool) -> None:
         self.found: list[tuple[int, int]] = []
+        self.begins_inside = strict
+        """Whether the first records may be inside one whose beginning is lost."""
         self._strict = strict
         self._since = -1  # where the records begin that may turn out to be none of the shard's
         self._reached = 0  # where the last record ends,
@@ -107,6 +112,10 @@ class _Doubts:
         self._weak = False
 
     def _take_fault(self, fault: Fault) -> None:
+        if self.begins_inside and not fault.exact and fault.code != "CRC007":
+            # What is inside another record leads to bytes that are no record.
+            self._since = 0
+        self.begins_inside = False
         if not fault.exact:
             self._close()
             # Where a member begins, another tool may be in the middle of a record.

@@ -398,7 +398,9 @@ class Work:
             # One may reach into a record which the index does not know.
             start = min(start, max(self._kept_to, begin - _BACK))
         else:
-            start = max(start, begin)  # what damaged gzip makes beyond a stretch was searched
+            # What damaged gzip makes beyond a stretch was searched. And the header of a record may
+            # have been read as 8 bytes of data and their checksum.
+            start = max(start - HEADER_BYTES, begin)
         return self._known_in(start, reach) if self._trusted else self._original.sound(start, reach)
 
     def _known_in(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
