@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tfrecreg.records import OVERHEAD, Fault, RecordBatch
-from tfrecreg.records.framing import HEADER_BYTES
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length
 from tfrecreg.records.reader import Event
 from tfrecreg.records.scanner import count_headers
 from tfrecreg.storage import Reader
@@ -84,6 +84,7 @@ class _Doubts:
         self._since = -1  # where the records begin that may turn out to be none of the shard's
         self._reached = 0  # where the last record ends,
         self._claimed = 0  # and where the damaged one before should
+        self._last = (0, False)  # where the last record begins, and whether it may be a header
         self._opens = False
         self._searched = False  # whether they were searched for
         self._weak = False  # whether only a repaired header leads from those to the end
@@ -109,9 +110,18 @@ class _Doubts:
                 self.found.append((batch.offsets[0], inside))
             self._since = inside
         self._reached = batch.offsets[-1] + batch.lengths[-1] + OVERHEAD
+        start = batch.starts[-1]
+        header = batch.whole and _is_header(
+            batch.memory[start : start + HEADER_BYTES], batch.lengths[-1]
+        )
+        self._last = (batch.offsets[-1], header)
         self._weak = False
 
     def _take_fault(self, fault: Fault) -> None:
+        start, header = self._last
+        if header and fault.code == "CRC001" and fault.offset == self._reached and self._since < 0:
+            # Its data may be the header of the record that is damaged here.
+            self.found.append((start, self._reached))
         if self.begins_inside and not fault.exact and fault.code != "CRC007":
             # What is inside another record leads to bytes that are no record.
             self._since = 0
@@ -141,6 +151,11 @@ class _Doubts:
         if self._since >= 0:
             self.found.append((self._since, self._reached))
         self._since, self._searched = -1, False
+
+
+def _is_header(data: bytes, length: int) -> bool:
+    """Whether a payload of 8 bytes and its checksum may be another record's header."""
+    return length == HEADER_BYTES - FOOTER_BYTES and header_length(data) is not None
 
 
 def _inside(batch: RecordBatch, claimed: int) -> int:
