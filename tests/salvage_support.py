@@ -22,7 +22,17 @@ from tfrecreg.operations.salvage import ShardResult, salvage
 from tfrecreg.records import frame
 from tfrecreg.records.gzip_writer import GzipEncoder
 
-__all__ = ["Made", "filler", "make", "nested", "payloads_in", "payloads_of", "put", "report_of", "rescue"]
+__all__ = [
+    "Made",
+    "filler",
+    "make",
+    "nested",
+    "payloads_in",
+    "payloads_of",
+    "put",
+    "report_of",
+    "rescue",
+]
 
 
 def filler(number: int, size: int = 60) -> bytes:

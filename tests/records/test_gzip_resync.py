@@ -147,6 +147,38 @@ def expect(numbers: range) -> None:
         assert see(shard.data).records == expected(shard), (number, shard.done)
 
 
+def expect_all_but_one(numbers: range) -> None:
+    """The header of one record was destroyed before it was compressed: it alone is lost."""
+    for number in numbers:
+        dice = random.Random(number)
+        members = [_payloads(dice) for _ in range(dice.randrange(1, 5))]
+        lost = dice.randrange(sum(map(len, members)))
+        encoder, data, records, at = GzipEncoder(1 << 30), b"", [], 0
+        for payload in (each for payloads in members for each in payloads):
+            record = bytearray(nested(payload))
+            if len(records) == lost:
+                places = dice.sample(range(12), dice.choice((2, 3, 12)))
+                for place in places:
+                    record[place] ^= dice.randrange(1, 256)
+            data += encoder.write(bytes(record))
+            if dice.randrange(3) == 0:
+                data += encoder.end_member()
+            records.append((len(records), at, payload))
+            at += len(record)
+        data += encoder.close()
+        assert see(data).records == records[:lost] + records[lost + 1 :], number
+
+
+def test_records_around_a_destroyed_header_sampled() -> None:
+    expect_all_but_one(range(FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begin", range(0, MANY, PART))
+def test_records_around_a_destroyed_header(begin: int) -> None:
+    expect_all_but_one(range(begin, begin + PART))
+
+
 def test_records_around_a_damaged_member_sampled() -> None:
     expect(range(FEW))
 

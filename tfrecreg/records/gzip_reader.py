@@ -100,6 +100,7 @@ class GzipStream:
         self._member = 0  # where the member begins in the file,
         self._begin = 0  # and in the stream
         self._crc = 0
+        self._joined = -1  # where the member after a trailer of too few bytes begins
         self._sound_to = 0  # byte of the stream up to which members were verified
         self._ended: list[tuple[int, Damage | None]] = []  # members that reach into the buffer
         self._tensorflow = InputBuffer() if misread else None
@@ -419,8 +420,9 @@ class GzipStream:
         elif kept < TRAILER.size:
             crc = self._crc.to_bytes(4, "little")[:kept]
             words = f"its trailer should have {TRAILER.size} bytes, found {kept}"
-            right = len(crc) > 0 and trailer.startswith(crc)
+            right = kept > 1 and trailer.startswith(crc)  # one byte may be right by accident
             damage = self._break(words, lossless=right, inside=not right)
+            self._joined = self.file_position
         elif not self._is_known():
             problems = trailer_problems(trailer, self._crc, self.position - self._begin)
             if problems:
@@ -460,6 +462,8 @@ class GzipStream:
             span = at - damage.member
             if span // 2 <= size <= span * EXPANSION and damage.begin + size >= least:
                 return at, damage.begin + size
+            if at == self._joined:
+                return at, damage.stream
             whole, followed = self._ends(at)
             if whole:
                 # A payload may itself hold gzip, whose members do not lead to the end of the file.
