@@ -143,6 +143,23 @@ def test_damaged_shards_sampled(compressed: bool) -> None:
     sweep(range(FEW), compressed=compressed)
 
 
+@pytest.mark.parametrize(
+    ("number", "compressed"),
+    [
+        (507, False),  # a record that others reach into, which are not kept
+        (1503, False),  # one that begins before trailing bytes, and ends in them
+        (2323, False),  # headers in a payload that lead from one to the next
+        (2523, False),
+        (3239, False),  # the file begins with what is inside a record
+        (9988, False),  # a header that is read as the data of another record
+        (6, True),  # a header of a record over the first gzip member
+        (776, True),
+    ],
+)
+def test_a_damaged_shard(number: int, compressed: bool) -> None:
+    sweep(range(number, number + 1), compressed=compressed)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("begin", range(0, MANY, PART))
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
