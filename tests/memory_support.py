@@ -11,7 +11,7 @@ import pytest
 
 from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
 
-__all__ = ["PRINT_PEAK", "MemoryReader", "MemoryStorage", "Seen", "on_linux", "see"]
+__all__ = ["PRINT_PEAK", "MemoryFolder", "MemoryReader", "MemoryStorage", "Seen", "on_linux", "see"]
 
 PRINT_PEAK = """
 import re
@@ -64,6 +64,40 @@ class MemoryStorage:
 
     def open(self, path: str) -> MemoryReader:
         return self.reader
+
+
+class MemoryWriter:
+    """A file that appears in a folder in memory when it is closed."""
+
+    def __init__(self, files: dict[str, bytes], path: str) -> None:
+        self._files = files
+        self._path = path
+        self._data = bytearray()
+
+    def write(self, data: bytes | memoryview) -> None:
+        self._data += data
+
+    def close(self) -> None:
+        self._files[self._path] = bytes(self._data)
+
+    def abort(self) -> None:
+        self._data.clear()
+
+
+class MemoryFolder:
+    """As much of a storage as reading and writing files takes."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+
+    def open(self, path: str) -> MemoryReader:
+        return MemoryReader(self.files[path])
+
+    def read(self, path: str, *, limit: int) -> bytes:
+        return self.files[path][:limit]
+
+    def create(self, path: str) -> MemoryWriter:
+        return MemoryWriter(self.files, path)
 
 
 @dataclass

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from salvage_support import Made, filler, make, nested
 
 from tfrecreg.records import frame_header
+from tfrecreg.records.frame_scan import header_candidates
 from tfrecreg.records.framing import header_length, masked_crc
-from tfrecreg.records.gzip_writer import MAGIC, TRAILER
+from tfrecreg.records.gzip_writer import MAGIC, MEMBER_HEADER, TRAILER
 
 __all__ = ["Damaged", "damaged"]
 
@@ -38,6 +39,8 @@ class Damaged:
     """What was done to it, in order."""
     whole: Counter[bytes]
     """The payloads of the records that survive whole, and how often."""
+    spared: Counter[bytes]
+    """With those of gzip members of which only the header is damaged."""
     readable: frozenset[bytes]
     """Payloads of frames inside others that no reader can tell from records, without an index."""
 
@@ -54,15 +57,18 @@ def damaged(number: int, *, compressed: bool) -> Damaged:
         done.append(kind.__name__)
         kind(dice, file)
     whole = _whole_in_members(file) if compressed else _whole(made, file.places)
+    spared = _whole_in_members(file, headers=False) if compressed else whole
     stream, starts = bytes(file.data), _whole_places(made, file.places)
     if compressed:
         stream, starts = _decoded(stream)
     readable = _readable(stream, starts)
-    return Damaged(number, made, bytes(file.data), tuple(done), Counter(whole), readable)
+    return Damaged(number, made, bytes(file.data), tuple(done), whole, spared, readable)
 
 
 def _shard(dice: random.Random, *, compressed: bool) -> Made:
     payloads = [_payload(dice, number) for number in range(dice.randrange(3, 16))]
+    if dice.randrange(8) == 0:  # tiny records
+        payloads = [filler(number, dice.randrange(5)) for number in range(dice.randrange(1, 40))]
     if not compressed:
         return make(payloads)
     ours = make(payloads, dice.choice((1, 60, 200, 1 << 20)))
@@ -84,12 +90,21 @@ def _payload(dice: random.Random, number: int) -> bytes:
     # Not 8: a payload of 8 bytes that is lost up to the next header, checksum and all, is as good
     # as that header.
     size = dice.choice((0, 9, 30, 60, 150))
-    kind = dice.randrange(5)
+    kind = dice.randrange(6)
+    if kind == 5:
+        return _headers(dice, number)
     if kind == 0:
         inner = [filler(100 * number + each, dice.choice((0, 5, 20, 40))) for each in range(3)]
         before, behind = dice.choice((b"", b"", b"before")), dice.choice((b"", b"behind"))
         return before + nested(*inner) + behind
     return filler(number, size) if kind < 3 else dice.randbytes(size)
+
+
+def _headers(dice: random.Random, number: int) -> bytes:
+    """A payload made of headers, or of pieces of frames."""
+    parts = [frame_header(dice.choice((0, 1, 12, 16, 40, number))) for _ in range(5)]
+    parts += [nested(filler(1000 + number, dice.randrange(4))), filler(number, 4)]
+    return b"".join(dice.choices(parts, k=dice.randrange(1, 8)))
 
 
 @dataclass
@@ -181,6 +196,47 @@ def _forged(dice: random.Random, file: _File) -> None:
         file.put(at, at + 12, frame_header(length))
 
 
+def _header_moved(dice: random.Random, file: _File) -> None:
+    """A header, or a whole frame, from anywhere to where another one begins."""
+    headers = header_candidates(bytes(file.data))
+    if len(headers) < 2:
+        return
+    (at, length), (to, _) = dice.sample(headers, 2)
+    size = dice.choice((12, 12, 16, 16 + length))
+    data, places = bytes(file.data[at : at + size]), file.places[at : at + size]
+    way = dice.randrange(3)
+    if way == 0:
+        to += dice.choice((-4, 0, 0, 12))
+        file.put(max(to, 0), max(to, 0) + dice.choice((0, len(data))), data, places)
+        return
+    file.put(at, at + size, b"")
+    to = max(to if to < at else to - len(data), 0)
+    file.put(to, to, data, places)
+
+
+def _forged_begin(dice: random.Random, file: _File) -> None:
+    """A header of a record that holds, where the file begins."""
+    size = len(file.data)
+    length = dice.choice((0, 1, 40, dice.randrange(300), size, size - 16, 1 << 20, 1 << 40))
+    if size >= 28:
+        file.put(0, 12, frame_header(length))
+
+
+def _members_swapped(dice: random.Random, file: _File) -> None:
+    one, two = sorted((_member(dice, file), _member(dice, file)))
+    if one[1] <= two[0] and two[1] <= len(file.data):
+        data = file.data[slice(*two)] + file.data[one[1] : two[0]] + file.data[slice(*one)]
+        was = file.places
+        places = [*was[slice(*two)], *was[one[1] : two[0]], *was[slice(*one)]]
+        file.put(one[0], two[1], bytes(data), places)
+
+
+def _member_doubled(dice: random.Random, file: _File) -> None:
+    at, stop = _member(dice, file)
+    to = dice.choice((at, stop, _member(dice, file)[0]))
+    file.put(to, to, bytes(file.data[at:stop]), file.places[at:stop])
+
+
 def _member(dice: random.Random, file: _File) -> tuple[int, int]:
     members = [at for at, _ in file.made.members]
     number = dice.randrange(len(members))
@@ -219,8 +275,11 @@ def _member_trailer(dice: random.Random, file: _File) -> None:
 
 
 _ANYWHERE = (_bits, _deleted, _inserted, _zeroed, _swapped, _moved, _doubled, _cut)
-_PLAIN = (_forged, _forged)
-_GZIP = (_member_dropped, _member_cut, _member_head, _member_headless, _member_trailer)
+_PLAIN = (_forged, _forged, _header_moved, _header_moved)
+_GZIP = (
+    *(_member_dropped, _member_cut, _member_head, _member_headless, _member_trailer),
+    *(_members_swapped, _member_doubled, _forged_begin),
+)
 
 
 def _whole(made: Made, places: Sequence[int]) -> Counter[bytes]:
@@ -288,24 +347,29 @@ def _decoded(data: bytes) -> tuple[bytes, list[int]]:
     return b"".join(parts), starts
 
 
-def _whole_in_members(file: _File) -> Counter[bytes]:
-    """Records all of whose members are whole, and stand in a row."""
+def _whole_in_members(file: _File, *, headers: bool = True) -> Counter[bytes]:
+    """Records all of whose members are whole, and stand in a row.
+
+    Args:
+        headers: whether the header of a member has to be whole, too.
+    """
     made = file.made
     begins = [at for at, _ in made.members]
     ends = [*begins[1:], len(made.data)]
     stream = [*(at for _, at in made.members), len(made.stream)]
-    starts = {begin: number for number, begin in enumerate(begins)}
+    head = 0 if headers else len(MEMBER_HEADER)
+    starts = {begin + head: number for number, begin in enumerate(begins)}
     places: list[int] = []
     at = 0
     while at < len(file.places):
         number = starts.get(file.places[at])
-        size = ends[number] - begins[number] if number is not None else 0
-        if number is not None and file.places[at : at + size] == [
-            *range(begins[number], begins[number] + size)
-        ]:
+        size = ends[number] - begins[number] - head if number is not None else 0
+        begin = begins[number] + head if number is not None else 0
+        if number is not None and file.places[at : at + size] == [*range(begin, begin + size)]:
             places += range(stream[number], stream[number + 1])
             at += size
         else:
-            places.append(ADDED)
+            # The header of the next member separates nothing.
+            places += [ADDED] * headers
             at += 1
     return _whole(made, places)

@@ -22,7 +22,17 @@ from tfrecreg.operations.salvage import ShardResult, salvage
 from tfrecreg.records import frame
 from tfrecreg.records.gzip_writer import GzipEncoder
 
-__all__ = ["Made", "filler", "make", "nested", "payloads_in", "put", "report_of", "rescue"]
+__all__ = [
+    "Made",
+    "filler",
+    "make",
+    "nested",
+    "payloads_in",
+    "payloads_of",
+    "put",
+    "report_of",
+    "rescue",
+]
 
 
 def filler(number: int, size: int = 60) -> bytes:
@@ -98,7 +108,11 @@ def rescue(path: Path, output: Path) -> ShardResult:
 
 def payloads_in(path: Path) -> list[bytes]:
     """The payloads of a shard, read by the letter of the format: anything odd is an error."""
-    data = path.read_bytes()
+    return payloads_of(path.read_bytes())
+
+
+def payloads_of(data: bytes) -> list[bytes]:
+    """The payloads of the bytes of a shard; see :func:`payloads_in`."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
     found, at = [], 0

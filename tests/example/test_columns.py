@@ -194,3 +194,33 @@ def test_no_payloads_have_no_columns() -> None:
     rows, columns = read_columns((Slot("a", Kind.INT64, 1),), b"", [], [])
     assert rows.tolist() == []
     assert columns == []
+
+
+def test_a_long_name_is_compared_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not eight bytes at a time, which would take a minute for a name of 20 MB."""
+    name = "n" * 100_000
+    layout = (Slot(name, Kind.INT64, 1),)
+    other = f"{name[:-1]}m", f"{name[:50_000]}m{name[50_001:]}", f"m{name[1:]}", name[1:]
+    names = [name, *other, name]
+    payloads = [encode({each: int64_feature(at)}) for at, each in enumerate(names)]
+    clipped = []
+    clip = np.clip
+
+    def counted(*arguments: Any) -> Any:
+        clipped.append(arguments)
+        return clip(*arguments)
+
+    monkeypatch.setattr(np, "clip", counted)
+    rows, columns, _ = read(layout, payloads)
+    assert rows == [0, 5]
+    assert columns[0].integers.tolist() == [0, 5]
+    assert len(clipped) < 100
+
+
+@pytest.mark.parametrize("size", [4095, 4096, 4097, 5000])
+def test_names_of_any_length_are_compared_alike(size: int) -> None:
+    name = "n" * size
+    names = [name, name[:-1] + "m", name]
+    payloads = [encode({each: int64_feature(7)}) for each in names]
+    rows, _, _ = read((Slot(name, Kind.INT64, 1),), payloads)
+    assert rows == [0, 2]

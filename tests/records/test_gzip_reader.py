@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from salvage_support import nested
 
 from tfrecreg.records.gzip_reader import GzipStream
 from tfrecreg.records.stream import HashedFile
@@ -231,3 +232,56 @@ def test_nothing_is_read_in_front_of_the_file(tmp_path: Path) -> None:
         assert stream.interruption is not None
         assert stream.resume()
         assert read_all(stream) == TEXT
+
+
+@pytest.mark.parametrize("lost", [1, 4, 6, 7, 8])
+def test_any_number_of_members_without_trailers_is_read(lost: int, inflate: Any) -> None:
+    """Whether the next one is whole is asked of each, and not again of the one after it."""
+    texts = [random.Random(number).randbytes(400) for number in range(1_200)]
+    data = b"".join(gzip.compress(text, mtime=0)[:-lost] for text in texts)
+    stream = inflate(data)
+    parts = [read_all(stream)]
+    while stream.interruption is not None and stream.resume():
+        parts.append(read_all(stream))
+    assert parts[0] == texts[0]
+
+
+@pytest.mark.parametrize("lost", [1, 4, 6, 7, 8])
+def test_members_without_trailers_keep_their_records(lost: int, see: Any) -> None:
+    payloads = [random.Random(number).randbytes(300) for number in range(400)]
+    members = (gzip.compress(nested(payload), mtime=0)[:-lost] for payload in payloads)
+    seen = see(b"".join(members))
+    assert [payload for _, _, payload in seen.records] == payloads
+    assert {fault.code for fault in seen.faults} == {"CRC007"}
+    assert len(seen.faults) == 400
+
+
+def test_a_long_header_is_read_as_far_as_it_goes(inflate: Any) -> None:
+    """And no further: the rest of the file is not asked for."""
+    name = b"n" * 70_000 + b"\0"
+    body = deflated(TEXT) + struct.pack("<II", zlib.crc32(TEXT), len(TEXT))
+    stream = inflate(b"\x1f\x8b\x08\x08" + bytes(6) + name + body + bytes(3_000_000))
+    assert stream.window(0, 100) == TEXT[:100]
+    assert stream._file._reader.most <= 1 << 19
+
+
+def test_headers_that_begin_nothing_are_not_decoded(
+    inflate: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Damage sends the reader to look for the next member among 100,000 headers."""
+    opened = []
+    decompressobj = zlib.decompressobj
+
+    def counted(bits: int) -> Any:
+        opened.append(bits)
+        return decompressobj(bits)
+
+    good = gzip.compress(TEXT, mtime=0)
+    bad = bytearray(good)
+    bad[20:40] = bytes(20)
+    stream = inflate(bytes(bad) + b"\x1f\x8b\x08\x00" * 100_000 + good)
+    monkeypatch.setattr(zlib, "decompressobj", counted)
+    read_all(stream)
+    assert stream.resume()
+    assert read_all(stream) == TEXT
+    assert len(opened) < 20

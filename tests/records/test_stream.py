@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
-from tfrecreg.records.framing import frame
+from tfrecreg.records.framing import frame, frame_header
 from tfrecreg.records.reader import open_stream
 from tfrecreg.records.stream import sniff_compression
 
@@ -46,6 +46,71 @@ def test_declaration_decides_only_what_the_bytes_do_not(small_shard: Any, compre
     assert sniff_compression(b"some text", "gzip") == "none"
     assert sniff_compression(small_shard.stream, "gzip") == "none"
     assert sniff_compression(compress(small_shard)[0], "none") == "gzip"
+
+
+LENGTHS = [0, 1, 40, 300, 10_000, 100_000, 1 << 20, 1 << 31, 1 << 40]
+
+
+@pytest.mark.parametrize("declared", ["gzip", None])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_header_over_the_beginning_of_gzip_makes_it_no_plain_file(
+    length: int, declared: Any, memory_reader: Any, small_shard: Any, compress: Any
+) -> None:
+    data, _ = compress(small_shard, 700)
+    forged = frame_header(length) + data[12:]
+    stream, _ = open_stream(memory_reader(forged), digest=False, declared=declared)
+    assert stream.compression == "gzip"
+
+
+@pytest.mark.parametrize("declared", ["none", "gzip", None])
+def test_header_that_leads_to_the_end_of_gzip_does_not_hold_for_its_data(
+    declared: Any, memory_reader: Any, small_shard: Any, compress: Any
+) -> None:
+    data, _ = compress(small_shard, 700)
+    forged = frame_header(len(data) - 16) + data[12:]
+    stream, _ = open_stream(memory_reader(forged), digest=False, declared=declared)
+    assert stream.compression == ("none" if declared == "none" else "gzip")
+
+
+@pytest.mark.parametrize("members", [1, 40])
+def test_plain_file_whose_payloads_are_gzip_of_records_stays_plain(
+    members: int, memory_reader: Any, small_shard: Any, shard: Any
+) -> None:
+    packed = gzip.compress(small_shard.stream) * members
+    made = shard([b"first", packed, b"last"])
+    for changed in (13, made.offsets[1] + 5):  # in the data of the first record, or in a header
+        data = bytearray(made.stream)
+        data[changed] ^= 1
+        stream, _ = open_stream(memory_reader(bytes(data)), digest=False)
+        assert stream.compression == "none"
+
+
+@pytest.mark.parametrize("declared", ["gzip", None])
+def test_gzip_whose_first_records_lie_uncompressed_stays_gzip(
+    declared: Any, memory_reader: Any, shard: Any
+) -> None:
+    """What is left of the first member looks like a plain file, and is longer than the rest."""
+    members = [
+        gzip.compress(shard([bytes([n]) * size]).stream, 0) for n, size in enumerate((900, 30))
+    ]
+    data = frame_header(57) + b"".join(members)[12:]
+    stream, _ = open_stream(memory_reader(data), digest=False, declared=declared)
+    assert stream.compression == "gzip"
+
+
+def test_beginning_is_read_once(memory_reader: Any, small_shard: Any, shard: Any) -> None:
+    """A plain file is recognised by what was read of it to see its compression."""
+    large = shard([bytes(300_000), b"more"]).stream
+    for data, times in ((small_shard.stream, 1), (large, 2)):
+        reader = memory_reader(data)
+        reads = []
+        read_at = reader.read_at
+        reader.read_at = lambda *where, read_at=read_at, reads=reads: (
+            reads.append(where) or read_at(*where)
+        )
+        open_stream(reader, digest=False)
+        assert len(reads) == times
+        assert sum(length for _, length in reads) <= (1 << 16) + 12
 
 
 def test_both_digests_come_of_one_reading(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import multiprocessing
 import os
 import pickle
@@ -503,3 +504,11 @@ def test_damage_in_gzip_is_named(numbers: Path) -> None:
     source = tfrecreg.data_source(numbers, "train")
     with pytest.raises(DamagedRecordError, match="CRC007"):
         source[50]
+
+
+def test_gzip_of_no_records_whose_members_all_lack_a_trailer_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "x.tfrecord.gz"
+    path.write_bytes(gzip.compress(random.Random(1).randbytes(2000), mtime=0)[:-6] * 600)
+    source = tfrecreg.data_source(path)
+    with pytest.raises(DamagedRecordError, match="CRC007: gzip member at byte 0 of the file"):
+        source[0]

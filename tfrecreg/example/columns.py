@@ -22,6 +22,9 @@ from tfrecreg.example.wire import varint
 _Ints = NDArray[np.int64]
 _Bools = NDArray[np.bool_]
 
+_LONG_BYTES = 1 << 12
+"""From this size on, names are compared row by row instead of word by word."""
+
 MAX_SLOTS = 200
 """Maximum number of features of a layout: the cost of trying one grows with their number."""
 
@@ -149,6 +152,11 @@ class _Reader:
             for at, byte in enumerate(expected):
                 same &= self.byte(position + at) == byte
             return same
+        if len(expected) > _LONG_BYTES:
+            wanted, size = np.frombuffer(expected, np.uint8), len(expected)
+            places = position.tolist()
+            equal = (np.array_equal(self._bytes[at : at + size], wanted) for at in places)
+            return np.fromiter(equal, np.bool_, len(places))
         # A read past the end of the memory is also past the end of its payload, so the bytes
         # returned instead do not matter.
         same = np.ones(len(position), np.bool_)

@@ -15,6 +15,7 @@ Reading in order:
 - `reader`: one pass over a shard
 - `batch`: the results of a pass: batches of records, faults, and totals at the end
 - `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past its damage
+- `gzip_places`: where gzip members may begin in any bytes, in Python; compiled in `walk.c`
 - `frame_scan`: the walk from record to record, and the search for sound records after damage, in
   Python
 - `scanner`: the same, compiled (`walk.c`), and the choice between the two

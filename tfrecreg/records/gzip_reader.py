@@ -20,23 +20,23 @@ from collections.abc import Iterator, Sequence
 from blake3 import blake3
 
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
+from tfrecreg.records.gzip_places import HEADER_LIMIT, member_places
 from tfrecreg.records.gzip_writer import (
     MAGIC,
     MEMBER_HEADER,
     TRAILER,
     WINDOW_BITS,
     Compression,
+    MemberHeader,
     parse_member_header,
 )
-from tfrecreg.records.stream import READ_BYTES, Damage, HashedFile, only_zeros, places_of
+from tfrecreg.records.stream import READ_BYTES, Damage, HashedFile, only_zeros
 from tfrecreg.records.tensorflow_reader import InputBuffer, zlib_makes
 
 EXPANSION = 1032
 """Largest number of decoded bytes per compressed byte."""
 
 _HEADER_BYTES = 512
-_HEADER_LIMIT = 1 << 20
-"""A header of more bytes counts as damage; 64 KiB of extra field, a name and a comment fit."""
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
 _MOST_BEGINNINGS = 100
@@ -84,11 +84,14 @@ class GzipStream:
         self._next = 0  # byte of the file where the next read starts,
         self._ahead = _FIRST_READ  # and the number of bytes that it reads
         # Shared by all forks: what is known about places where members may begin,
-        self._places = places_of(MAGIC, file, 1)
+        self._places = member_places(file, 1)
         self._begun: list[tuple[int, int]] = []
         self._whole: dict[int, tuple[bool, bool]] = {}
-        # and the number of bytes that may still be decoded to test whether members are whole.
+        # and the number of bytes that may still be decoded to test whether members are whole,
         self._tries = [_TRIES + _TRIES_EACH * file.end]
+        # or read to test whether long headers end.
+        self._long = list(self._tries)
+        self._probes = False  # whether this is a view that only tests whether a member is whole
         self._input = b""  # read,
         self._used = 0  # and decoded up to here
         self._buffer = b""  # decoded, from the last window's start on
@@ -97,6 +100,7 @@ class GzipStream:
         self._member = 0  # where the member begins in the file,
         self._begin = 0  # and in the stream
         self._crc = 0
+        self._joined = -1  # where the member after a trailer of too few bytes begins
         self._sound_to = 0  # byte of the stream up to which members were verified
         self._ended: list[tuple[int, Damage | None]] = []  # members that reach into the buffer
         self._tensorflow = InputBuffer() if misread else None
@@ -352,17 +356,14 @@ class GzipStream:
             words = f"missing, with only zeros up to the end of the file, at byte {self._file.end}"
             self._break(words, lossless=True, inside=False, padding=True, tail=self._tail())
             return
-        header = parse_member_header(head)
-        if header.unfinished:
-            head = self._peek(_HEADER_LIMIT)
-            header = parse_member_header(head)
+        head, header = self._header()
         size, problem = header.size, header.problem
         if (problem or header.optional) and self._sound(len(MEMBER_HEADER)):
             # Only the ten bytes of the header are damaged: a whole member follows.
             size = len(MEMBER_HEADER)
             problem = problem or f"its flags should be 0x00, found 0x{head[3]:02x}"
         elif problem and (not size or not self._sound(size)):
-            cut = header.unfinished and len(head) < _HEADER_LIMIT
+            cut = header.unfinished and len(head) < HEADER_LIMIT
             self._break(problem, inside=cut, cut=cut, tail=self._tail())
             return
         self._used += size
@@ -374,12 +375,28 @@ class GzipStream:
         if problem:
             self._break(problem, lossless=True, inside=False, tail=self._tail())
 
+    def _header(self) -> tuple[bytes, MemberHeader]:
+        """The header of the member that begins here, with its bytes and some more."""
+        size = _HEADER_BYTES
+        head = self._peek(size)
+        header = parse_member_header(head)
+        while header.unfinished and len(head) == size < HEADER_LIMIT:
+            size = min(8 * size, HEADER_LIMIT)
+            if self._probes:
+                self._long[0] -= size
+                if self._long[0] < 0:
+                    break
+            head = self._peek(size)
+            header = parse_member_header(head)
+        return head, header
+
     def _tail(self) -> int | None:
         return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
 
     def _sound(self, header: int) -> bool:
         """Whether a whole member follows a header of `header` bytes here."""
         probe = self.fork()
+        probe._probes = True
         probe._jump(self._member + header)
         probe._inflater = zlib.decompressobj(WINDOW_BITS)
         probe._ended = []
@@ -397,12 +414,15 @@ class GzipStream:
             wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
             words = "the file ends inside its trailer"
             tail = None if wrong else 0
-            damage = self._break(words, lossless=True, inside=False, cut=True, tail=tail)
+            size = (self.position - self._begin) & 0xFFFFFFFF
+            right = TRAILER.pack(self._crc, size).startswith(trailer)
+            damage = self._break(words, lossless=right, inside=not right, cut=True, tail=tail)
         elif kept < TRAILER.size:
             crc = self._crc.to_bytes(4, "little")[:kept]
             words = f"its trailer should have {TRAILER.size} bytes, found {kept}"
-            right = len(crc) > 0 and trailer.startswith(crc)
+            right = kept > 1 and trailer.startswith(crc)  # one byte may be right by accident
             damage = self._break(words, lossless=right, inside=not right)
+            self._joined = self.file_position
         elif not self._is_known():
             problems = trailer_problems(trailer, self._crc, self.position - self._begin)
             if problems:
@@ -414,6 +434,8 @@ class GzipStream:
 
     def _trailer_bytes(self) -> int:
         """Number of bytes of the trailer before the next member: fewer than 8 if some were lost."""
+        if self._probes:
+            return TRAILER.size  # A trailer that lost bytes is wrong in any case.
         ahead = self._peek(TRAILER.size + len(MAGIC) - 1)
         at = ahead.find(MAGIC)
         cut = 0 <= at < TRAILER.size and self._begins(self.file_position + at)
@@ -440,6 +462,8 @@ class GzipStream:
             span = at - damage.member
             if span // 2 <= size <= span * EXPANSION and damage.begin + size >= least:
                 return at, damage.begin + size
+            if at == self._joined:
+                return at, damage.stream
             whole, followed = self._ends(at)
             if whole:
                 # A payload may itself hold gzip, whose members do not lead to the end of the file.
@@ -472,6 +496,7 @@ class GzipStream:
     def _probe(self, at: int) -> GzipStream:
         """A view that begins with a member at this byte of the file."""
         probe = self.fork()
+        probe._probes = True
         probe._jump(at)
         probe.interruption = None
         probe._finished = False
@@ -482,11 +507,11 @@ class GzipStream:
 
     def _begins(self, at: int) -> bool:
         """Whether a member at this byte of the file begins with a record, or is at least whole."""
+        head = self._file.read(at, _HEADER_BYTES)
+        if not _may_decode(head):
+            return False
         probe = self._probe(at)
-        header = parse_member_header(probe._peek(_HEADER_BYTES))
-        if header.unfinished:
-            header = parse_member_header(probe._peek(_HEADER_LIMIT))
-        if header.problem:
+        if probe._header()[1].problem:
             return False
         length = header_length(probe.window(0, HEADER_BYTES))
         if length is not None and length <= MAX_LENGTH:
@@ -512,6 +537,21 @@ class GzipStream:
         while not self._stopped() and not self._ended and self._tries[0] > 0:
             self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
         return bool(self._ended) and self._ended[0][1] is None
+
+
+def _may_decode(head: bytes) -> bool:
+    """Whether the first bytes of a file, or of a member, may be a member from which a record's
+    header can be decoded. Fast: there may be as many as one for every six bytes of a file.
+    """
+    header = parse_member_header(head)
+    if header.optional or header.problem:
+        return header.optional or header.unfinished
+    try:
+        # If it asked for a byte more, an error might come from behind that.
+        zlib.decompressobj(WINDOW_BITS).decompress(head[header.size :], HEADER_BYTES - 1)
+    except zlib.error:
+        return False
+    return True
 
 
 def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:

@@ -51,7 +51,8 @@ the trailer have 10 bytes at most.
 _NOTHING = b"\x00\x00\x00\xff\xff"
 """An empty stored block, where bytes begin with a block."""
 
-_FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
+FHCRC, FEXTRA, FNAME, FCOMMENT, RESERVED = 2, 4, 8, 16, 0xE0
+"""The flags of a member's header that announce optional fields, and those that are never set."""
 
 
 def zlib_version() -> str:
@@ -199,16 +200,16 @@ def parse_member_header(data: bytes) -> MemberHeader:
     if len(data) < len(MEMBER_HEADER):
         return MemberHeader(0, False, "the file ends inside its header", True)
     flags = data[3]
-    if flags & _RESERVED:
+    if flags & RESERVED:
         return MemberHeader(0, False, f"reserved bits are set in its flags 0x{flags:02x}")
     size = len(MEMBER_HEADER)
-    optional = bool(flags & (_FHCRC | _FEXTRA | _FNAME | _FCOMMENT))
-    if flags & _FEXTRA:
+    optional = bool(flags & (FHCRC | FEXTRA | FNAME | FCOMMENT))
+    if flags & FEXTRA:
         size += 2 + int.from_bytes(data[size : size + 2], "little")
-    for flag in (_FNAME, _FCOMMENT):
+    for flag in (FNAME, FCOMMENT):
         if flags & flag:
             size = data.find(b"\x00", size) + 1 or len(data) + 1
-    if flags & _FHCRC:
+    if flags & FHCRC:
         found = int.from_bytes(data[size : size + 2], "little")
         expected = zlib.crc32(data[:size]) & 0xFFFF
         size += 2

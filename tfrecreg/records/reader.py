@@ -8,6 +8,8 @@ record is delivered.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
@@ -16,14 +18,21 @@ import google_crc32c
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.frame_scan import FrameScan, Stop
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length, mask
-from tfrecreg.records.gzip_writer import MAGIC, Compression
+from tfrecreg.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    OVERHEAD,
+    header_length,
+    mask,
+)
+from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.resync import (
     Offsets,
     Resolution,
     Resync,
     cut_detail,
     data_detail,
+    data_holds,
     gzip_rest,
     header_detail,
     huge_detail,
@@ -40,7 +49,6 @@ from tfrecreg.records.stream import (
     Damage,
     HashedFile,
     PlainStream,
-    places_of,
     sniff_compression,
 )
 from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
@@ -349,6 +357,8 @@ class _Scanner:
         behind = self._stream.position
         if lost and going and behind == at:
             lost = False  # All of it came from after the member's last record.
+        elif going and behind > max(at, damage.stream):
+            lost = True  # The trailer or the index tells of a member whose header is gone.
         if damage.member not in self._told:
             self._told.add(damage.member)
             known = going and (damage.lossless or behind != damage.stream)
@@ -400,6 +410,8 @@ class _Scanner:
 
 
 _NOWHERE = 1 << 62
+_LARGE_BYTES = 8 << 20
+"""Size in bytes of an only record above which its checksum does not decide on the compression."""
 _TRIED = 64
 """Number of places that look like the beginning of a member and are tried."""
 
@@ -430,7 +442,7 @@ def open_stream(
     head = file.read(0, SNIFF_BYTES)
     if sniff_compression(head, declared) == "gzip" or (
         # An index with members belongs to a gzip file, even if nothing of the first member is left.
-        head and header_length(head) is None and (len(members) or _is_headless(file, declared))
+        head and not _begins_plain(file, head) and (len(members) or _is_headless(file, declared))
     ):
         from tfrecreg.records.gzip_reader import GzipStream  # most shards are plain
 
@@ -441,19 +453,50 @@ def open_stream(
     return PlainStream(file), file
 
 
-def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
-    """Whether a file with an unknown beginning is gzip of records whose first bytes were lost."""
-    if declared == "none" or next(places_of(MAGIC, file, 0), None) is None:
+def _begins_plain(file: HashedFile, head: bytes) -> bool:
+    """Whether the first record's header leads to another or holds for its data: a header alone may
+    have been written over the beginning of a gzip file.
+    """
+    length = header_length(head)
+    if length is None:
         return False
-    # A plain shard may hold gzip in its payloads, which does not lead to the end of the file; and
-    # gzip may hold records uncompressed.
+    following = OVERHEAD + length
+    behind = head[following : following + HEADER_BYTES]
+    if len(behind) < HEADER_BYTES:
+        behind = file.read(following, HEADER_BYTES)
+    if header_length(behind) is not None or (following == file.end and length > _LARGE_BYTES):
+        return True
+    return following <= file.end and data_holds(PlainStream(file), 0, length)
+
+
+def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
+    """Whether a file whose beginning is damaged is gzip of records."""
+    from tfrecreg.records.gzip_places import member_places
     from tfrecreg.records.gzip_reader import GzipStream
 
+    if declared == "none":
+        return False
+    places = member_places(file, 0)
+    begin = list(itertools.islice(places, _TRIED))
+    end = deque(begin, _TRIED)
+    end.extend(places)
     gzip = GzipStream(file, digest=False)
-    if any(gzip.leads_on(at) for at in itertools.islice(places_of(MAGIC, file, 0), _TRIED)):
+    unknown = declared == "gzip" or header_length(file.read(0, HEADER_BYTES)) is None
+    # A plain shard may hold gzip in its payloads, which does not lead to the end of the file; and
+    # gzip may hold records uncompressed.
+    if unknown and any(map(gzip.leads_on, begin)):
         return True
-    plain = 0 if declared == "gzip" else _sound_bytes(PlainStream(file))
-    return _sound_bytes(gzip) > plain
+    found = _sound_bytes(gzip) if begin else 0
+    if not found or declared == "gzip":
+        return found > 0
+    spans = sound_records(PlainStream(file), 0, _NOWHERE)
+    inside = [bisect(spans, (at, _NOWHERE)) for at in end]
+    outside = [
+        at for at, past in zip(end, inside, strict=True) if not past or spans[past - 1][1] <= at
+    ]
+    if any(map(gzip.leads_on, outside)):
+        return True
+    return found > sum(stop - start for start, stop in spans)
 
 
 def _sound_bytes(stream: ByteStream) -> int:

@@ -39,7 +39,7 @@ from tfrecreg.records.framing import (
     mask,
     masked_crc,
 )
-from tfrecreg.records.scanner import make_finder
+from tfrecreg.records.scanner import count_headers, make_finder
 from tfrecreg.records.stream import ByteStream
 
 Offsets = Sequence[int] | npt.NDArray[np.int64]
@@ -51,6 +51,8 @@ _FIRST_BLOCK = 1 << 12
 _GAPS = 64
 """Number of times that the gap test may pass by coincidence before it is no longer used."""
 _AHEAD_BUDGET = 1 << 29
+_HEADER_COST = 1 << 9
+"""Cost of each header in bytes that are read ahead, besides its bytes."""
 _WRONG_BUDGET = 1 << 30
 _WRONG_COST = 1 << 12
 """Cost of each wrong payload besides its bytes."""
@@ -168,7 +170,7 @@ class Resync:
                 gaps += 1
             first = finder.first()
             if gaps == _GAPS or (
-                first is not None and self._enough(base + len(block) - first[0], len(block))
+                first is not None and self._enough(base + len(block) - first[0], _cost(block))
             ):
                 break
         first = finder.first()
@@ -190,7 +192,7 @@ class Resync:
             if self._ahead_budget <= 0:
                 return None
             finder.feed(block, base, last=last)
-            self._ahead_budget -= len(block)
+            self._ahead_budget -= _cost(block)
             if base + len(block) < target:
                 continue
             start = reached = -1
@@ -280,6 +282,11 @@ def _blocks(ahead: ByteStream, at: int) -> Iterator[tuple[bytes, int, bool]]:
             return
         at += len(block) - KEPT_BYTES
         size = min(2 * size, _BLOCK)
+
+
+def _cost(block: bytes) -> int:
+    """What it costs to search a block, in bytes."""
+    return len(block) + _HEADER_COST * count_headers(block)
 
 
 def _lead_to(place: int, spans: Sequence[tuple[int, int]]) -> bool:

@@ -15,8 +15,8 @@ import ctypes
 import hashlib
 import os
 from array import array
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -55,6 +55,10 @@ _CAPACITY = 1 << 16
 """Number of records that one call has room for: at least those of a batch of ordinary size."""
 
 
+_PLACES = 1 << 10
+"""Number of places that one call of ``tfrecreg_members`` has room for."""
+
+
 class _Report(ctypes.Structure):
     """``struct report``."""
 
@@ -85,6 +89,7 @@ class Native(NamedTuple):
     feed: Callable[..., int]
     spans: Callable[..., int]
     free: Callable[[int], None]
+    members: Callable[[bytes, int], Iterator[int]]
     engine: str
     """Instructions that compute checksums: one of :data:`ENGINES`."""
 
@@ -104,8 +109,9 @@ def load_scanner() -> Native:
             library.tfrecreg_prepare,
             library.tfrecreg_source,
         )
-        headers, finder, feed, spans, free = (
+        headers, members, finder, feed, spans, free = (
             library.tfrecreg_headers,
+            library.tfrecreg_members,
             library.tfrecreg_finder,
             library.tfrecreg_finder_feed,
             library.tfrecreg_finder_spans,
@@ -147,7 +153,22 @@ def load_scanner() -> Native:
     spans.argtypes = [ctypes.c_void_p] * 5
     free.restype = None
     free.argtypes = [ctypes.c_void_p]
-    return Native(walk, headers, finder, feed, spans, free, ENGINES[prepare()])
+    members.restype = ctypes.c_uint64
+    members.argtypes = [ctypes.c_char_p, *[ctypes.c_uint64] * 4, ctypes.c_void_p]
+    return Native(
+        walk, headers, finder, feed, spans, free, partial(_members, members), ENGINES[prepare()]
+    )
+
+
+def _members(find: Callable[..., int], memory: bytes, stop: int) -> Iterator[int]:
+    """The compiled version of :func:`tfrecreg.records.gzip_places.python_members`."""
+    room = array("q", bytes(8 * _PLACES))
+    address, _ = room.buffer_info()
+    at, count = 0, _PLACES
+    while count == _PLACES:
+        count = find(memory, len(memory), at, stop, _PLACES, address)
+        yield from room[:count]
+        at = room[count - 1] + 1
 
 
 def _missing(why: str) -> FailureError:

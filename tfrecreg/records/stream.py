@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -169,7 +169,8 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
 
     In this order: a record's header whose checksum holds is plain; bytes that inflate to one are
     gzip, even if the gzip header is damaged, and so is gzip of an empty stream; gzip's magic is
-    gzip, unless plain was declared.
+    gzip, unless plain was declared. :func:`tfrecreg.records.reader.open_stream` looks further where
+    that header may have been written over another file.
 
     Args:
         head: the first 64 KiB, or the whole file if it is smaller.
@@ -267,15 +268,3 @@ def only_zeros(file: HashedFile, at: int) -> bool:
             return False
         at += len(data)
     return True
-
-
-def places_of(pattern: bytes, file: HashedFile, at: int) -> Iterator[int]:
-    """Offsets of `pattern` in the file from byte `at` on, in order."""
-    while data := file.read(at, READ_BYTES):
-        place = data.find(pattern)
-        while place >= 0:
-            yield at + place
-            place = data.find(pattern, place + 1)
-        if len(data) <= len(pattern):
-            return
-        at += len(data) - len(pattern) + 1

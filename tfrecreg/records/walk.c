@@ -654,3 +654,87 @@ uint64_t tfrecreg_finder_spans(const struct finder *finder, const struct span **
     *payload = finder->payload;
     return finder->span_count;
 }
+
+/* ---- where gzip members may begin: see gzip_places.py ---- */
+
+#define MEMBER_HEADER 10u
+#define MEMBER_REACH (1u << 20) /* a header of more bytes is none */
+#define FHCRC 2u
+#define FEXTRA 4u
+#define FNAME 8u
+#define FCOMMENT 16u
+#define RESERVED 0xe0u
+
+static const uint8_t MAGIC[3] = {0x1f, 0x8b, 8};
+
+/* Whether deflate data may begin here: false only where their first block cannot be decoded. */
+static int may_deflate(const uint8_t *memory, size_t size, size_t at)
+{
+    static const uint8_t least[3] = {5, 1, 10};
+    if (at >= size)
+        return 1;
+    const unsigned kind = memory[at] >> 1 & 3u;
+    if (kind == 3)
+        return 0;
+    if (size - at < least[kind] || kind == 1)
+        return 1;
+    const uint8_t *block = memory + at;
+    if (kind == 0)
+        return (block[1] ^ block[3]) == 0xff && (block[2] ^ block[4]) == 0xff;
+    /* The code of code lengths has to be complete. */
+    uint64_t bits = load64(block) >> 3;
+    const unsigned literals = bits & 31u, distances = bits >> 5 & 31u;
+    const unsigned count = 4 + (unsigned)(bits >> 10 & 15u);
+    if (literals > 29 || distances > 29)
+        return 0;
+    bits = bits >> 14 | (uint64_t)block[8] << 47 | (uint64_t)block[9] << 55;
+    unsigned sum = 0;
+    for (unsigned number = 0; number < count; number++, bits >>= 3)
+        sum += bits & 7u ? 128u >> (bits & 7u) : 0;
+    return sum == 128;
+}
+
+/* Where in memory[at:stop] members may begin: every place but those where none does for certain.
+ *
+ * size: how much of the file is there to look at: MEMBER_REACH behind `stop`, or all of it.
+ * capacity: how many places there is room for; if they take it up, there may be more.
+ *
+ * Returns their number. */
+uint64_t tfrecreg_members(const uint8_t *memory, uint64_t size, uint64_t at, uint64_t stop,
+                          uint64_t capacity, int64_t *places)
+{
+    uint64_t found = 0;
+    size_t zero = 0; /* the first zero behind the last fixed header that a name follows */
+    for (; found < capacity && at < stop; at++) {
+        const uint8_t *head = memchr(memory + at, MAGIC[0], (size_t)(stop - at));
+        if (!head)
+            break;
+        at = (uint64_t)(head - memory);
+        if (size - at < MEMBER_HEADER)
+            break;
+        const unsigned flags = head[3];
+        if (memcmp(head, MAGIC, sizeof MAGIC) || flags & RESERVED)
+            continue;
+        const size_t begin = (size_t)at + MEMBER_HEADER;
+        const int texts = !!(flags & FNAME) + !!(flags & FCOMMENT);
+        size_t end = begin + (flags & FHCRC ? 2 : 0);
+        int sure = texts < 2;
+        if (flags & FEXTRA) {
+            sure = !texts && size - begin >= 2;
+            end += 2 + (sure ? memory[begin] + 256u * memory[begin + 1] : 0);
+        } else if (texts) {
+            if (begin < size && zero < begin) {
+                const uint8_t *next = memchr(memory + begin, 0, size - begin);
+                zero = next ? (size_t)(next - memory) : size;
+            }
+            if (begin == size || zero == size || zero - (size_t)at >= MEMBER_REACH)
+                continue;
+            end += zero + 1 - begin;
+        }
+        /* The flags may be damaged, and the data begin right behind them. */
+        if (sure && !may_deflate(memory, size, end) && !may_deflate(memory, size, begin))
+            continue;
+        places[found++] = (int64_t)at;
+    }
+    return found;
+}

@@ -8,6 +8,7 @@ import pytest
 from salvage_support import Made, filler, make, nested, payloads_in, put, report_of, rescue
 
 from tfrecreg.cli.main import main
+from tfrecreg.records import frame_header
 
 INSIDE = [filler(number) for number in range(3)]
 
@@ -77,3 +78,41 @@ def test_people_are_told_where_they_are(
     assert (
         "doubtful: 5 records moved to x.tfrecord.doubtful: they may not belong to the shard"
     ) in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_header_that_was_read_as_the_data_of_another_hides_no_record(
+    tmp_path: Path, inner: bool, indexed: bool
+) -> None:
+    """A header of 8 bytes before it: with its length as data and their checksum a sound record."""
+    payloads = [filler(20), nested(*INSIDE) if inner else filler(21), filler(22), filler(23)]
+    made = make(payloads)
+    start = made.offsets[1]
+    data = made.data[:start] + frame_header(8) + made.data[start:]
+    shard = rescue(put(tmp_path, data, made.index if indexed else None), tmp_path / "out")
+    kept = payloads_in(tmp_path / "out/x.tfrecord")
+    if indexed:
+        assert kept == payloads
+        assert (shard.lost, shard.doubtful) == (0, 0)
+    elif inner:
+        # One record leads to the next, inside the second one: nothing tells.
+        assert kept == [payloads[0], made.data[start : start + 8], *INSIDE, *payloads[2:]]
+    else:
+        assert kept == [payloads[0], *payloads[2:]]
+        apart = payloads_in(tmp_path / "out/x.tfrecord.doubtful")
+        assert apart == [made.data[start : start + 8], payloads[1]]
+
+
+def test_a_record_that_one_set_apart_reaches_into_is_set_apart_as_well(tmp_path: Path) -> None:
+    """A damaged record, then one of 8 bytes, which are the beginning of the next one's header."""
+    payloads = [filler(20), filler(21), filler(22), nested(*INSIDE), filler(23)]
+    made = make(payloads)
+    begin, start = made.offsets[1], made.offsets[2]
+    data = bytearray(made.data[:start] + frame_header(8) + made.data[start:])
+    data[begin : begin + 40] = bytes(40)
+    shard = rescue(put(tmp_path, bytes(data)), tmp_path / "out")
+    saved = payloads_in(tmp_path / "out/x.tfrecord")
+    saved += payloads_in(tmp_path / "out/x.tfrecord.doubtful")
+    assert {payloads[0], payloads[2], payloads[3], payloads[4]} <= {*saved}
+    assert shard.doubtful > 0

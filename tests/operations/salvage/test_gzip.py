@@ -11,6 +11,7 @@ import pytest
 from memory_support import see
 from salvage_support import Made, filler, make, nested, payloads_in, put, rescue
 
+from tfrecreg.records import frame_header
 from tfrecreg.records.gzip_reader import GzipStream
 from tfrecreg.records.gzip_writer import MEMBER_HEADER, TRAILER
 
@@ -248,3 +249,51 @@ def test_zeros_behind_the_last_member_cost_nothing(tmp_path: Path, made: Made) -
     assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads)
     assert [cut.code for cut in shard.cuts] == ["CRC007"]
     assert see((tmp_path / "out/x.tfrecord").read_bytes()).codes == []
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("length", [0, 40, 57, 5000, 1 << 20, 1 << 40])
+def test_header_of_a_record_over_the_first_member_costs_only_that(
+    tmp_path: Path, made: Made, length: int, indexed: bool
+) -> None:
+    data = frame_header(length) + made.data[12:]
+    path = put(tmp_path, data, made.index if indexed else None)
+    shard = rescue(path, tmp_path / "out")
+    assert shard.compression == "gzip"
+    assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads[4:])
+    if indexed:
+        assert (shard.lost, shard.exact, shard.doubtful) == (4, True, 0)
+    else:
+        assert (shard.lost, shard.exact) == (1, False)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_thousand_members_without_trailers_lose_nothing(tmp_path: Path, indexed: bool) -> None:
+    made = make([noise(number) for number in range(1000)])
+    data = b"".join(gzip.compress(nested(each), mtime=0)[:-6] for each in made.payloads)
+    path = put(tmp_path, data, made.index if indexed else None)
+    shard = rescue(path, tmp_path / "out")
+    assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads)
+    assert (shard.kept, shard.lost) == (1000, 0)
+
+
+def test_members_of_no_record_without_trailers_are_all_in_quarantine(tmp_path: Path) -> None:
+    """Of each, whether the next one begins depends on the one after that."""
+    data = gzip.compress(random.Random(1).randbytes(2000), mtime=0)[:-6] * 600
+    shard = rescue(put(tmp_path, data), tmp_path / "out")
+    assert (shard.kept, shard.doubtful) == (0, 0)
+    assert (tmp_path / "out/x.tfrecord.quarantine").read_bytes() == data
+
+
+def test_records_from_inside_one_whose_beginning_is_lost_are_set_apart(tmp_path: Path) -> None:
+    """The first member is gone, and the second begins with a record of the payload."""
+    inner = [filler(number, 20) for number in range(4)]
+    payloads = [nested(*inner) + b"behind", filler(7), nested(*inner[:2]) + b"more", filler(8)]
+    stream = make(payloads).stream
+    rest = b"".join(
+        gzip.compress(stream[at : at + 90], mtime=0) for at in range(12, len(stream), 90)
+    )
+    shard = rescue(put(tmp_path, rest), tmp_path / "out")
+    assert payloads_in(tmp_path / "out/x.tfrecord") == payloads[1:]
+    assert payloads_in(tmp_path / "out/x.tfrecord.doubtful") == inner
+    assert (shard.kept, shard.doubtful) == (3, 4)

@@ -23,7 +23,7 @@ from system_support import unsynced as unsynced  # a fixture
 
 from tfrecreg.errors import RefusedError
 from tfrecreg.operations.salvage import salvage
-from tfrecreg.records import frame, frame_header, scan
+from tfrecreg.records import Fault, StreamEnd, frame, frame_header, scan, scanner_kind
 from tfrecreg.records.frame_scan import PythonFinder
 from tfrecreg.records.gzip_reader import GzipStream
 from tfrecreg.records.scanner import NativeFinder
@@ -116,7 +116,42 @@ def members_in_members(size: int) -> bytes:
     return data[5:]
 
 
+def members_without_trailers(size: int) -> bytes:
+    member = gzip.compress(random.Random(4).randbytes(200), mtime=0)[:-6]
+    return member * (size // len(member))
+
+
+def beginnings_of_members(size: int) -> bytes:
+    return b"\x1f\x8b\x08\x00" * (size // 4)
+
+
+def names_without_an_end(size: int) -> bytes:
+    return (b"\x1f\x8b\x08\x08" + b"name" * 3) * (size // 16)
+
+
+def names_with_one_end(size: int) -> bytes:
+    return names_without_an_end(size) + b"\0\3\0"
+
+
+def names_after_a_member(size: int) -> bytes:
+    """As of all of them the first is damaged, the others are looked for."""
+    return gzip.compress(record(b"sound"), mtime=0)[:-8] + bytes(8) + names_with_one_end(size)
+
+
+def members_of_nothing(size: int) -> bytes:
+    """Each decodes, as far as it goes, to an empty block."""
+    return (b"\x1f\x8b\x08\x00" + bytes(6) + b"\0\0\0\xff\xff") * (size // 15)
+
+
+def frames_without_their_last_byte(size: int) -> bytes:
+    return b"".join(record(b"%04d" % (each % 10_000))[:-1] for each in range(size // 19))
+
+
+_NOTHING = (beginnings_of_members, names_without_an_end)
 _LONG = (
+    members_of_nothing,
+    names_after_a_member,
+    members_without_trailers,
     empty_records_with_bad_checksums,
     members_that_do_not_decode,
     heads_of_members,
@@ -139,6 +174,13 @@ SHAPES = [
     headless_gzip,
     heads_of_members,
     members_in_members,
+    members_without_trailers,
+    beginnings_of_members,
+    names_without_an_end,
+    names_with_one_end,
+    names_after_a_member,
+    members_of_nothing,
+    frames_without_their_last_byte,
 ]
 
 
@@ -211,6 +253,42 @@ def test_reading_takes_steps_in_proportion(
         return steps.count
 
     expect_linear(shape, steps_of)
+
+
+@pytest.mark.skipif(scanner_kind() != "native", reason="the compiled scanner is needed")
+@pytest.mark.parametrize("shape", _NOTHING)
+def test_headers_that_begin_nothing_take_no_steps_each(
+    shape: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = shape(SIZES[-1])
+    steps = Steps(monkeypatch)
+    with steps:
+        (end,) = (
+            each
+            for each in scan(MemoryStorage(MemoryReader(data)), "x")
+            if isinstance(each, StreamEnd)
+        )  # type: ignore[arg-type]
+    assert end.records == 0
+    assert steps.count < len(data) / 32
+
+
+def test_frames_that_lack_a_byte_are_not_all_searched_again_after_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = frames_without_their_last_byte(1 << 19)
+    searched = 0
+    for kind in (NativeFinder, PythonFinder):
+
+        def fed(finder: Any, block: bytes, base: int, *, last: bool, feed: Any = kind.feed) -> bool:
+            nonlocal searched
+            searched += len(block)
+            found: bool = feed(finder, block, base, last=last)
+            return found
+
+        monkeypatch.setattr(kind, "feed", fed)
+    faults = sum(isinstance(each, Fault) for each in scan(MemoryStorage(MemoryReader(data)), "x"))  # type: ignore[arg-type]
+    assert faults > 100
+    assert searched < 60 * len(data)
 
 
 @pytest.mark.slow

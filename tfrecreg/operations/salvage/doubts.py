@@ -6,7 +6,8 @@ certain: those inside end before the checksum of the surrounding record. What en
 record should, as its header says, may lie inside all the same: bytes of it may be lost.
 
 Where payloads hold records, the header of a damaged record is believed less. The payloads that are
-lost count as well, in a plain shard.
+lost count as well, in a plain shard. The first records may then be inside one as well, where no
+record among them holds others and they lead to no record.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tfrecreg.records import OVERHEAD, Fault, RecordBatch
-from tfrecreg.records.framing import HEADER_BYTES
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length
 from tfrecreg.records.reader import Event
 from tfrecreg.records.scanner import count_headers
 from tfrecreg.storage import Reader
@@ -58,6 +59,8 @@ def look(events: Iterable[Event], reader: Reader) -> Seen:
                 end = event.starts[-1] + event.lengths[-1]
                 nests = count_headers(event.memory[begin:end]) > len(event)
         elif isinstance(event, Fault):
+            if nests:
+                nested.begins_inside = False
             damaged = damaged or event.code != "CRC006"
             lost = event.offset if lost < 0 else lost
             stranger = stranger or (event.detail if event.code == "CRC008" else "")
@@ -75,10 +78,13 @@ class _Doubts:
 
     def __init__(self, *, strict: bool) -> None:
         self.found: list[tuple[int, int]] = []
+        self.begins_inside = strict
+        """Whether the first records may be inside one whose beginning is lost."""
         self._strict = strict
         self._since = -1  # where the records begin that may turn out to be none of the shard's
         self._reached = 0  # where the last record ends,
         self._claimed = 0  # and where the damaged one before should
+        self._last = (0, False)  # where the last record begins, and whether it may be a header
         self._opens = False
         self._searched = False  # whether they were searched for
         self._weak = False  # whether only a repaired header leads from those to the end
@@ -104,9 +110,22 @@ class _Doubts:
                 self.found.append((batch.offsets[0], inside))
             self._since = inside
         self._reached = batch.offsets[-1] + batch.lengths[-1] + OVERHEAD
+        start = batch.starts[-1]
+        header = batch.whole and _is_header(
+            batch.memory[start : start + HEADER_BYTES], batch.lengths[-1]
+        )
+        self._last = (batch.offsets[-1], header)
         self._weak = False
 
     def _take_fault(self, fault: Fault) -> None:
+        start, header = self._last
+        if header and fault.code == "CRC001" and fault.offset == self._reached and self._since < 0:
+            # Its data may be the header of the record that is damaged here.
+            self.found.append((start, self._reached))
+        if self.begins_inside and not fault.exact and fault.code != "CRC007":
+            # What is inside another record leads to bytes that are no record.
+            self._since = 0
+        self.begins_inside = False
         if not fault.exact:
             self._close()
             # Where a member begins, another tool may be in the middle of a record.
@@ -122,6 +141,9 @@ class _Doubts:
                     self._close()
                 self._since = fault.offset if self._since < 0 else self._since
             else:
+                if self._strict and self._searched:
+                    # Headers inside a payload may lead from one to the next, and to its end.
+                    self._close()
                 self._opens = self._strict and self._since < 0
             self._reached = fault.offset + OVERHEAD + fault.length
 
@@ -129,6 +151,11 @@ class _Doubts:
         if self._since >= 0:
             self.found.append((self._since, self._reached))
         self._since, self._searched = -1, False
+
+
+def _is_header(data: bytes, length: int) -> bool:
+    """Whether a payload of 8 bytes and its checksum may be another record's header."""
+    return length == HEADER_BYTES - FOOTER_BYTES and header_length(data) is not None
 
 
 def _inside(batch: RecordBatch, claimed: int) -> int:

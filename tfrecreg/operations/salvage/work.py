@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -30,6 +30,10 @@ _BACK = 1 << 16
 """Distance in bytes to search back for a record that overlaps one missing from the index."""
 _RESTARTS = 1000
 """Maximum number of restarts of a search after a record that is missing from the index."""
+_AGAIN_BYTES = 1 << 30
+"""Number of bytes that all restarts of all searches may read."""
+_MOST_APART = 1 << 16
+"""Number of records in a row that are not kept, up to which a search goes across them."""
 _DOUBT = (
     "the checksums hold; whether these are records of the shard, or of the payload of one that is "
     "lost, nothing tells"
@@ -83,8 +87,10 @@ class Work:
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
         self._searched = 0  # byte of the stream up to which cut bytes were searched
-        self._kept_to = 0  # byte of the stream after the last record that was kept
+        self._kept_to = 0  # byte of the stream after the last record that was kept,
+        self._apart: set[int] = set()  # and where records begin that were not kept since
         self._at = 0  # byte of the stream up to which all is settled
+        self._again = _AGAIN_BYTES
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
         self._last: Fault | None = None  # and the last that was ever heard
 
@@ -104,6 +110,7 @@ class Work:
                 self._hear(event)
         assert end is not None  # the last event of every scan
         self._settle(end.stream_bytes)
+        self._look_back(end.stream_bytes)
         if self._clean is not None:
             self._clean.close()
         if self._doubtful is not None and self.doubtful:
@@ -129,9 +136,11 @@ class Work:
             first = batch.starts[0] - HEADER_BYTES
             held = [batch.memory[first : first + stop - start]]
             data = held if batch.whole else self._original.stream(start, stop)
+            self._pass_over(batch.offsets)
             self._set_apart(start, stop, len(batch), data)
             return
         if not batch.whole:
+            self._look_back(start)
             self._tick(int(self._meet_large(batch.first, batch.lengths[0])), 1, unsound)
             self.kept += 1
             if self._clean is not None:
@@ -143,6 +152,7 @@ class Work:
         if self._clean is None:
             return
         if not gzip and not refused:
+            self._look_back(start)
             first = batch.starts[0] - HEADER_BYTES
             self._clean.write(batch.memory[first : first + stop - start])
             self._kept_to = stop
@@ -152,13 +162,46 @@ class Work:
             frame = batch.memory[begin - HEADER_BYTES : begin + length + FOOTER_BYTES]
             at = batch.offsets[place]
             if place not in refused:
+                self._look_back(at)
                 self._clean.write(frame)
                 self._clean.end_record()
                 self._kept_to = at + len(frame)
-            elif not self._trusted:
+                continue
+            self._pass_over([at])
+            if not self._trusted:
                 self._set_apart(at, at + len(frame), 1, [frame])
             else:
                 self._refuse(at, batch.first + place, frame)
+
+    def _pass_over(self, offsets: Sequence[int]) -> None:
+        """Note where records begin that are not kept."""
+        if len(self._apart) < _MOST_APART:
+            self._apart.update(offsets)
+
+    def _look_back(self, to: int) -> None:
+        """Look for records across those that were not kept: damage may have put one inside
+        another, or records from inside one may have been read in its place.
+        """
+        apart, self._apart = self._apart, set()
+        if not apart or len(apart) >= _MOST_APART or self._original.compression == "gzip":
+            return
+        start, stop = self._kept_to, min(to, self._kept_to + HOLD_LIMIT)
+        if self._trusted and self._clean is not None:
+            for _, frame in self._known_in(start, stop):
+                self._clean.write(frame)
+                self._clean.end_record()
+                self.kept += 1
+        elif not self._trusted:
+            inside = start  # of one that was not kept, up to here
+
+            def crosses(at: int, frame: bytes) -> bool:
+                nonlocal inside
+                if at in apart:
+                    inside = max(inside, at + len(frame))
+                return at + len(frame) > inside
+
+            for _, frame in self._across(start, stop, crosses):
+                self._set_aside(frame)
 
     def _meet(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
         """Tick the batch off the roll; which of its records are none of the shard's, or may be."""
@@ -215,6 +258,12 @@ class Work:
         code = "CRC007" if self._last is None else self._last.code
         where = (start, stop - start)
         self.cuts.add(code, "doubtful records", where, None, 0, False, _DOUBT, pieces)
+
+    def _set_aside(self, frame: bytes) -> None:
+        """A record that may be none of the shard, whose bytes are in quarantine already."""
+        self.doubtful += 1
+        for _ in self._copied([frame]):
+            pass
 
     def _copied(self, data: Iterable[bytes]) -> Iterator[bytes]:
         for piece in data:
@@ -312,9 +361,8 @@ class Work:
         left = deque(run)
         for at, frame in self._sound_in(run):
             if not self._trusted:
-                self.doubtful += 1
-                for _ in self._copied([frame]):
-                    pass
+                self._set_aside(frame)
+                self._pass_over([at])
             elif self._clean is not None:
                 end = at + len(frame)
                 # Of gzip it is the file that is cut out, where a member is damaged.
@@ -333,35 +381,49 @@ class Work:
                 self._clean.write(frame)
                 self._clean.end_record()
                 self.kept += 1
+                self._kept_to = max(self._kept_to, end)
         for stretch in left:
             self._cut_out(*stretch)
 
     def _sound_in(self, run: Sequence[_Stretch]) -> Iterable[tuple[int, bytes]]:
         """Valid records within the bytes to be cut out, with their frames."""
+        # No record begins in trailing bytes, but one before may end there.
         stretches = [each for each in run if each.fault.code != "CRC004"]
         if self._clean is None or not stretches:
             return ()
-        start, stop = stretches[0].start, stretches[-1].stop
+        start, stop = stretches[0].start, run[-1].stop
         reach = self._original.decoded(start, stop)
         begin, self._searched = self._searched, max(self._searched, reach)
         if self._trusted and self._original.compression == "none":
             # One may reach into a record which the index does not know.
             start = min(start, max(self._kept_to, begin - _BACK))
         else:
-            start = max(start, begin)  # what damaged gzip makes beyond a stretch was searched
+            # What damaged gzip makes beyond a stretch was searched. And the header of a record may
+            # have been read as 8 bytes of data and their checksum.
+            start = max(start - HEADER_BYTES, begin)
         return self._known_in(start, reach) if self._trusted else self._original.sound(start, reach)
 
     def _known_in(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         """Sound records that the index knows, also in or across others that it does not know."""
-        again = _RESTARTS
-        going = self._roll is not None
+        roll = self._roll
+
+        def known(at: int, frame: bytes) -> bool:  # noqa: ARG001 - its place says nothing
+            return roll is not None and roll.meet_anywhere(frame[HEADER_BYTES:-FOOTER_BYTES])
+
+        return self._across(start, stop, known)
+
+    def _across(
+        self, start: int, stop: int, wanted: Callable[[int, bytes], bool]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Sound records that are wanted, also those in or across others that are not."""
+        again, going = _RESTARTS, True
         while going:
             going = False
+            self._again -= stop - start
             for at, frame in self._original.sound(start, stop):
-                payload = frame[HEADER_BYTES:-FOOTER_BYTES]
-                if self._roll is not None and self._roll.meet_anywhere(payload):
+                if wanted(at, frame):
                     yield at, frame
-                elif again > 0:
+                elif again > 0 and self._again > 0:
                     again -= 1
                     start, going = at + 1, True
                     break
