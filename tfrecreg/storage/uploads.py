@@ -1,8 +1,8 @@
 """Writing to a store: whole files, and only under names that are free.
 
-A file appears when all of it was sent, and is never replaced. The store decides whether a name is
-free (`If-None-Match: *` on S3), so of two writers at once one wins. A store that ignores the
-condition is refused by :func:`expect_condition`, before anything else is written.
+A file appears when all of it was sent, and is never replaced, but by a repair. The store decides
+whether a name is free (`If-None-Match: *` on S3), so of two writers at once one wins. A store that
+ignores the condition is refused by :func:`expect_condition`, before anything else is written.
 """
 
 from __future__ import annotations
@@ -67,10 +67,36 @@ def put_file(system: Any, full: str, shown: str, source: str) -> bool:
         StorageError: the store refused, or knows no such condition.
     """
     size = Path(source).stat().st_size
+    options = _limits(system)
+    return _unless_taken(system, "put_file", full, shown, size, source, full, **options)
+
+
+def replace_file(system: Any, full: str, shown: str, source: str) -> None:
+    """Give a file the bytes of a local one, whether it exists or not.
+
+    Args:
+        system: the file system.
+        full: what it calls the file.
+        shown: as for :func:`put_bytes`.
+        source: path of the local file.
+
+    Raises:
+        StorageError: the store refused.
+    """
+    size = Path(source).stat().st_size
+
+    def attempt(timeout: float) -> None:
+        invoke(timeout + size / _SLOWEST, system, "put_file", source, full, **_limits(system))
+
+    patiently("write", shown, attempt)
+    # Its directory listing may be cached from before.
+    system.invalidate_cache(full)
+
+
+def _limits(system: Any) -> dict[str, int]:
     known = inspect.signature(getattr(system, "_put_file", system.put_file)).parameters
     limits = {"chunksize": _PART, "max_concurrency": _PARTS_AT_ONCE}
-    options = {name: value for name, value in limits.items() if name in known}
-    return _unless_taken(system, "put_file", full, shown, size, source, full, **options)
+    return {name: value for name, value in limits.items() if name in known}
 
 
 def has_bytes_of(reader: Reader, source: str) -> bool:

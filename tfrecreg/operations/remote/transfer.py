@@ -30,7 +30,7 @@ from tfrecreg.registry import (
     layout,
 )
 from tfrecreg.registry.transaction import transaction
-from tfrecreg.registry.verify import altered, below, expect_intact
+from tfrecreg.registry.verify import altered, below, expect_intact, repair_hint
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.remote import reading_ahead
@@ -157,17 +157,24 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
             remote = storage_at(url)
             with reading_ahead(remote, remote.list(), expected):
                 for path, (size, digest) in expected.items():
-                    copy_verified(remote, staged, path, size, digest)
+                    copy_verified(
+                        remote, staged, path, size, digest, hint=repair_hint(release.name)
+                    )
                     progress.advance(0, size)
             with staged.create(MANIFEST_NAME) as writer:
                 writer.write(remote.read(MANIFEST_NAME))
+        except MissingFileError as error:
+            raise RefusedError(
+                f"`{release.name}` is not complete: {error.message}",
+                hint=repair_hint(release.name),
+            ) from error
         finally:
             progress.stop()
         expect_intact(
             release.manifest,
             below(staged),
             what=f"the files of `{release.name}` in `{safe(url, limit=1000)}`",
-            hint=f"`tfrecreg check {safe(url, limit=1000)}` names the damaged records",
+            hint=repair_hint(release.name),
             progress=progress,
         )
         _keep_strays(storage, target, staged)
