@@ -54,14 +54,6 @@ class Verified:
     bytes: int = 0
     """Size of the objects that were read."""
 
-    def __add__(self, other: Verified) -> Verified:
-        return Verified(
-            self.listed + other.listed,
-            self.checksums + other.checksums,
-            self.read + other.read,
-            self.bytes + other.bytes,
-        )
-
 
 class RemoteObjects:
     """The objects of a remote.
@@ -73,15 +65,26 @@ class RemoteObjects:
     def __init__(self, odb: Any) -> None:
         self._odb = odb
         self._fs = odb.fs
-        self.verified = Verified()
+        self._listed: set[str] = set()
+        self._checksums: set[str] = set()
+        self._read: dict[str, int] = {}
+
+    @property
+    def verified(self) -> Verified:
         """What was looked at by now."""
+        return Verified(
+            listed=len(self._listed),
+            checksums=len(self._checksums),
+            read=len(self._read),
+            bytes=sum(self._read.values()),
+        )
 
     def listed(self, oids: Collection[str]) -> dict[str, Listed]:
         """The objects that are there. Each call asks the remote again."""
         if hasattr(self._fs.fs, "invalidate_cache"):
             self._fs.fs.invalidate_cache()
         wanted = set(oids)
-        self.verified += Verified(listed=len(wanted))
+        self._listed |= wanted
         if not self._fs.CAN_TRAVERSE:  # a web server: one request for each object
             single = sorted(wanted)
             infos = zip(single, in_threads(self._info, single), strict=True)
@@ -135,7 +138,7 @@ class RemoteObjects:
                 faults[oid] = f"has {each.size} bytes, it should have {size}"
             elif size is None or content:
                 if each.md5 is not None:
-                    self.verified += Verified(checksums=1)
+                    self._checksums.add(oid)
                 # An equal checksum is proof. Another one is not: stores that encrypt, or that take
                 # files in parts, state other things under the same name.
                 if each.md5 != _digest_of(oid):
@@ -146,7 +149,7 @@ class RemoteObjects:
         try:
             for oid, digest in zip(doubtful, in_threads(self.digest, doubtful), strict=True):
                 size = found[oid].size
-                self.verified += Verified(read=1, bytes=size)
+                self._read[oid] = size
                 progress.advance(1, size)
                 if digest is None:
                     faults[oid] = ""
@@ -184,7 +187,7 @@ class RemoteObjects:
                 data: bytes = stream.read(limit + 1)
         except FileNotFoundError:
             return None
-        self.verified += Verified(read=1, bytes=len(data))
+        self._read[oid] = len(data)
         return data if is_object(data, oid) else None
 
     def put(self, oid: str, path: str) -> None:
