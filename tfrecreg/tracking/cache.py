@@ -13,7 +13,13 @@ from typing import Any
 from tfrecreg.errors import FailureError
 from tfrecreg.text import safe
 from tfrecreg.tracking.dvc import opened
-from tfrecreg.tracking.remote_objects import DIR_SUFFIX, is_object, md5_of
+from tfrecreg.tracking.remote_objects import (
+    DIR_SUFFIX,
+    is_object,
+    md5_of,
+    remote_names,
+    remote_objects,
+)
 
 _TEMPORARY = re.compile(r"\.[A-Za-z0-9_-]{22}\.tmp")
 """What DVC calls a file that it is writing."""
@@ -48,26 +54,32 @@ def stale(
         sizes: in bytes, of the files of the folders in `kept`. Where the list of one of them is
             missing or damaged, objects of these sizes may be its files, and are left alone.
 
+    A list of any other referenced folder is read from the default remote. If it is not there
+    either, all objects are left alone.
+
     Returns:
         the objects, each list of a folder after the files that it lists: if removal in this order
         is killed, the next call finds the rest by the list.
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
-        marked = set(kept)
-        for named in (None, refs):
-            if named is None or named:
-                for infos in repo.used_objs(revs=named).values():
-                    marked |= {info.value for info in infos}
-        present = set(cache.all())
+        named = _named(repo, refs)
+        marked = {*kept, *named}
+        unknown = False
         for value in [value for value in marked if value.endswith(DIR_SUFFIX)]:
-            marked |= {oid for _, oid in _entries(cache, value) or ()}
-        unknown = any(_entries(cache, value) is None for value in kept)
+            data = _list(cache, value)
+            if data is None and value not in kept and remote_names(repo):
+                data = remote_objects(repo, None, "fetch")[0].read_list(value)
+            if data is None and value not in kept:
+                return []  # nobody knows its files
+            unknown |= data is None
+            marked |= {oid for _, oid in _entries(data)}
+        present = set(cache.all())
         doomed: set[str] = set()
         for value in sorted(present - marked):
             if not value.endswith(DIR_SUFFIX):
                 continue
-            entries = _entries(cache, value) or []
+            entries = _entries(_list(cache, value))
             if any(path == mark for path, _ in entries):
                 doomed.add(value)
                 doomed |= {oid for _, oid in entries if oid in present and oid not in marked}
@@ -144,12 +156,25 @@ def _refused(cached: str, error: OSError) -> FailureError:
     )
 
 
-def _entries(cache: Any, value: str) -> list[tuple[str, str]] | None:
-    """Path and hash of each file of a folder, from its list in the cache; None if the cache does
-    not have it, or damaged.
-    """
+def _named(repo: Any, refs: Sequence[str]) -> set[str]:
+    """The hashes in all pointers and pipelines of the workspace and of `refs`."""
+    found = set()
+    for named in (None, refs):
+        if named is None or named:
+            for _ in repo.brancher(revs=named):
+                infos = (out.hash_info for out in repo.index.outs if out.use_cache)
+                found |= {str(info.value) for info in infos if info and info.value}
+    return found
+
+
+def _list(cache: Any, value: str) -> bytes | None:
+    """The list of a folder; None if the cache does not have it, or damaged."""
     path = Path(cache.oid_to_path(value))
     data = path.read_bytes() if path.is_file() else b""
-    if not is_object(data, value):
-        return None
-    return [(str(each["relpath"]), str(each["md5"])) for each in json.loads(data)]
+    return data if is_object(data, value) else None
+
+
+def _entries(data: bytes | None) -> list[tuple[str, str]]:
+    """Path and hash of each file of a folder, from its list."""
+    listed = json.loads(data) if data is not None else []
+    return [(str(each["relpath"]), str(each["md5"])) for each in listed]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.errors import FailureError
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.text import safe
 from tfrecreg.tracking.dvc import locked, opened
@@ -29,10 +29,10 @@ from tfrecreg.tracking.remote_objects import (
     in_threads,
     is_object,
     md5_of,
+    remote_names,
+    remote_objects,
 )
 
-_LIST_LIMIT = 1 << 28
-"""Most bytes of the list of a folder."""
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
@@ -104,7 +104,7 @@ class Looked:
 def remotes(root: str) -> list[str]:
     """The names of the registry's DVC remotes, the default one first."""
     with opened(root, "dvc remote list") as repo:
-        return _names(repo)
+        return remote_names(repo)
 
 
 def send(
@@ -133,7 +133,7 @@ def send(
         FailureError: DVC or the remote refused, or does not keep what was sent.
     """
     with locked(root), opened(root, "dvc push") as repo:
-        there, name = _remote(repo, remote, "push")
+        there, name = remote_objects(repo, remote, "push")
         objects = _Objects(repo, there)
         unknown = [each for each in folders if not objects.add(each, heal=True)]
         sizes = objects.sizes
@@ -237,7 +237,7 @@ def fetch(
                 lacking.remove(oid)
         if known and not lacking:
             return Fetched(files=objects.places(files), objects=0, lost=())
-        there = _remote(repo, remote, "fetch")[0] if required or _names(repo) else None
+        there = remote_objects(repo, remote, "fetch")[0] if required or remote_names(repo) else None
         objects.there = there
         if not known:
             if there is None or not objects.add(folder, heal=True):
@@ -275,7 +275,7 @@ def look_for(
         FailureError: DVC or the remote refused.
     """
     with opened(root, "dvc status --cloud") as repo:
-        there, _ = _remote(repo, remote, "status")
+        there, _ = remote_objects(repo, remote, "status")
         objects = _Objects(repo, there)
         unknown = [each for each in folders if not objects.add(each, heal=False)]
         found = there.faults(objects.sizes, content=content, progress=progress)
@@ -384,7 +384,7 @@ class _Objects:
         data = path.read_bytes() if path.is_file() else b""
         if is_object(data, value):
             return data
-        found = self.there.read(value, _LIST_LIMIT) if self.there is not None else None
+        found = self.there.read_list(value) if self.there is not None else None
         found = found or _list_of_copy(folder)
         if found is not None and heal:
             self._keep(value, lambda temporary: bool(Path(temporary).write_bytes(found)))
@@ -434,23 +434,3 @@ def _may_be(path: Path, size: int | None) -> bool:
 
 def _in_order(faults: Iterable[Fault]) -> tuple[Fault, ...]:
     return tuple(sorted(faults, key=lambda each: (each.name, each.path)))
-
-
-def _names(repo: Any) -> list[str]:
-    default = repo.config["core"].get("remote")
-    return sorted(repo.config["remote"], key=lambda name: (name != default, name))
-
-
-def _remote(repo: Any, remote: str | None, command: str) -> tuple[RemoteObjects, str]:
-    """The objects of a remote, and its name."""
-    known = _names(repo)
-    if remote is not None and remote not in known:
-        raise UsageError(
-            f"DVC has no remote `{safe(remote)}`",
-            hint=f"available: {', '.join(known)}" if known else "dvc remote add -d NAME URL",
-        )
-    if not known:
-        raise UsageError(
-            "DVC has no remote to push to or fetch from", hint="dvc remote add -d NAME URL"
-        )
-    return RemoteObjects(repo.cloud.get_remote_odb(remote, command)), remote or known[0]

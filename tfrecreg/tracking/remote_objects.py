@@ -19,12 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from tfrecreg.errors import UsageError
 from tfrecreg.progress import SILENT, Progress
+from tfrecreg.text import safe
 
 DIR_SUFFIX = ".dir"
 """Suffix of the hash of a folder: that object is the list of its files."""
 
 _CHUNK = 1 << 20
+_LIST_LIMIT = 1 << 28
+"""Most bytes of the list of a folder that are read."""
 _THREADS = 16
 _MD5 = re.compile(r'"?([0-9a-f]{32})"?')
 _T = TypeVar("_T")
@@ -180,11 +184,11 @@ class RemoteObjects:
             return False
         return has_object(path, oid)
 
-    def read(self, oid: str, limit: int) -> bytes | None:
-        """The bytes of a small object; None if it is not there, damaged, or larger than `limit`."""
+    def read_list(self, oid: str) -> bytes | None:
+        """The bytes of the list of a folder; None if it is not there, or damaged."""
         try:
             with self._fs.open(self._odb.oid_to_path(oid), "rb") as stream:
-                data: bytes = stream.read(limit + 1)
+                data: bytes = stream.read(_LIST_LIMIT)
         except FileNotFoundError:
             return None
         self._read[oid] = len(data)
@@ -253,3 +257,33 @@ def in_threads(call: Callable[[str], _T], oids: Collection[str]) -> Iterator[_T]
         yield from pool.map(call, oids)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def remote_names(repo: Any) -> list[str]:
+    """The names of the remotes of a DVC repository, the default one first."""
+    default = repo.config["core"].get("remote")
+    return sorted(repo.config["remote"], key=lambda name: (name != default, name))
+
+
+def remote_objects(repo: Any, remote: str | None, command: str) -> tuple[RemoteObjects, str]:
+    """The objects of a remote, and its name.
+
+    Args:
+        repo: DVC's repository.
+        remote: name of the remote; None for the default one.
+        command: of DVC, for its messages: ``"push"``.
+
+    Raises:
+        UsageError: the remote does not exist, or there is none.
+    """
+    known = remote_names(repo)
+    if remote is not None and remote not in known:
+        raise UsageError(
+            f"DVC has no remote `{safe(remote)}`",
+            hint=f"available: {', '.join(known)}" if known else "dvc remote add -d NAME URL",
+        )
+    if not known:
+        raise UsageError(
+            "DVC has no remote to push to or fetch from", hint="dvc remote add -d NAME URL"
+        )
+    return RemoteObjects(repo.cloud.get_remote_odb(remote, command)), remote or known[0]

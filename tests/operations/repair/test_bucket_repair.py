@@ -141,7 +141,7 @@ def test_a_copy_here_is_sent_again(registry: Registry, bucket: Bucket) -> None:
     bucket.damage(SHARD, "lost")
     bucket.damage("ledger.jsonl", "lost")
     found = repair(other, "digits", RELEASE)
-    assert (found.shards, found.files) == ((), ("ledger.jsonl", SHARD))
+    assert (found.shards, found.files) == ((), (SHARD, "ledger.jsonl"))
     assert bucket.files() == before
 
 

@@ -83,5 +83,12 @@ def _from_dvc(
     except (FailureError, RefusedError) as error:
         progress.note(f"DVC does not help: {error.message}")
     expected = files_of(resolved.manifest)
-    there = (path for path in paths if stage.stat(path) is not None)
-    return [path for path in there if hash_file(stage, path) == expected[path]]
+    found = []
+    for path in paths:
+        if stage.stat(path) is None:
+            continue
+        if hash_file(stage, path) == expected[path]:
+            found.append(path)
+        else:
+            stage.remove(path)
+    return found
