@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def test_small_files_of_a_build_come_from_its_bucket(
     before = {each.name: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
     (folder / path).unlink()
     found = repair(registry, "digits", "digits")
-    assert (found.folder, list(found.files), found.shards) == ("data/digits", [path], ())
+    assert (found.folder, list(found.copied), found.shards) == ("data/digits", [path], ())
     after = {each.name: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
     assert after == before
 
@@ -141,7 +142,7 @@ def test_a_copy_here_is_sent_again(registry: Registry, bucket: Bucket) -> None:
     bucket.damage(SHARD, "lost")
     bucket.damage("ledger.jsonl", "lost")
     found = repair(other, "digits", RELEASE)
-    assert (found.shards, found.files) == ((), (SHARD, "ledger.jsonl"))
+    assert (found.shards, found.copied) == ((), (SHARD, "ledger.jsonl"))
     assert bucket.files() == before
 
 
@@ -153,7 +154,7 @@ def test_a_damaged_copy_here_comes_from_the_bucket(registry: Registry, bucket: B
     copy.unlink()
     copy.write_bytes(before[:-1])
     found = repair(other, "digits", RELEASE)
-    assert (found.folder, found.files) == ("versions/digits/1.0.0", (SHARD,))
+    assert (found.folder, found.copied) == ("versions/digits/1.0.0", (SHARD,))
     assert copy.read_bytes() == before
 
 
@@ -208,6 +209,16 @@ def test_the_command(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"repaired {RELEASE}, in {bucket.url}"
     assert lines[1] == f"  {SHARD}: 10 records rebuilt, 0 intact"
+    assert main(["-C", root, "pull", RELEASE]) == 0
+    bucket.damage(SHARD, "lost")
+    capsys.readouterr()
+    assert main(["-C", root, "build", "digits", "--repair", RELEASE]) == 0
+    assert f"  {SHARD}: restored from a copy" in capsys.readouterr().out.splitlines()
+    bucket.damage(SHARD, "lost")
+    capsys.readouterr()
+    assert main(["-C", root, "build", "digits", "--repair", RELEASE, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["copied"], document["files"], document["shards"]) == ([SHARD], [], [])
 
 
 STATES = list(

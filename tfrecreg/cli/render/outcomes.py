@@ -227,7 +227,7 @@ def print_gc(console: Console, doomed: Sequence[Doomed], *, applied: bool) -> No
 
 def print_repair(console: Console, result: RepairResult) -> None:
     """The rebuilt shards and files, and the proof."""
-    if not result.shards and not result.files:
+    if not result.shards and not result.files and not result.copied:
         nothing = ("nothing to repair", "bold green")
         console.print(line(nothing, f": every file of {result.reference} is unchanged"))
         return
@@ -237,6 +237,8 @@ def print_repair(console: Console, result: RepairResult) -> None:
         console.print(line(f"  {safe(shard.entry.path)}: {made}"))
     for path in result.files:
         console.print(line(f"  {safe(path)}"))
+    for path in result.copied:
+        console.print(line(f"  {safe(path)}: restored from a copy"))
     proof = f"every file agrees with the manifest, digest {result.digest[:16]}…"
     console.print(line(("proven", "bold green"), f": {proof}"))
 

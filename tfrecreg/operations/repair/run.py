@@ -153,7 +153,9 @@ class RepairResult:
     shards: tuple[RemadeShard, ...]
     """Rebuilt shards."""
     files: tuple[str, ...]
-    """Other files that were, and shards that were found sound in another place."""
+    """Other files that were."""
+    copied: tuple[str, ...] = ()
+    """Shards and other files that were found sound in another place."""
 
     def to_json(self) -> dict[str, Any]:
         """The result as the command line prints it."""
@@ -172,6 +174,7 @@ class RepairResult:
                 for shard in self.shards
             ],
             "files": list(self.files),
+            "copied": list(self.copied),
         }
 
 
@@ -229,6 +232,7 @@ def repair(
             digest=manifest.digest,
             shards=tuple(work.made),
             files=tuple(work.files),
+            copied=tuple(work.copied),
         )
 
 
@@ -273,6 +277,7 @@ class _Work:
         self._progress = progress
         self.made: list[RemadeShard] = []
         self.files: list[str] = []
+        self.copied: list[str] = []
 
     def repair_folder(self, change: Transaction, folder: str) -> None:
         """Repair a folder of the registry: it is made beside the old one, and they change places.
@@ -336,7 +341,8 @@ class _Work:
         )
         _require_same(resolved.name, manifest, made, data)
         self.made += made
-        self.files += [*taken, *_restore(resolved.dataset, manifest, rest, stage, links, backup)]
+        self.copied += taken
+        self.files += _restore(resolved.dataset, manifest, rest, stage, links, backup)
 
 
 def _not_kept(what: str) -> StorageError:
