@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from tfrecreg.errors import StorageError
+from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage.file_systems import invoke, patiently
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe
@@ -120,11 +120,18 @@ def expect_condition(store: _Store) -> None:
     A file is put twice at the root of `store`, and removed.
 
     Raises:
+        MissingFileError: there is no such bucket.
         StorageError: it overwrites, or it cannot be written.
     """
     probe = f"{PROBE}{secrets.token_hex(8)}"
     # If an attempt was lost on its way back, the next one finds the name taken: by this probe.
-    store.put_if_absent(probe, b"1")
+    try:
+        store.put_if_absent(probe, b"1")
+    except MissingFileError as error:
+        raise MissingFileError(
+            f"`{safe(store.root, limit=1000)}` cannot be written: there is no such bucket",
+            hint="create the bucket, or correct its name",
+        ) from error
     try:
         overwritten = store.put_if_absent(probe, b"2")
     finally:

@@ -139,8 +139,7 @@ def send(
         sizes = objects.sizes
         faults = there.faults(sizes, content=verify or repair, progress=progress)
         wanted = [oid for oid, fault in faults.items() if repair or not fault]
-        sound = dict(zip(wanted, in_threads(objects.source, wanted), strict=True))
-        sources = {oid: path for oid, path in sound.items() if path is not None}
+        sources = _sources(objects, wanted, progress)
         files = {oid: path for oid, path in sources.items() if not oid.endswith(DIR_SUFFIX)}
         _put(there, files, faults, progress)
         left = faults.keys() - files.keys()
@@ -165,6 +164,20 @@ def send(
         damaged=_in_order(each for oid, each in found if faults[oid]),
         verified=there.verified,
     )
+
+
+def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict[str, str]:
+    """A local file with the bytes of each object that this machine has."""
+    found = {}
+    progress.start("hashing", len(oids), "objects")
+    try:
+        for oid, path in zip(oids, in_threads(objects.source, oids), strict=True):
+            progress.advance(1, objects.sizes[oid] or 0)
+            if path is not None:
+                found[oid] = path
+    finally:
+        progress.stop()
+    return found
 
 
 def _put(
