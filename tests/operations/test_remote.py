@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
+from remote_support import git, made
 from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
@@ -24,29 +25,8 @@ from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.operations.remote import gc, pull, push
 from tfrecreg.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage import LocalStorage
 from tfrecreg.tracking import dvc
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-    command = ["git", *identity, "-C", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def made(root: Path, seed: int, version: str) -> None:
-    """Build digits, release and commit them."""
-    raw = root.with_name(f"raw{seed}")
-    write_digits(LocalStorage(raw), train=30, test=5, seed=seed)
-    registry = open_registry(root)
-    request = BuildRequest(
-        name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=2)
-    )
-    build(registry, request)
-    release(registry, ReleaseRequest(name="digits", version=version))
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", version)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from remote_support import (
     S3Place,
     clone,
     configure,
-    environment,
     files_of_release,
     git,
     made,
@@ -57,7 +56,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3]:
     pytest.importorskip("dvc_s3", reason="DVC's support of S3 is not installed")
-    with s3_server() as server, environment(ENVIRONMENT):
+    with s3_server() as server:
         yield server
 
 
@@ -71,10 +70,12 @@ def story(released: Path, tmp_path: Path) -> Story:
 
 
 @pytest.fixture(params=["folder", "s3"])
-def placed(request: pytest.FixtureRequest, story: Story) -> Story:
+def placed(request: pytest.FixtureRequest, story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
     """With an empty remote in a folder, and in S3."""
     if request.param == "folder":
         return story
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     server: S3 = request.getfixturevalue("s3")
     bucket = f"bucket-{abs(hash(str(story.root))):x}"
     server.client.create_bucket(Bucket=bucket)
