@@ -7,6 +7,7 @@ All choices follow from the seed of a test. What the places have is looked at di
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import random
 import shutil
@@ -43,7 +44,9 @@ pytestmark = pytest.mark.slow
 
 ROUNDS = 10
 CHUNKS = 15
-"""With two kinds of remotes these are 300 rounds."""
+"""In a folder and in moto's S3 these are 300 rounds."""
+FURTHER = 3
+"""Chunks with Ceph's object gateway."""
 SIZE = {"train": 6, "test": 3}
 SEEDS = range(1, 9)
 """Of the raw data of one release each."""
@@ -61,10 +64,19 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
+def servers() -> Iterator[Callable[[str], S3]]:
+    """S3 servers by their kind, each started when it is first asked for."""
     pytest.importorskip("dvc_s3", reason="DVC's support of S3 is not installed")
-    with s3_server() as server, environment(ENVIRONMENT):
-        yield server
+    started: dict[str, S3] = {}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(environment(ENVIRONMENT))
+
+        def start(kind: str) -> S3:
+            if kind not in started:
+                started[kind] = stack.enter_context(s3_server(kind))
+            return started[kind]
+
+        yield start
 
 
 class World:
@@ -264,15 +276,21 @@ class World:
         self._record(root, version)
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-@pytest.mark.parametrize("kind", ["folder", "s3"])
+@pytest.mark.parametrize(
+    ("kind", "chunk"),
+    [
+        *(("folder", chunk) for chunk in range(CHUNKS)),
+        *(("moto", chunk) for chunk in range(CHUNKS)),
+        *(("radosgw", chunk) for chunk in range(FURTHER)),
+    ],
+)
 def test_nothing_is_lost_and_nothing_is_claimed(
     original: Path, tmp_path: Path, request: pytest.FixtureRequest, kind: str, chunk: int
 ) -> None:
     folder = Path(shutil.copytree(original, tmp_path / "world", symlinks=True))
     seed = f"{kind}-{chunk}"
-    if kind == "s3":
-        server: S3 = request.getfixturevalue("s3")
+    if kind != "folder":
+        server: S3 = request.getfixturevalue("servers")(kind)
         bucket = f"lossy-{chunk}"
         server.client.create_bucket(Bucket=bucket)
         endpoint = f"http://127.0.0.1:{server.port}"
