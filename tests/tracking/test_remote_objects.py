@@ -13,7 +13,7 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from s3_support import web_server
 
-from tfrecreg.tracking.remote_objects import Listed, RemoteObjects, Verified, _listed
+from tfrecreg.tracking.remote_objects import RemoteObject, RemoteObjects, Verified, _listed
 
 DATA = {hashlib.md5(data).hexdigest(): data for data in (b"one", b"three", b"a list")}
 ONE, THREE, LIST = DATA
@@ -86,4 +86,4 @@ def test_a_folder_is_listed_by_prefixes(tmp_path: Path) -> None:
     ],
 )
 def test_checksums_that_stores_state(info: dict[str, Any], md5: str | None) -> None:
-    assert _listed({"size": 3, **info}) == Listed(3, md5)
+    assert _listed({"size": 3, **info}) == RemoteObject(3, md5)

@@ -52,7 +52,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ObjectFault:
     """A file of a folder whose object is missing or damaged."""
 
     name: str
@@ -73,9 +73,9 @@ class Sent:
     """Number of objects that were sent."""
     replaced: int
     """Number of those that took the place of damaged ones."""
-    lost: tuple[Fault, ...]
+    lost: tuple[ObjectFault, ...]
     """Missing in the remote, and without a sound copy on this machine."""
-    damaged: tuple[Fault, ...]
+    damaged: tuple[ObjectFault, ...]
     """Damaged in the remote, and not replaced."""
     verified: Verified
 
@@ -88,7 +88,7 @@ class Fetched:
     """Absolute path of the object in the cache, by path in the folder."""
     objects: int
     """Number of objects that came from the remote."""
-    lost: tuple[Fault, ...]
+    lost: tuple[ObjectFault, ...]
     """Files that neither this machine nor the remote has."""
 
 
@@ -96,7 +96,7 @@ class Fetched:
 class Looked:
     """Result of :func:`look_for`."""
 
-    faults: dict[str, Fault]
+    faults: dict[str, ObjectFault]
     """The first fault by hash of the folder; folders without one are in the remote."""
     verified: Verified
 
@@ -158,7 +158,7 @@ def send(
         objects=len(files) + len(lists),
         replaced=sum(1 for oid in (*files, *lists) if faults[oid]),
         lost=(
-            *(Fault(each.name, "", "") for each in unknown),
+            *(ObjectFault(each.name, "", "") for each in unknown),
             *_in_order(each for oid, each in found if not faults[oid]),
         ),
         damaged=_in_order(each for oid, each in found if faults[oid]),
@@ -254,7 +254,7 @@ def fetch(
         objects.there = there
         if not known:
             if there is None or not objects.add(folder, heal=True):
-                return Fetched(files={}, objects=0, lost=(Fault(folder.name, "", ""),))
+                return Fetched(files={}, objects=0, lost=(ObjectFault(folder.name, "", ""),))
             files = objects.files(folder, paths)
             lacking = {oid for oid in files.values() if not objects.cached(oid)}
             lacking = {oid for oid in lacking if not objects.take_copy(oid)}
@@ -292,14 +292,14 @@ def look_for(
         objects = _Objects(repo, there)
         unknown = [each for each in folders if not objects.add(each, heal=False)]
         found = there.faults(objects.sizes, content=content, progress=progress)
-    faults = {each.value: Fault(each.name, "", "") for each in unknown}
+    faults = {each.value: ObjectFault(each.name, "", "") for each in unknown}
     for folder in folders:
         files = objects.lists.get(folder.value, {})
         for path in folder.sizes.keys() - files.keys():
-            faults.setdefault(folder.value, Fault(folder.name, path, ""))
+            faults.setdefault(folder.value, ObjectFault(folder.name, path, ""))
         for path, oid in {"": folder.value, **files}.items():
             if oid in found:
-                faults.setdefault(folder.value, Fault(folder.name, path, found[oid]))
+                faults.setdefault(folder.value, ObjectFault(folder.name, path, found[oid]))
     return Looked(faults=faults, verified=there.verified)
 
 
@@ -356,9 +356,9 @@ class _Objects:
         """Where the cache has objects, by the same keys."""
         return {path: self._cache.oid_to_path(oid) for path, oid in files.items()}
 
-    def faults(self, oid: str, what: str) -> list[Fault]:
+    def faults(self, oid: str, what: str) -> list[ObjectFault]:
         """The fault of an object, for each file that it is."""
-        return [Fault(folder.name, path, what) for folder, path in self._uses[oid]]
+        return [ObjectFault(folder.name, path, what) for folder, path in self._uses[oid]]
 
     def cached(self, oid: str) -> bool:
         """Whether the cache has an object, as far as its size tells."""
@@ -445,5 +445,5 @@ def _may_be(path: Path, size: int | None) -> bool:
     return path.is_file() and size in (None, path.stat().st_size)
 
 
-def _in_order(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+def _in_order(faults: Iterable[ObjectFault]) -> tuple[ObjectFault, ...]:
     return tuple(sorted(faults, key=lambda each: (each.name, each.path)))

@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class RemoteObject:
     """An object of a remote, from a listing."""
 
     size: int
@@ -83,7 +83,7 @@ class RemoteObjects:
             bytes=sum(self._read.values()),
         )
 
-    def listed(self, oids: Collection[str]) -> dict[str, Listed]:
+    def listed(self, oids: Collection[str]) -> dict[str, RemoteObject]:
         """The objects that are there. Each call asks the remote again."""
         if hasattr(self._fs.fs, "invalidate_cache"):
             self._fs.fs.invalidate_cache()
@@ -96,12 +96,12 @@ class RemoteObjects:
         prefixes: dict[str, set[str]] = defaultdict(set)
         for oid in wanted:
             prefixes[oid[:2]].add(oid)
-        found: dict[str, Listed] = {}
+        found: dict[str, RemoteObject] = {}
         for prefix, some in zip(prefixes, in_threads(self._list, list(prefixes)), strict=True):
             found.update((oid, some[oid]) for oid in prefixes[prefix] & some.keys())
         return found
 
-    def _list(self, prefix: str) -> dict[str, Listed]:
+    def _list(self, prefix: str) -> dict[str, RemoteObject]:
         try:
             infos = self._fs.ls(self._fs.join(self._odb.path, prefix), detail=True)
         except FileNotFoundError:
@@ -109,7 +109,7 @@ class RemoteObjects:
         files = (each for each in infos if each.get("type") != "directory")
         return {prefix + self._fs.name(each["name"]): _listed(each) for each in files}
 
-    def _info(self, oid: str) -> Listed | None:
+    def _info(self, oid: str) -> RemoteObject | None:
         try:
             return _listed(self._fs.info(self._odb.oid_to_path(oid)))
         except FileNotFoundError:
@@ -237,8 +237,8 @@ def _digest_of(oid: str) -> str:
     return oid.partition(".")[0]
 
 
-def _listed(info: Mapping[str, Any]) -> Listed:
-    return Listed(int(info.get("size") or 0), _stated_md5(info))
+def _listed(info: Mapping[str, Any]) -> RemoteObject:
+    return RemoteObject(int(info.get("size") or 0), _stated_md5(info))
 
 
 def _stated_md5(info: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Dataset, Registry, Release, expect_dataset, open_release
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud
-from tfrecreg.tracking.cloud import Fault
+from tfrecreg.tracking.cloud import ObjectFault
 from tfrecreg.tracking.remote_objects import Verified
 
 
@@ -111,17 +111,17 @@ def _incomplete(
     )
 
 
-def _named(fault: Fault) -> str:
+def _named(fault: ObjectFault) -> str:
     if not fault.path:
         return f"DVC's list of the files of `{safe(fault.name)}`"
     return f"`{safe(fault.path)}` of `{safe(fault.name)}`"
 
 
-def _more(faults: Sequence[Fault]) -> str:
+def _more(faults: Sequence[ObjectFault]) -> str:
     return f" and {len(faults) - 1} more" if len(faults) > 1 else ""
 
 
-def _elsewhere(fault: Fault, folders: dict[str, cloud.Folder], command: str) -> str:
+def _elsewhere(fault: ObjectFault, folders: dict[str, cloud.Folder], command: str) -> str:
     there = f"on a machine that has it: `tfrecreg {command} {fault.name}`"
     if fault.path and fault.path not in folders[fault.name].sizes:
         return f"{there}; no manifest names this file, so that nothing rebuilds it"

@@ -241,7 +241,7 @@ def bring(
     progress: Progress,
     *,
     required: bool = True,
-) -> Brought:
+) -> BroughtFiles:
     """Copy files of a release from what DVC keeps of it, and hash them.
 
     They come from DVC's cache, and into it from other copies on this machine and from the remote.
@@ -266,7 +266,7 @@ def bring(
     found = cloud.fetch(root, folder, remote, paths, required=required)
     wrong = _copy_all(release, found, staged, progress)
     if not wrong:
-        return Brought(found.objects, found.lost)
+        return BroughtFiles(found.objects, found.lost)
     again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
     for path in _copy_all(release, again, staged, progress):
         raise RefusedError(
@@ -274,20 +274,20 @@ def bring(
             hint=f"the manifest was changed: `tfrecreg check --registry {release.dataset}` has the "
             "details",
         )
-    return Brought(found.objects + again.objects, (*found.lost, *again.lost))
+    return BroughtFiles(found.objects + again.objects, (*found.lost, *again.lost))
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class BroughtFiles:
     """Result of :func:`bring`."""
 
     objects: int
     """Number of objects that came from the remote."""
-    lost: tuple[cloud.Fault, ...]
+    lost: tuple[cloud.ObjectFault, ...]
     """Files that neither this machine nor the remote has; an empty path stands for all."""
 
 
-def _unobtainable(release: Release, lost: Sequence[cloud.Fault]) -> TfrecregError:
+def _unobtainable(release: Release, lost: Sequence[cloud.ObjectFault]) -> TfrecregError:
     """The error for files that neither this machine nor the remote has."""
     name, first = release.name, lost[0]
     what = f"`{safe(first.path)}`" if first.path else "DVC's list of the files"
