@@ -15,7 +15,7 @@ from deeds_support import deed as deed  # the fixture
 from kill_support import calls_of, in_child
 from system_support import unsynced as unsynced  # and this one: what is killed loses no page
 
-from tfrecreg.tracking import cloud
+from tfrecreg.tracking import cache
 
 QUICK = ("first", "growth", "repair", "yank", "gc", "salvage", "export-tfds")
 ALL = ("first", "yank", "gc", "salvage", "export-index", "export-webdataset", "tag", "gc-dvc")
@@ -62,7 +62,7 @@ def test_a_gc_that_is_killed_in_the_cache_of_dvc_leaves_nothing_that_no_other_fi
         files = (deed.root / ".dvc/cache/files").rglob("*")
         return {path.name for path in files if path.is_file()}
 
-    remove = cloud.remove
+    remove = cache.remove
     deed.reset()
     before = objects()
     deed.run(deed.do)
@@ -70,15 +70,15 @@ def test_a_gc_that_is_killed_in_the_cache_of_dvc_leaves_nothing_that_no_other_fi
     assert len(before) > len(kept)
     for count in range(len(before) - len(kept)):
 
-        def killed(found: Sequence[cloud.Stale], count: int = count) -> None:
+        def killed(found: Sequence[cache.Stale], count: int = count) -> None:
             remove(list(found)[:count])
             raise KeyboardInterrupt
 
         deed.reset()
-        monkeypatch.setattr(cloud, "remove", killed)
+        monkeypatch.setattr(cache, "remove", killed)
         with pytest.raises(AssertionError, match="KeyboardInterrupt"):
             deed.run(deed.do)
-        monkeypatch.setattr(cloud, "remove", remove)
+        monkeypatch.setattr(cache, "remove", remove)
         deed.expect_unharmed()
         deed.run(deed.do)
         assert objects() == kept

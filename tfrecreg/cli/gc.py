@@ -37,6 +37,9 @@ def command(face: Face, apply: bool, remote: str | None, buckets: bool, older_th
     objects in DVC's cache of builds that no release in any branch or tag, and no pointer, refers
     to. Objects that tfrecreg did not create are never removed.
 
+    Each object of a copied release is looked for in the remote. With --apply, the bytes there are
+    verified before the copy is removed: by the store's checksums, or by reading them.
+
     With --buckets they are also folders in buckets that no build here, and no release in any branch
     or tag, refers to. Builds and unpushed releases of other clones are not known here: --older-than
     has to be longer than they take.

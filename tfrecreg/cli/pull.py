@@ -20,7 +20,8 @@ def command(face: Face, references: tuple[str, ...], remote: str | None) -> None
 
     REF is a release (mnist@1.0.0), or a dataset for its latest release. The bytes go to
     versions/NAME/VERSION, unless they are already present. Each file is hashed and compared with
-    the release, whether it comes from DVC's cache, from the remote or from a bucket.
+    the release, whether it comes from DVC's cache, from the remote or from a bucket. Damaged
+    objects in DVC's cache are fetched again.
     """
     from dataclasses import asdict
 

@@ -11,21 +11,43 @@ from tfrecreg.cli.common import Face, json_option
 @click.command(name="push")
 @click.argument("references", nargs=-1, metavar="[REF..]", shell_complete=complete.references)
 @click.option("-r", "--remote", metavar="NAME", help="The DVC remote. Default: DVC's default one.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Also compare the bytes of what the remote has: its checksums, or by reading it.",
+)
+@click.option(
+    "--repair", is_flag=True, help="As --verify, and replace damaged objects of the remote."
+)
 @json_option
 @click.pass_obj
-def command(face: Face, references: tuple[str, ...], remote: str | None) -> None:
+def command(
+    face: Face, references: tuple[str, ...], remote: str | None, verify: bool, repair: bool
+) -> None:
     """Push the bytes of releases to a DVC remote.
 
     REF is a release (mnist@1.0.0), or a dataset for all its releases. Without one, every release
-    stored in DVC is pushed. Bytes that the remote already has are not sent again, and releases in a
-    bucket stay there.
+    stored in DVC is pushed. Each object is looked for in the remote, and its size compared; what
+    is there is not sent again. Missing objects come from DVC's cache, data/ or versions/, and are
+    hashed before they are sent. Releases in a bucket stay there.
     """
+    from dataclasses import asdict
+
     from tfrecreg.operations.remote import push
 
-    result = push(face.open(), references, remote=remote, progress=face.progress())
+    result = push(
+        face.open(),
+        references,
+        remote=remote,
+        verify=verify,
+        repair=repair,
+        progress=face.progress(),
+    )
     if face.as_json:
-        face.print_json({"releases": list(result.releases), "objects": result.objects})
+        document = asdict(result)
+        document.pop("stored")
+        face.print_json({**document, "releases": list(result.releases)})
         return
     from tfrecreg.cli.render.outcomes import print_push
 
-    print_push(face.out, result)
+    print_push(face.out, result, verified=verify or repair)

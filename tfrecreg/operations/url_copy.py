@@ -60,7 +60,9 @@ def local_copy(target: SplitTarget) -> SplitTarget:
     return target._replace(shards=shards, storage=local)
 
 
-def copy_verified(remote: Storage, local: Storage, path: str, size: int, digest: str) -> None:
+def copy_verified(
+    remote: Storage, local: Storage, path: str, size: int, digest: str, *, hint: str = ""
+) -> None:
     """Copy a file of a build, unless one of that size is there.
 
     Args:
@@ -69,6 +71,7 @@ def copy_verified(remote: Storage, local: Storage, path: str, size: int, digest:
         path: of the file, in both.
         size: in bytes.
         digest: its blake3, as the manifest has it.
+        hint: what to do about other bytes; empty to check the folder.
 
     Raises:
         RefusedError: it is not the file that the manifest names; it does not appear.
@@ -90,5 +93,6 @@ def copy_verified(remote: Storage, local: Storage, path: str, size: int, digest:
             shown = safe(f"{remote.root}/{path}", limit=1000)
             raise RefusedError(
                 f"`{shown}` is not the file that the manifest names",
-                hint=f"`tfrecreg check {safe(remote.root, limit=1000)}` names the damaged records",
+                hint=hint
+                or f"`tfrecreg check {safe(remote.root, limit=1000)}` names the damaged records",
             )

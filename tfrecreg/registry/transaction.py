@@ -39,7 +39,7 @@ from tfrecreg.registry.yanks import Yank, append_yank
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.renames import ASIDE
-from tfrecreg.tracking import cloud, dvc, git
+from tfrecreg.tracking import cache, dvc, git
 
 _WAITING = "waiting for another command"
 _SWAP = "swap"
@@ -326,7 +326,7 @@ class Transaction:
             )
         except RefusedError:
             here = f"{self._storage.root}/{folder}"
-            if cloud.remove_corrupt({f"{here}/{path}": at for path, at in kept.files.items()}):
+            if cache.remove_corrupt({f"{here}/{path}": at for path, at in kept.files.items()}):
                 return None
             for path in _paths(build):
                 if path not in kept.files and self._storage.stat(f"{folder}/{path}") is not None:
@@ -539,10 +539,10 @@ class Removal:
                 self._progress.note(f"`{folder}` is kept: another process reads it")
         return free
 
-    def remove_objects(self, objects: Iterable[cloud.Stale]) -> None:
+    def remove_objects(self, objects: Iterable[cache.Stale]) -> None:
         """Remove objects of DVC's cache.
 
         Raises:
             FailureError: one of them cannot be removed.
         """
-        cloud.remove(objects)
+        cache.remove(objects)

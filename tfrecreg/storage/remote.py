@@ -1,6 +1,6 @@
 """Files in a store that fsspec reaches: buckets, web servers, memory.
 
-They are read, and new ones are added; none is replaced.
+They are read, and new ones are added. None is replaced, but by a repair.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.read_ahead import HeldReader, ListedObject, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import RemoteReader
-from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file
+from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file, replace_file
 from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
@@ -166,6 +166,21 @@ class RemoteStorage:
             hint="files in a store are never replaced; it may be damaged, or of another "
             "version of a library: remove it, if nothing refers to it",
         )
+
+    def replace(self, source: str, path: str) -> None:
+        """Put the bytes of a local file in the place of a missing or damaged one.
+
+        Only for bytes that were verified: a store exchanges a file for another at once.
+
+        Args:
+            source: path of the local file.
+            path: below the root.
+
+        Raises:
+            StorageError: the store refused.
+        """
+        system, full, shown = self._place(path)
+        replace_file(system, full, shown, source)
 
     def rename_dir(self, source: str, target: str) -> bool:  # noqa: ARG002 - refused
         self._refuse(target)

@@ -1,8 +1,8 @@
 """Writing to a store: whole files, and only under names that are free.
 
-A file appears when all of it was sent, and is never replaced. The store decides whether a name is
-free (`If-None-Match: *` on S3), so of two writers at once one wins. A store that ignores the
-condition is refused by :func:`expect_condition`, before anything else is written.
+A file appears when all of it was sent, and is never replaced, but by a repair. The store decides
+whether a name is free (`If-None-Match: *` on S3), so of two writers at once one wins. A store that
+ignores the condition is refused by :func:`expect_condition`, before anything else is written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from tfrecreg.errors import StorageError
+from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage.file_systems import invoke, patiently
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe
@@ -67,10 +67,36 @@ def put_file(system: Any, full: str, shown: str, source: str) -> bool:
         StorageError: the store refused, or knows no such condition.
     """
     size = Path(source).stat().st_size
+    options = _limits(system)
+    return _unless_taken(system, "put_file", full, shown, size, source, full, **options)
+
+
+def replace_file(system: Any, full: str, shown: str, source: str) -> None:
+    """Give a file the bytes of a local one, whether it exists or not.
+
+    Args:
+        system: the file system.
+        full: what it calls the file.
+        shown: as for :func:`put_bytes`.
+        source: path of the local file.
+
+    Raises:
+        StorageError: the store refused.
+    """
+    size = Path(source).stat().st_size
+
+    def attempt(timeout: float) -> None:
+        invoke(timeout + size / _SLOWEST, system, "put_file", source, full, **_limits(system))
+
+    patiently("write", shown, attempt)
+    # Its directory listing may be cached from before.
+    system.invalidate_cache(full)
+
+
+def _limits(system: Any) -> dict[str, int]:
     known = inspect.signature(getattr(system, "_put_file", system.put_file)).parameters
     limits = {"chunksize": _PART, "max_concurrency": _PARTS_AT_ONCE}
-    options = {name: value for name, value in limits.items() if name in known}
-    return _unless_taken(system, "put_file", full, shown, size, source, full, **options)
+    return {name: value for name, value in limits.items() if name in known}
 
 
 def has_bytes_of(reader: Reader, source: str) -> bool:
@@ -94,11 +120,18 @@ def expect_condition(store: _Store) -> None:
     A file is put twice at the root of `store`, and removed.
 
     Raises:
+        MissingFileError: there is no such bucket.
         StorageError: it overwrites, or it cannot be written.
     """
     probe = f"{PROBE}{secrets.token_hex(8)}"
     # If an attempt was lost on its way back, the next one finds the name taken: by this probe.
-    store.put_if_absent(probe, b"1")
+    try:
+        store.put_if_absent(probe, b"1")
+    except MissingFileError as error:
+        raise MissingFileError(
+            f"`{safe(store.root, limit=1000)}` cannot be written: there is no such bucket",
+            hint="create the bucket, or correct its name",
+        ) from error
     try:
         overwritten = store.put_if_absent(probe, b"2")
     finally:

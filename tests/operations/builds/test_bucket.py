@@ -30,7 +30,6 @@ from tfrecreg.operations.init import init
 from tfrecreg.operations.pipeline import pipeline
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.operations.remote import pull, push
-from tfrecreg.operations.repair import repair
 from tfrecreg.registry import Registry, open_registry, resolve
 from tfrecreg.registry.locations import location_of, parse_location
 from tfrecreg.shards import ShardPolicy
@@ -359,8 +358,6 @@ def test_what_needs_local_files_is_refused(registry: Registry, tmp_path: Path) -
         "an export needs local files, and the shards of `digits@1.0.0` are in `memory://lake/data/"
     )
     assert raised.value.hint == "tfrecreg pull digits@1.0.0"
-    with pytest.raises(UsageError, match="a repair needs local files, and the shards of `digits`"):
-        repair(registry, "digits", "digits")
     for names in ((), ("digits",)):
         with pytest.raises(UsageError, match="a pipeline is not supported for `digits`"):
             pipeline(registry, names)

@@ -178,14 +178,27 @@ def _titled(before: str, changes: Changes) -> tuple[tuple[str, tuple[str, ...]],
     )
 
 
-def print_push(console: Console, result: PushResult) -> None:
-    """The releases that the remote has now."""
+def print_push(console: Console, result: PushResult, *, verified: bool = False) -> None:
+    """The releases that the remote has now.
+
+    Args:
+        console: the output.
+        result: the result of the operation.
+        verified: whether the bytes in the remote were compared, not only their sizes.
+    """
     if not result.releases:
         stored = count(result.stored, "release")
         console.print(line(f"nothing to push: the bytes of {stored} are in a bucket"))
         return
     sent = count(result.objects, "object") if result.objects else "nothing new"
-    console.print(line(f"the remote has {', '.join(result.releases)}: {sent} sent"))
+    parts = [f"{sent} sent"]
+    if result.replaced:
+        parts.append(f"{result.replaced:,} of them in place of damaged ones")
+    if verified:
+        seen = result.verified
+        read = f"{count(seen.read, 'object')} read ({si_bytes(seen.bytes)})"
+        parts.append(f"{count(seen.checksums, 'checksum')} compared, {read}")
+    console.print(line(f"the remote has {', '.join(result.releases)}: {', '.join(parts)}"))
 
 
 def print_pull(console: Console, result: PullResult) -> None:
@@ -214,7 +227,7 @@ def print_gc(console: Console, doomed: Sequence[Doomed], *, applied: bool) -> No
 
 def print_repair(console: Console, result: RepairResult) -> None:
     """The rebuilt shards and files, and the proof."""
-    if not result.shards and not result.files:
+    if not result.shards and not result.files and not result.copied:
         nothing = ("nothing to repair", "bold green")
         console.print(line(nothing, f": every file of {result.reference} is unchanged"))
         return
@@ -224,6 +237,8 @@ def print_repair(console: Console, result: RepairResult) -> None:
         console.print(line(f"  {safe(shard.entry.path)}: {made}"))
     for path in result.files:
         console.print(line(f"  {safe(path)}"))
+    for path in result.copied:
+        console.print(line(f"  {safe(path)}: restored from a copy"))
     proof = f"every file agrees with the manifest, digest {result.digest[:16]}…"
     console.print(line(("proven", "bold green"), f": {proof}"))
 

@@ -25,7 +25,13 @@ from tfrecreg.validators.annotations.label_features import BOX
 
 _VALUE_CODES = (SCH006.code, SCH007.code)
 _NOT_TFRECORD = "CRC008"
-_REPAIRABLE = frozenset({*(f"CRC00{number}" for number in range(1, 8)), _NOT_TFRECORD})
+_REPAIRABLE = frozenset(
+    {
+        *(f"CRC00{number}" for number in range(1, 8)),
+        *(f"SHD00{number}" for number in range(1, 5)),
+        _NOT_TFRECORD,
+    }
+)
 
 
 def complete_findings(findings: Sequence[Finding], target: Target) -> list[Finding]:
@@ -131,7 +137,11 @@ def _hint(finding: Finding, target: Target) -> str:
         return ""
     # A build that is not published yet has no home, and nothing to repair.
     manifest = target.manifest
-    if target.home is None or manifest is None or is_adopted(manifest) or is_python_data(manifest):
+    if target.home is None or manifest is None:
+        return ""
+    # What no source makes again may still come from DVC.
+    kept = manifest.release is not None and manifest.release.dvc is not None
+    if not kept and (is_adopted(manifest) or is_python_data(manifest)):
         return ""
     command = f"tfrecreg build {target.dataset} --repair {target.reference}"
     return f"`{command}` rebuilds the damaged files, byte for byte"

@@ -1,6 +1,8 @@
 """Releases in DVC's remotes, and what may be removed.
 
-- `transfer`: push the bytes of releases to a remote, and pull them into `versions/`, verified
+- `sending`: send the bytes of releases to a remote, and look for each object there
+- `transfer`: pull them into `versions/`, verified
+- `releases`: the folders that DVC keeps of releases
 - `garbage`: remove what nothing refers to
 - `bucket_folders`: builds in buckets that nothing refers to
 """
@@ -8,6 +10,7 @@
 from __future__ import annotations
 
 from tfrecreg.operations.remote.garbage import Doomed, gc
-from tfrecreg.operations.remote.transfer import PullResult, PushResult, pull, push
+from tfrecreg.operations.remote.sending import PushResult, push
+from tfrecreg.operations.remote.transfer import PullResult, pull
 
 __all__ = ["Doomed", "PullResult", "PushResult", "gc", "pull", "push"]

@@ -17,19 +17,21 @@ from tfrecreg.operations.remote.bucket_folders import (
     remove_folder,
     unreferenced_folders,
 )
+from tfrecreg.operations.remote.releases import dvc_folder, files_of
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.transaction import Removal, removal
 from tfrecreg.storage import Storage, is_temporary
 from tfrecreg.text import safe, si_bytes
-from tfrecreg.tracking import cloud, dvc, git
+from tfrecreg.tracking import cache, cloud, dvc, git
 
 _Kind = Literal["stage", "temporary", "version", "index", "dvc", "bucket"]
 
 OLD_AFTER = 30
 """Days without a new file, after which an unreferenced folder of a bucket may go."""
 
+_WRITING = "a killed command was writing it"
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
 """Folders below which commands write files beside those that they replace."""
 
@@ -45,6 +47,8 @@ class Doomed:
     """
     bytes: int
     why: str
+    verified: int = 0
+    """Number of objects of the remote that were verified, before a copy counts as not needed."""
 
 
 def gc(
@@ -59,8 +63,9 @@ def gc(
     """Find removable files, and remove them on request.
 
     - `stage`: files left by killed commands
-    - `temporary`: files that a killed command was writing
-    - `version`: a copy of a release that the DVC remote has as well
+    - `temporary`: files that a killed command was writing, also in DVC's cache
+    - `version`: a copy of a release that the DVC remote has as well: each object is looked for
+      there; before the copy is removed, the bytes of each are verified
     - `index`: kept indexes that no manifest names
     - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
       branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
@@ -94,17 +99,22 @@ def gc(
         doomed = [
             *_stage(registry),
             *_temporaries(registry),
-            *_versions(registry, remote),
+            *_versions(registry, remote, content=apply, progress=progress),
             *_indexes(registry, manifests),
         ]
         objects = _objects(registry, manifests)
+        unwritten = _unwritten(registry)
         folders = _old_folders(registry, older_than, progress) if buckets else []
         if apply:
             doomed = [each for each in doomed if _removed(change, each)]
-            change.remove_objects(objects)
+            change.remove_objects([*objects, *unwritten])
             folders = [each for each in folders if _folder_removed(each, progress)]
     return [
         *doomed,
+        *(
+            Doomed(kind="temporary", path=each.cached, bytes=each.bytes, why=_WRITING)
+            for each in unwritten
+        ),
         *(
             Doomed(kind="dvc", path=each.cached, bytes=each.bytes, why="no release and no pointer")
             for each in objects
@@ -182,18 +192,26 @@ def _temporaries(registry: Registry) -> Iterator[Doomed]:
         for entry in listing:
             staged = entry.path.startswith(f"{layout.STAGE}/")
             if entry.kind == "file" and is_temporary(entry.path) and not staged:
-                why = "a killed command was writing it"
-                yield Doomed(kind="temporary", path=entry.path, bytes=entry.size, why=why)
+                yield Doomed(kind="temporary", path=entry.path, bytes=entry.size, why=_WRITING)
 
 
 def _size(storage: Storage, path: str) -> int:
     return sum(entry.size for entry in storage.list(path) if entry.kind == "file")
 
 
-def _versions(registry: Registry, remote: str | None) -> Iterator[Doomed]:
-    """Copies of releases, whose bytes are in DVC's remote as well."""
+def _versions(
+    registry: Registry, remote: str | None, *, content: bool, progress: Progress
+) -> Iterator[Doomed]:
+    """Copies of releases, whose bytes are in DVC's remote as well: every object is looked for.
+
+    Args:
+        registry: the registry.
+        remote: name of the remote; None for the default one.
+        content: whether the bytes in the remote are verified, not only the sizes.
+        progress: updated during the work.
+    """
     root = registry.storage.root
-    copies: dict[str, str] = {}
+    copies: dict[str, cloud.Folder] = {}
     for entry in registry.storage.list(layout.VERSIONS):
         parts = entry.path.split("/")
         if len(parts) != 4 or parts[3] != MANIFEST_NAME:
@@ -201,16 +219,27 @@ def _versions(registry: Registry, remote: str | None) -> Iterator[Doomed]:
         _, name, number, _ = parts
         if parse_version(number) not in registry.dataset(name).versions():
             continue
-        release = registry.dataset(name).release_manifest(parse_version(number)).release
-        if release is not None and release.dvc:
-            copies["/".join(parts[:3])] = release.dvc
+        manifest = registry.dataset(name).release_manifest(parse_version(number))
+        if manifest.release is not None and manifest.release.dvc:
+            copies["/".join(parts[:3])] = dvc_folder(registry.dataset(name), manifest)
     if not copies or not _tracked(root) or not cloud.remotes(root):
         return
-    lacking = cloud.missing(root, sorted(set(copies.values())), remote)
-    for path, value in sorted(copies.items()):
-        if value not in lacking:
-            size = _size(registry.storage, path)
-            yield Doomed(kind="version", path=path, bytes=size, why="the DVC remote has it")
+    looked = cloud.look_for(root, list(copies.values()), remote, content=content, progress=progress)
+    for path, folder in sorted(copies.items()):
+        fault = looked.faults.get(folder.value)
+        if fault is None:
+            yield Doomed(
+                kind="version",
+                path=path,
+                bytes=_size(registry.storage, path),
+                why="the DVC remote has it",
+                verified=len(folder.sizes) + 1,
+            )
+        elif fault.what:
+            progress.note(
+                f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote; "
+                f"`tfrecreg push --repair {folder.name}` replaces it"
+            )
 
 
 def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Doomed]:
@@ -222,11 +251,17 @@ def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Doomed]:
             )
 
 
-def _objects(registry: Registry, manifests: list[Manifest]) -> list[cloud.Stale]:
+def _unwritten(registry: Registry) -> list[cache.Stale]:
+    root = registry.storage.root
+    return cache.abandoned(root) if _tracked(root) else []
+
+
+def _objects(registry: Registry, manifests: list[Manifest]) -> list[cache.Stale]:
     root = registry.storage.root
     if not _tracked(root):
         return []
-    kept = [each.release.dvc for each in manifests if each.release and each.release.dvc]
+    kept = {each.release.dvc for each in manifests if each.release and each.release.dvc}
+    sizes = {size for each in manifests for size, _ in files_of(each).values()}
     # DVC may have put links to its cache into builds that no release and no pointer names.
     linked = [
         os.path.realpath(Path(root, entry.path))
@@ -234,7 +269,7 @@ def _objects(registry: Registry, manifests: list[Manifest]) -> list[cloud.Stale]
         for entry in registry.storage.list(folder)
         if entry.kind == "link"
     ]
-    return cloud.stale(root, kept, linked, git.commits_of_refs(root), MANIFEST_NAME)
+    return cache.stale(root, kept, linked, git.commits_of_refs(root), MANIFEST_NAME, sizes)
 
 
 def _tracked(root: str) -> bool:

@@ -1,16 +1,24 @@
-"""The bytes of releases to a DVC remote."""
+"""The bytes of releases to this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from blake3 import blake3
 
-from tfrecreg.errors import MissingFileError, RefusedError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.errors import (
+    FailureError,
+    ManifestError,
+    MissingFileError,
+    RefusedError,
+    TfrecregError,
+    UsageError,
+)
+from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.operations.remote.releases import dvc_folder, files_of, release_of
 from tfrecreg.operations.url_copy import copy_verified
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_reference
@@ -20,116 +28,15 @@ from tfrecreg.registry import (
     Release,
     expect_dataset,
     layout,
-    open_release,
-    resolve,
 )
 from tfrecreg.registry.transaction import transaction
-from tfrecreg.registry.verify import altered, below, expect_intact
+from tfrecreg.registry.verify import altered, below, expect_intact, repair_hint
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.remote import reading_ahead
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
 from tfrecreg.tracking.pointers import bring_command
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushResult:
-    """Result of a push."""
-
-    releases: tuple[str, ...]
-    """``mnist@1.0.0``, in order."""
-    objects: int
-    """Number of DVC objects sent; objects that the remote already had are not counted."""
-    stored: int = 0
-    """Number of releases whose bytes are in a bucket, so that there is nothing to send."""
-
-
-def push(
-    registry: Registry,
-    names: Sequence[str] = (),
-    *,
-    remote: str | None = None,
-    progress: Progress = SILENT,
-) -> PushResult:
-    """Send releases to a remote.
-
-    Args:
-        registry: where they are.
-        names: references to releases, or datasets, which stand for all their releases; empty for
-            all there are.
-        remote: DVC's name of it; None for its default one.
-        progress: updated during the push.
-
-    Raises:
-        UsageError: no such release, none that DVC keeps, or no such remote.
-        FailureError: DVC refused.
-    """
-    found = {each.name: each for each in _releases(registry, names)}
-    stored = {name: each.location for name, each in found.items()}
-    for name, url in stored.items():
-        if url is not None:
-            progress.note(f"nothing to push of {name}: its bytes are in {safe(url, limit=1000)}")
-    kept = [name for name, url in stored.items() if url is None]
-    hashes = [kept_hash(found[name]) for name in kept]
-    sent = 0
-    if hashes:
-        progress.note(f"dvc push: {', '.join(kept)}")
-        sent = cloud.send(registry.storage.root, hashes, remote)
-    return PushResult(releases=tuple(kept), objects=sent, stored=len(found) - len(kept))
-
-
-def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
-    if not names:
-        every = [each for dataset in registry.datasets() for each in _all_of(dataset)]
-        kept = [
-            each
-            for each in every
-            if (each.manifest.release and each.manifest.release.dvc) or each.location is not None
-        ]
-        if not kept:
-            raise UsageError(
-                "no release is stored in DVC",
-                hint="tfrecreg release NAME, in a DVC repository",
-            )
-        return kept
-    found: list[Release] = []
-    for name in names:
-        if "@" in name or "#" in name:
-            found.append(_release(registry, name))
-            continue
-        expect_dataset(registry.dataset(name))
-        releases = _all_of(registry.dataset(name))
-        if not releases:
-            raise UsageError(f"`{name}` has no release", hint=f"tfrecreg release {name}")
-        found += releases
-    return found
-
-
-def _all_of(dataset: Dataset) -> list[Release]:
-    return [open_release(dataset, version) for version in dataset.versions()]
-
-
-def _release(registry: Registry, reference: str) -> Release:
-    found = resolve(registry, reference)
-    assert isinstance(found, Release)  # a reference with a selector names no build
-    return found
-
-
-def kept_hash(release: Release) -> str:
-    """DVC's hash of a release's folder.
-
-    Raises:
-        UsageError: DVC does not keep it.
-    """
-    frozen = release.manifest.release
-    if frozen is None or not frozen.dvc:
-        raise UsageError(
-            f"DVC does not keep `{release.name}`: it was released outside a DVC repository",
-            hint="`dvc init`, then release it under a new number",
-        )
-    return frozen.dvc
-
 
 _CHUNK = 1 << 20
 
@@ -145,6 +52,10 @@ class PullResult:
     files: int
     """Number of files fetched; 0 if all were present."""
     bytes: int
+    verified: int = 0
+    """Number of files that were hashed and compared with the release."""
+    fetched: int = 0
+    """Number of objects that came from the DVC remote."""
 
 
 def pull(
@@ -153,8 +64,8 @@ def pull(
     """Fetch the bytes of a release to this machine.
 
     Those of a release in a bucket are copied from there. Others are taken from DVC's cache, and
-    fetched into it where they are missing. DVC does not look at what its cache holds; here each
-    file is hashed while it is copied.
+    fetched into it where they are missing or damaged. DVC does not look at what its cache holds;
+    here each file is hashed while it is copied.
 
     Args:
         registry: where the release is.
@@ -164,21 +75,25 @@ def pull(
 
     Raises:
         UsageError: no such release, DVC does not keep it, or no such remote.
-        RefusedError: the bytes in DVC differ from the release. Nothing is put in its place.
-        FailureError: DVC or the disk failed.
+        RefusedError: the bytes in DVC or in the bucket differ from the release. Nothing is put in
+            its place.
+        FailureError: DVC or the disk failed, or neither this machine nor the remote has a file.
     """
     named = parse_reference(reference)
     if named.selector is None:
         _expect_release(registry.dataset(named.name))
         reference = f"{reference}@latest"
-    release = _release(registry, reference)
+    release = release_of(registry, reference)
     url = release.location
     if url is not None:
         return _pull_stored(release, url, progress)
     folder = _here(release, progress)
     if folder is not None:
-        return PullResult(name=release.name, folder=folder, files=0, bytes=0)
-    value = kept_hash(release)
+        return PullResult(
+            name=release.name, folder=folder, files=0, bytes=0, verified=_count(release)
+        )
+    dvc_folder(release.dataset, release.manifest)  # refused before anything is done
+    expected = files_of(release.manifest)
     with (
         transaction(release.dataset, progress) as change,
         # From fetching to copying: it must not be removed from DVC's cache meanwhile.
@@ -186,21 +101,31 @@ def pull(
         change.stage("pull") as staged,
     ):
         progress.note(f"dvc fetch: {release.name}")
-        held = {
-            each.path: each.cached for each in cloud.fetch(registry.storage.root, value, remote)
-        }
         target = layout.version_folder(release.dataset.name, release.version)
         if release.folder is not None and release.proven:
             target = release.folder  # it is damaged
         progress.start(f"bringing {release.name}", 0)
         try:
-            size = _bring(release, held, staged, progress)
+            brought = bring(release, [*expected, MANIFEST_NAME], staged, remote, progress)
         finally:
             progress.stop()
+        if brought.lost:
+            raise _unobtainable(release, brought.lost)
+        for path in expected:
+            if staged.stat(path) is None:
+                raise RefusedError(
+                    f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
+                    hint="the manifest was changed: `tfrecreg check --registry` has the details",
+                )
         _keep_strays(registry.storage, target, staged)
         change.replace(target, staged, release.manifest)
     return PullResult(
-        name=release.name, folder=target, files=len(_expected(release.manifest)) + 1, bytes=size
+        name=release.name,
+        folder=target,
+        files=len(expected) + 1,
+        bytes=sum(size for size, _ in expected.values()),
+        verified=len(expected) + 1,
+        fetched=brought.objects,
     )
 
 
@@ -222,31 +147,51 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
             finally:
                 progress.stop()
             if first is None:
-                return PullResult(name=release.name, folder=target, files=0, bytes=0)
+                return PullResult(
+                    name=release.name, folder=target, files=0, bytes=0, verified=_count(release)
+                )
             progress.note(f"`{target}/{safe(first.path)}` {first.fault}: fetching all of it again")
-        expected = _expected(release.manifest)
+        expected = files_of(release.manifest)
         progress.start(f"bringing {release.name}", 0)
         try:
             remote = storage_at(url)
             with reading_ahead(remote, remote.list(), expected):
                 for path, (size, digest) in expected.items():
-                    copy_verified(remote, staged, path, size, digest)
+                    copy_verified(
+                        remote, staged, path, size, digest, hint=repair_hint(release.name)
+                    )
                     progress.advance(0, size)
             with staged.create(MANIFEST_NAME) as writer:
                 writer.write(remote.read(MANIFEST_NAME))
+        except MissingFileError as error:
+            raise RefusedError(
+                f"`{release.name}` is not complete: {error.message}",
+                hint=repair_hint(release.name),
+            ) from error
         finally:
             progress.stop()
         expect_intact(
             release.manifest,
             below(staged),
             what=f"the files of `{release.name}` in `{safe(url, limit=1000)}`",
-            hint=f"`tfrecreg check {safe(url, limit=1000)}` names the damaged records",
+            hint=repair_hint(release.name),
             progress=progress,
         )
         _keep_strays(storage, target, staged)
         change.replace(target, staged, release.manifest, verified=True)
     total = sum(size for size, _ in expected.values())
-    return PullResult(name=release.name, folder=target, files=len(expected) + 1, bytes=total)
+    return PullResult(
+        name=release.name,
+        folder=target,
+        files=len(expected) + 1,
+        bytes=total,
+        verified=_count(release),
+    )
+
+
+def _count(release: Release) -> int:
+    """Number of files of a release, the manifest among them."""
+    return len(files_of(release.manifest)) + 1
 
 
 def _expect_release(dataset: Dataset) -> None:
@@ -288,57 +233,120 @@ def _here(release: Release, progress: Progress) -> str | None:
     return None
 
 
-def _expected(manifest: Manifest) -> dict[str, tuple[int, str]]:
-    """Each file but the manifest, with its bytes and its blake3."""
-    shards = {entry.path: (entry.bytes, entry.blake3) for entry in manifest.shards}
-    return shards | {entry.path: (entry.bytes, entry.blake3) for entry in manifest.files}
+def bring(
+    release: Release,
+    paths: Collection[str],
+    staged: Storage,
+    remote: str | None,
+    progress: Progress,
+    *,
+    required: bool = True,
+) -> BroughtFiles:
+    """Copy files of a release from what DVC keeps of it, and hash them.
+
+    They come from DVC's cache, and into it from other copies on this machine and from the remote.
+    An object of the cache with other bytes than it should have is fetched again. A caller holds
+    DVC's lock.
+
+    Args:
+        release: one that DVC keeps.
+        paths: of the files; the manifest may be among them.
+        staged: where to.
+        remote: DVC's name of the remote; None for its default one.
+        progress: updated with the bytes.
+        required: False to do without a remote where there is none.
+
+    Raises:
+        UsageError: DVC does not keep the release; or no such remote.
+        RefusedError: the bytes that DVC keeps are not those that were released.
+        FailureError: DVC or the disk failed.
+    """
+    root = release.registry.storage.root
+    folder = dvc_folder(release.dataset, release.manifest)
+    found = cloud.fetch(root, folder, remote, paths, required=required)
+    wrong = _copy_all(release, found, staged, progress)
+    if not wrong:
+        return BroughtFiles(found.objects, found.lost)
+    again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
+    for path in _copy_all(release, again, staged, progress):
+        raise RefusedError(
+            f"`{safe(path)}` of `{release.name}` differs from the release, and DVC keeps it so",
+            hint=f"the manifest was changed: `tfrecreg check --registry {release.dataset}` has the "
+            "details",
+        )
+    return BroughtFiles(found.objects + again.objects, (*found.lost, *again.lost))
 
 
-def _bring(release: Release, held: dict[str, str], staged: Storage, progress: Progress) -> int:
-    total = 0
-    for path, (_, digest) in _expected(release.manifest).items():
-        found, size = _copy(release, held, path, staged)
-        if found != digest:
-            raise _other(release, path, held[path], digest, found)
-        progress.advance(0, size)
-        total += size
-    _copy(release, held, MANIFEST_NAME, staged)
+@dataclass(frozen=True, slots=True)
+class BroughtFiles:
+    """Result of :func:`bring`."""
+
+    objects: int
+    """Number of objects that came from the remote."""
+    lost: tuple[cloud.ObjectFault, ...]
+    """Files that neither this machine nor the remote has; an empty path stands for all."""
+
+
+def _unobtainable(release: Release, lost: Sequence[cloud.ObjectFault]) -> TfrecregError:
+    """The error for files that neither this machine nor the remote has."""
+    name, first = release.name, lost[0]
+    what = f"`{safe(first.path)}`" if first.path else "DVC's list of the files"
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    rebuild = f"`tfrecreg build {release.dataset} --repair {name}` rebuilds it here"
+    there = "or on a machine that has it: `tfrecreg push"
+    if any(each.what for each in lost):
+        first = next(each for each in lost if each.what)
+        return RefusedError(
+            f"`{safe(first.path)}` of `{name}` is damaged in the remote{more}, and this machine "
+            "has no sound copy",
+            hint=f"{rebuild}; {there} --repair {name}`",
+        )
+    return FailureError(
+        f"the remote lacks {what} of `{name}`{more}, and this machine has no sound copy",
+        hint=f"{rebuild}; {there} {name}`",
+    )
+
+
+def _copy_all(
+    release: Release, found: cloud.Fetched, staged: Storage, progress: Progress
+) -> list[str]:
+    """Copy objects of the cache; those that have other bytes than the release."""
+    expected = files_of(release.manifest)
+    wrong = []
+    for path, cached in found.files.items():
+        if path == MANIFEST_NAME:
+            _copy(cached, path, staged)
+            sound = _is_manifest_of(release, staged)
+        else:
+            size, digest = expected[path]
+            sound = _copy(cached, path, staged) == digest
+            progress.advance(0, size)
+        if not sound:
+            wrong.append(path)
+    return wrong
+
+
+def _is_manifest_of(release: Release, staged: Storage) -> bool:
     frozen = release.manifest.release
     assert frozen is not None
-    manifest = parse_manifest(staged.read(MANIFEST_NAME), MANIFEST_NAME)
-    if manifest.digest != frozen.build:
-        raise _other(release, MANIFEST_NAME, held[MANIFEST_NAME], frozen.build, manifest.digest)
-    return total
+    try:
+        found = parse_manifest(staged.read(MANIFEST_NAME), MANIFEST_NAME)
+    except ManifestError:
+        return False
+    return found.digest == frozen.build
 
 
-def _copy(release: Release, held: dict[str, str], path: str, staged: Storage) -> tuple[str, int]:
-    """Copy a file out of the cache; its blake3 and its bytes."""
-    if path not in held:
-        raise RefusedError(
-            f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
-            hint="the manifest was changed: `tfrecreg check --registry` has the details",
-        )
-    source = Path(held[path])
-    cache = LocalStorage(source.parent)
+def _copy(cached: str, path: str, staged: Storage) -> str:
+    """Copy a file out of the cache, and return its blake3; empty text if it is not there."""
+    source = Path(cached)
     hasher = blake3()
     done = 0
     try:
-        with cache.open(source.name) as reader, staged.create(path) as writer:
+        with LocalStorage(source.parent).open(source.name) as reader, staged.create(path) as writer:
             while piece := reader.read_at(done, _CHUNK):
                 hasher.update(piece)
                 writer.write(piece)
                 done += len(piece)
     except MissingFileError:
-        raise RefusedError(
-            f"`{safe(path)}` of `{release.name}` is missing from DVC's cache", hint="pull again"
-        ) from None
-    return hasher.hexdigest(), done
-
-
-def _other(release: Release, path: str, cached: str, expected: str, found: str) -> RefusedError:
-    return RefusedError(
-        f"`{safe(path)}` of `{release.name}` differs from the release: its blake3 should be "
-        f"{expected[:16]}…, in DVC's cache it is {found[:16]}…",
-        hint=f"remove the damaged `{safe(cached)}` and pull again; if it is the same then, the "
-        "remote is damaged",
-    )
+        return ""
+    return hasher.hexdigest()

@@ -58,7 +58,7 @@ def rebuild_refusal(
         f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.entry.path)}` comes "
         f"out with other bytes{more}: {_why(first, manifest)}",
         hint=f"{told or 'the same plugin and the same raw size as then'}; restore the original "
-        "raw data and plugin, or restore the files from DVC or a backup",
+        f"raw data and plugin, or restore the files from {raw.backup}",
     )
 
 
@@ -100,6 +100,8 @@ class RawData:
     """None where the raw data are not available: then a record that is lost stays lost."""
     problem: TfrecregError | None
     """Reason that they are not available."""
+    backup: str = "DVC or a backup"
+    """Where else the files may be, for hints."""
 
     @property
     def source(self) -> bytes | None:
@@ -125,30 +127,34 @@ class RawData:
         return found
 
 
-def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData:
+def open_raw(
+    registry: Registry, manifest: Manifest, raw: str | None, name: str, backup: str
+) -> RawData:
     """The raw data of a build.
 
     Args:
         registry: knows where they are.
         manifest: names the source and its options.
         raw: folder of the raw data, where they are not where the configuration says.
+        name: of what is repaired, as a user writes it.
+        backup: where else its files may be, for hints.
 
     Missing raw data are reported in the result, as they may not be needed.
     """
     if is_adopted(manifest) or not manifest.source.name:
         problem = UsageError(
             f"`{manifest.dataset}` was adopted from another tool: no source makes its records",
-            hint="restore the files from DVC or a backup, or save the undamaged records with "
+            hint=f"restore the files from {backup}, or save the undamaged records with "
             "`tfrecreg salvage`",
         )
-        return RawData(None, problem)
+        return RawData(None, problem, backup)
     if is_python_data(manifest):
         problem = UsageError(
             f"`{manifest.dataset}` was built from the data of a program, which are not here",
             hint=f"{BUILD_AGAIN}: the same data give the same bytes; or restore the files from "
-            "DVC or a backup",
+            f"{backup}",
         )
-        return RawData(None, problem)
+        return RawData(None, problem, backup)
     request = BuildRequest(
         name=manifest.dataset,
         source=manifest.source.name,
@@ -158,9 +164,15 @@ def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData
     )
     try:
         prepared = prepare(registry, request)
-    except (UsageError, PluginError) as error:
-        return RawData(None, error)
-    return RawData(prepared, None)
+    except UsageError as error:
+        error.hint = (
+            f"name them: tfrecreg build {manifest.dataset} --repair {name} --raw PATH; without the "
+            f"raw data `{name}` cannot be repaired here, only restored from {backup}"
+        )
+        return RawData(None, error, backup)
+    except PluginError as error:
+        return RawData(None, error, backup)
+    return RawData(prepared, None, backup)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,7 +371,9 @@ def make_again(
         for each in lost:
             if each.index is None and source is not None:
                 maker = Maker(stage, source, manifest.digest, manifest.compression)
-                shard = _by_plan(_planned(each.entry, manifest, items[each.entry.split]), maker)
+                shard = _by_plan(
+                    _planned(each.entry, manifest, items[each.entry.split], raw.backup), maker
+                )
                 progress.advance(shard.entry.records, shard.entry.bytes)
                 made.append(shard)
     finally:
@@ -373,7 +387,9 @@ def _of(items: Mapping[str, Item], index: Index) -> dict[str, Item]:
     return {key: items[key] for key in index.keys() if key in items}  # noqa: SIM118 - no mapping
 
 
-def _planned(entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item]) -> PlannedShard:
+def _planned(
+    entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item], backup: str
+) -> PlannedShard:
     """The shard as the plan of the build had it: a build that grew is not planned like that."""
     if manifest.base is None and items:
         shards = sum(each.split == entry.split for each in manifest.shards)
@@ -383,7 +399,7 @@ def _planned(entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item]) -
                 return shard
     raise RefusedError(
         f"the index of `{safe(entry.path)}` is lost, and nothing else tells what was in the shard",
-        hint=f"restore `{safe(entry.index)}` from DVC or a backup: it is small",
+        hint=f"restore `{safe(entry.index)}` from {backup}: it is small",
     )
 
 

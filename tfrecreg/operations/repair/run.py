@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from blake3 import blake3
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
-from tfrecreg.index import Index, read_index
+from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.manifest import (
     LABELS_NAME,
     LEDGER_NAME,
@@ -23,6 +24,7 @@ from tfrecreg.manifest import (
     seal,
 )
 from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.operations.repair.elsewhere import kept_in_dvc, take
 from tfrecreg.operations.repair.rebuild import (
     Lost,
     RawData,
@@ -33,11 +35,13 @@ from tfrecreg.operations.repair.rebuild import (
 )
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import hashed_write
-from tfrecreg.registry import Dataset, Registry, Resolved, expect_copy, indexes, layout, resolve
+from tfrecreg.registry import Dataset, Registry, Release, Resolved, indexes, layout, resolve
+from tfrecreg.registry.locations import location_of
 from tfrecreg.registry.schemas import schema_of_digest
-from tfrecreg.registry.transaction import transaction
+from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import altered, below
 from tfrecreg.storage import Storage
+from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
 
 
@@ -51,6 +55,13 @@ class State:
     """The same of all other files."""
     manifest: bool
     """Whether the manifest that lies with them is another one, or none."""
+    refusal: StorageError | None = None
+    """The first error from reading a file that is there."""
+
+    @property
+    def paths(self) -> list[str]:
+        """The shards and files that are wrong."""
+        return [*(each.path for each in self.shards), *(each.path for each in self.files)]
 
     @property
     def sound(self) -> bool:
@@ -86,36 +97,47 @@ def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State
     """
     progress.start(f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards))
     try:
-        wrong = {each.path for each in altered(manifest, below(storage), progress)}
+        found = list(altered(manifest, below(storage), progress))
     finally:
         progress.stop()
+    wrong = {each.path for each in found}
     return State(
         tuple(entry for entry in manifest.shards if entry.path in wrong),
         tuple(entry for entry in manifest.files if entry.path in wrong),
         MANIFEST_NAME in wrong,
+        next((each.refusal for each in found if each.refusal is not None), None),
     )
 
 
 def _find_index(
-    registry: Registry, folder: str, manifest: Manifest, shard: ShardEntry
+    registry: Registry,
+    folder: str | None,
+    manifest: Manifest,
+    shard: ShardEntry,
+    places: Sequence[Storage],
 ) -> Index | None:
     """The index of a shard, as the manifest names it: beside it, or as it was kept when the build
     was released. None where it is lost.
 
     Args:
         registry: the registry.
-        folder: of the build or the release's bytes, in it.
+        folder: of the build or the release's bytes, in it; None without one.
         manifest: that lists both.
         shard: the shard.
+        places: further folders that may have it.
     """
     entry = next((each for each in manifest.files if each.path == shard.index), None)
     if entry is None:
         return None
-    try:
+    for place in places:
+        with suppress(StorageError):
+            data = place.read(entry.path, limit=INDEX_LIMIT)
+            if blake3(data).hexdigest() == entry.blake3:
+                return read_index(data, entry.path)
+    with suppress(StorageError):  # one that cannot be read is as good as none
         found = indexes.find_index(registry, folder, entry)
-    except StorageError:
-        return None  # one that cannot be read is as good as none
-    return None if found is None else read_index(found[1], found[0])
+        return None if found is None else read_index(found[1], found[0])
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +147,15 @@ class RepairResult:
     reference: str
     """``mnist`` or ``mnist@1.0.0``."""
     folder: str
-    """Repaired folder, relative to the registry."""
+    """Repaired folder, relative to the registry; the URL for files in a bucket alone."""
     digest: str
     """Digest of the manifest, which every file in the folder now matches."""
     shards: tuple[RemadeShard, ...]
     """Rebuilt shards."""
     files: tuple[str, ...]
     """Other files that were."""
+    copied: tuple[str, ...] = ()
+    """Shards and other files that were found sound in another place."""
 
     def to_json(self) -> dict[str, Any]:
         """The result as the command line prints it."""
@@ -150,6 +174,7 @@ class RepairResult:
                 for shard in self.shards
             ],
             "files": list(self.files),
+            "copied": list(self.copied),
         }
 
 
@@ -164,16 +189,19 @@ def repair(
 ) -> RepairResult:
     """Make the missing and damaged files of a build or a release again, to the byte.
 
-    Intact records are kept; the others are made from the raw data. The whole folder is made beside
-    the old one, of links to the files that are sound and of the new ones; when every byte of it was
-    read back and agrees with the manifest, the folders are exchanged. Before that nothing is
-    changed.
+    Sound files come from the other places that have them: another folder of the registry, DVC, the
+    bucket. Of the rest, intact records are kept, and the others are made from the raw data. A
+    folder is made beside the old one, of links to the files that are sound and of the new ones;
+    when every byte of it was read back and agrees with the manifest, the folders are exchanged. In
+    a bucket, files are added and replaced one by one, when all of them were verified here. Before
+    that nothing is changed.
 
     Args:
         registry: the registry.
         name: the dataset.
         reference: ``mnist`` or ``mnist@1.0.0``: the bytes of a release are repaired where they
-            are, in the build's folder or in `versions/`.
+            are: in the build's folder, in `versions/`, in a bucket. Those that DVC keeps, and that
+            are not on this machine, are put into `versions/`.
         raw: folder of the raw data, where they are not where the configuration says.
         engine: where to make shards.
         progress: updated during the work.
@@ -191,46 +219,145 @@ def repair(
                 f"`--repair {safe(reference)}` is for another dataset than `{name}`",
                 hint=f"tfrecreg build {resolved.dataset} --repair {resolved.name}",
             )
-        expect_copy(resolved, "a repair")
-        here = resolved.storage(to_check=True)
-        assert resolved.folder is not None  # or there were no storage
         manifest = build_manifest(resolved.manifest)
-        state = look_over(here, manifest, progress)
+        work = _Work(resolved, manifest, raw, engine or LocalEngine(1), progress)
+        if resolved.location is not None:
+            work.repair_bucket(change, RemoteStorage(resolved.location))
+        folder = _folder_of(resolved)
+        if folder is not None:
+            work.repair_folder(change, folder)
+        return RepairResult(
+            reference=resolved.name,
+            folder=folder or resolved.location or "",
+            digest=manifest.digest,
+            shards=tuple(work.made),
+            files=tuple(work.files),
+            copied=tuple(work.copied),
+        )
+
+
+def _folder_of(resolved: Resolved) -> str | None:
+    """The folder with the bytes of a build or release on this machine, or where they should be;
+    None if they are in a bucket alone.
+
+    Raises:
+        NotHereError: they are nowhere.
+    """
+    if resolved.folder is not None or resolved.location is not None:
+        return resolved.folder
+    if isinstance(resolved, Release) and kept_in_dvc(resolved):
+        return layout.version_folder(resolved.dataset.name, resolved.version)
+    resolved.storage(to_check=True)
+    return resolved.folder
+
+
+class _Work:
+    """A repair: what was rebuilt by now, and with what.
+
+    Args:
+        resolved: the build or release.
+        manifest: of its build.
+        raw: folder of the raw data; None for the configured one.
+        engine: where to make shards.
+        progress: updated during the work.
+    """
+
+    def __init__(
+        self,
+        resolved: Resolved,
+        manifest: Manifest,
+        raw: str | None,
+        engine: Engine,
+        progress: Progress,
+    ) -> None:
+        self._resolved = resolved
+        self._manifest = manifest
+        self._raw = raw
+        self._engine = engine
+        self._progress = progress
+        self.made: list[RemadeShard] = []
+        self.files: list[str] = []
+        self.copied: list[str] = []
+
+    def repair_folder(self, change: Transaction, folder: str) -> None:
+        """Repair a folder of the registry: it is made beside the old one, and they change places.
+
+        Of a build in a bucket it has all files but the shards.
+        """
+        here = self._resolved.registry.storage.below(folder)
+        in_bucket = location_of(self._resolved.registry, folder) is not None
+        listed = replace(self._manifest, shards=[]) if in_bucket else self._manifest
+        state = look_over(here, listed, self._progress)
         if state.sound:
-            return _result(resolved, manifest, (), ())
-        lost, links = _sort_out(registry, resolved.folder, manifest, state)
-        data = open_raw(registry, manifest, raw)
+            return
         with change.stage("repair") as stage:
-            made = make_again(
-                lost,
-                manifest,
-                data,
-                folder=here,
-                stage=stage,
-                engine=engine or LocalEngine(1),
-                progress=progress,
-            )
-            _require_same(resolved.name, manifest, made, data)
-            restored = _restore(resolved.dataset, manifest, state, stage, links)
+            self._fill(state, here, stage)
             _link_rest(here, stage)
-            change.replace(resolved.folder, stage, manifest)
-        return _result(resolved, manifest, made, restored)
+            left = look_over(stage, listed, self._progress) if in_bucket else None
+            if left is not None and not left.sound:
+                raise _not_kept(f"`{stage.root}`")
+            change.replace(folder, stage, self._manifest, verified=in_bucket)
+
+    def repair_bucket(self, change: Transaction, remote: RemoteStorage) -> None:
+        """Repair the folder of a build in a bucket: missing files are added, and damaged ones
+        replaced, when their bytes were verified here.
+        """
+        state = look_over(remote, self._manifest, self._progress)
+        if state.refusal is not None:
+            raise state.refusal  # what cannot be read need not be damaged
+        if state.sound:
+            return
+        with change.stage("repair") as stage:
+            self._fill(state, remote, stage)
+            left = replace(self._manifest, shards=[*state.shards], files=[*state.files])
+            if not look_over(stage, left, self._progress).sound:
+                raise _not_kept(f"`{stage.root}`")
+            for path in [*state.paths, *([MANIFEST_NAME] if state.manifest else [])]:
+                self._progress.note(f"sending {safe(path)} to {safe(remote.root, limit=1000)}")
+                remote.replace(f"{stage.root}/{path}", path)
+        if not look_over(remote, left, self._progress).sound:
+            raise _not_kept(f"`{safe(remote.root, limit=1000)}`")
+
+    def _fill(self, state: State, here: Storage, stage: Storage) -> None:
+        """Put all files into the stage that are missing or damaged in a place."""
+        resolved, manifest, registry = self._resolved, self._manifest, self._resolved.registry
+        taken = take(resolved, here, state.paths, stage, self._progress)
+        rest = State(
+            tuple(entry for entry in state.shards if entry.path not in taken),
+            tuple(entry for entry in state.files if entry.path not in taken),
+            state.manifest,
+        )
+        lost, links = _sort_out(registry, resolved.folder, manifest, rest, (stage, here))
+        backup = "a backup" if resolved.location is not None else "DVC or a backup"
+        data = open_raw(registry, manifest, self._raw, resolved.name, backup)
+        made = make_again(
+            lost,
+            manifest,
+            data,
+            folder=here,
+            stage=stage,
+            engine=self._engine,
+            progress=self._progress,
+        )
+        _require_same(resolved.name, manifest, made, data)
+        self.made += made
+        self.copied += taken
+        self.files += _restore(resolved.dataset, manifest, rest, stage, links, backup)
 
 
-def _result(
-    resolved: Resolved, manifest: Manifest, made: Iterable[RemadeShard], files: Iterable[str]
-) -> RepairResult:
-    return RepairResult(
-        reference=resolved.name,
-        folder=resolved.folder or "",
-        digest=manifest.digest,
-        shards=tuple(made),
-        files=tuple(files),
+def _not_kept(what: str) -> StorageError:
+    return StorageError(
+        f"{what} does not keep the bytes that were written there",
+        hint="another program writes there, or the disk or the store is failing; repair again",
     )
 
 
 def _sort_out(
-    registry: Registry, folder: str, manifest: Manifest, state: State
+    registry: Registry,
+    folder: str | None,
+    manifest: Manifest,
+    state: State,
+    places: Sequence[Storage],
 ) -> tuple[list[Lost], dict[str, str]]:
     """The shards to rebuild, and the indexes that only need to be linked from their copies."""
     damaged = {entry.path for entry in state.shards}
@@ -242,7 +369,7 @@ def _sort_out(
         if shard.path not in damaged and entry is None:
             continue
         kept = None if entry is None else layout.cached_index(entry.blake3)
-        index = _find_index(registry, folder, manifest, shard)
+        index = _find_index(registry, folder, manifest, shard, places)
         if shard.path not in damaged and kept is not None and index is not None:
             links[shard.index] = kept
         else:
@@ -273,6 +400,7 @@ def _restore(
     state: State,
     stage: Storage,
     links: dict[str, str],
+    backup: str,
 ) -> list[str]:
     """Write the files that follow from the manifest, and link the files kept elsewhere."""
     restored = []
@@ -282,7 +410,7 @@ def _restore(
     indexes = {shard.index for shard in manifest.shards}
     for entry in state.files:
         if entry.path not in indexes:
-            hashed_write(stage, entry.path, _content(dataset, manifest, entry))
+            hashed_write(stage, entry.path, _content(dataset, manifest, entry, backup))
             restored.append(entry.path)
     hashed_write(stage, MANIFEST_NAME, render_manifest(manifest))
     if state.manifest:
@@ -290,7 +418,7 @@ def _restore(
     return restored
 
 
-def _content(dataset: Dataset, manifest: Manifest, entry: FileEntry) -> bytes:
+def _content(dataset: Dataset, manifest: Manifest, entry: FileEntry, backup: str) -> bytes:
     """The bytes of a small file, which are known from elsewhere as well.
 
     Raises:
@@ -308,7 +436,7 @@ def _content(dataset: Dataset, manifest: Manifest, entry: FileEntry) -> bytes:
         return data
     raise RefusedError(
         f"`{safe(entry.path)}` is missing and cannot be rebuilt; nothing was changed",
-        hint=f"restore it from DVC or a backup, or `tfrecreg build {manifest.dataset}` makes all",
+        hint=f"restore it from {backup}, or `tfrecreg build {manifest.dataset}` makes all",
     )
 
 

@@ -1,0 +1,130 @@
+"""`pull` brings the released bytes from wherever one place still has them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
+
+from remote_support import environment
+from tests_support import tree
+
+from tfrecreg.cli.main import main
+from tfrecreg.errors import FailureError, RefusedError, UsageError
+from tfrecreg.operations.check import check
+from tfrecreg.operations.remote import pull, push
+from tfrecreg.registry import open_registry
+
+SHARD = "digits-test.tfrecord-00000-of-00002"
+OTHER = "digits-train.tfrecord-00001-of-00002"
+
+
+def expect_clean(root: Path, reference: str) -> None:
+    (report,) = check([reference], registry=str(root))
+    assert report.status == "pass"
+
+
+def test_all_of_it_is_fetched_and_hashed(placed: Any) -> None:
+    push(open_registry(placed.root))
+    other = placed.elsewhere()
+    found = pull(open_registry(other.root), "digits@1.0.0")
+    objects = placed.objects("1.0.0")
+    assert (found.fetched, found.verified) == (len(objects) - 1, len(objects) - 1)
+    assert other.cache.sound() == {oid: placed.remote.sound()[oid] for oid in objects.values()}
+    expect_clean(other.root, "digits@1.0.0")
+    again = pull(open_registry(other.root), "digits@1.0.0")
+    assert (again.fetched, again.files, again.verified) == (0, 0, found.verified)
+
+
+@pytest.mark.parametrize("path", [SHARD, "manifest.json", ""])
+def test_a_damaged_object_of_the_cache_is_fetched_again(story: Any, path: str) -> None:
+    registry = open_registry(story.root)
+    push(registry)
+    before = story.cache.sound()
+    oid = story.objects("1.0.0")[path]
+    story.cache.put(oid, before[oid].swapcase())
+    assert pull(registry, "digits@1.0.0").fetched == (1 if path else 0)
+    assert story.cache.all() == before
+    expect_clean(story.root, "digits@1.0.0")
+
+
+def test_each_place_gives_what_it_has(story: Any) -> None:
+    """The build has one shard, the remote another, and the cache nothing."""
+    registry = open_registry(story.root)
+    push(registry)
+    before = tree(story.root / "data/digits")
+    objects = story.objects("2.0.0")
+    story.remote.remove(objects[SHARD])
+    shutil.rmtree(story.root / ".dvc/cache")
+    path = story.root / "data/digits" / OTHER
+    path.chmod(0o644)
+    path.write_bytes(b"damaged")
+    assert pull(registry, "digits@2.0.0").folder == "data/digits"
+    assert tree(story.root / "data/digits") == before
+    assert push(registry, ["digits@2.0.0"]).objects == 1
+
+
+@pytest.mark.parametrize("path", [SHARD, "manifest.json", ""])
+def test_what_the_remote_lost_is_named(story: Any, path: str) -> None:
+    push(open_registry(story.root))
+    oid = story.objects("1.0.0")[path]
+    story.remote.remove(oid)
+    other = story.elsewhere()
+    with pytest.raises(FailureError) as caught:
+        pull(open_registry(other.root), "digits@1.0.0")
+    what = f"`{path}`" if path else "DVC's list of the files"
+    assert caught.value.message == (
+        f"the remote lacks {what} of `digits@1.0.0`, and this machine has no sound copy"
+    )
+    assert caught.value.hint == (
+        "`tfrecreg build digits --repair digits@1.0.0` rebuilds it here; or on a machine that has "
+        "it: `tfrecreg push digits@1.0.0`"
+    )
+    assert not (other.root / "versions/digits").exists()
+    assert not list(other.root.rglob("*.tmp"))
+
+
+def test_damaged_bytes_of_the_remote_stay_there(placed: Any) -> None:
+    push(open_registry(placed.root))
+    oid = placed.objects("1.0.0")[SHARD]
+    placed.remote.put(oid, placed.remote.all()[oid].swapcase())
+    other = placed.elsewhere()
+    with pytest.raises(RefusedError, match=f"`{SHARD}` of `digits@1.0.0` is damaged in the remote"):
+        pull(open_registry(other.root), "digits@1.0.0")
+    assert oid not in other.cache.all()
+    push(open_registry(placed.root), repair=True)
+    pull(open_registry(other.root), "digits@1.0.0")
+    expect_clean(other.root, "digits@1.0.0")
+
+
+def test_without_a_remote_what_lacks_is_a_usage_error(story: Any) -> None:
+    (story.root / ".dvc/config").write_text("")
+    story.cache.remove(story.objects("1.0.0")[SHARD])
+    with pytest.raises(UsageError, match="DVC has no remote to push to or fetch from"):
+        pull(open_registry(story.root), "digits@1.0.0")
+
+
+def test_a_remote_that_refuses_is_not_a_loss(story: Any) -> None:
+    config = story.root / ".dvc/config"
+    config.write_text(config.read_text().replace("url = /", "url = s3://no-such-bucket/"))
+    pytest.importorskip("dvc_s3", reason="DVC's support of S3 is not installed")
+    story.cache.remove(story.objects("1.0.0")[SHARD])
+    nobody = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "x"}
+    with environment({**nobody, **keys}), pytest.raises(FailureError, match="DVC refused: "):
+        pull(open_registry(story.root), "digits@1.0.0")
+
+
+def test_the_command(story: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-C", str(story.root), "push"]) == 0
+    other = story.elsewhere()
+    capsys.readouterr()
+    assert main(["-C", str(other.root), "pull", "digits@1.0.0", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["releases"]
+    count = len(story.objects("1.0.0")) - 1
+    assert (found["files"], found["verified"], found["fetched"]) == (count, count, count)

@@ -1,0 +1,58 @@
+"""Releases, and the folders that DVC keeps of them."""
+
+from __future__ import annotations
+
+from tfrecreg.errors import UsageError
+from tfrecreg.manifest import MANIFEST_NAME, Manifest
+from tfrecreg.reference import parse_version
+from tfrecreg.registry import Dataset, Registry, Release, layout, resolve
+from tfrecreg.tracking.cloud import Folder
+
+
+def release_of(registry: Registry, reference: str) -> Release:
+    """The release that a reference with a selector names.
+
+    Raises:
+        UsageError: no such release.
+    """
+    found = resolve(registry, reference)
+    assert isinstance(found, Release)  # a reference with a selector names no build
+    return found
+
+
+def files_of(manifest: Manifest) -> dict[str, tuple[int, str]]:
+    """Each file of a build but its manifest, with its size in bytes and its blake3."""
+    shards = {entry.path: (entry.bytes, entry.blake3) for entry in manifest.shards}
+    return shards | {entry.path: (entry.bytes, entry.blake3) for entry in manifest.files}
+
+
+def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
+    """The folder of a release as DVC keeps it.
+
+    Args:
+        dataset: of the release.
+        manifest: of the release.
+
+    Raises:
+        UsageError: DVC does not keep it.
+    """
+    release = manifest.release
+    assert release is not None
+    name = f"{dataset}@{release.version}"
+    if not release.dvc:
+        raise UsageError(
+            f"DVC does not keep `{name}`: it was released outside a DVC repository",
+            hint="`dvc init`, then release it under a new number",
+        )
+    sizes: dict[str, int | None] = {path: size for path, (size, _) in files_of(manifest).items()}
+    root = dataset.registry.storage.root
+    copies = (
+        layout.version_folder(dataset.name, parse_version(release.version)),
+        layout.build_folder(dataset.name),
+    )
+    return Folder(
+        name=name,
+        value=release.dvc,
+        sizes=sizes | {MANIFEST_NAME: None},
+        copies=tuple(f"{root}/{folder}" for folder in copies),
+    )

@@ -1,0 +1,160 @@
+"""The bytes of releases to a DVC remote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tfrecreg.errors import FailureError, RefusedError, TfrecregError, UsageError
+from tfrecreg.operations.remote.releases import dvc_folder, release_of
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import Dataset, Registry, Release, expect_dataset, open_release
+from tfrecreg.text import safe
+from tfrecreg.tracking import cloud
+from tfrecreg.tracking.cloud import ObjectFault
+from tfrecreg.tracking.remote_objects import Verified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushResult:
+    """Result of a push."""
+
+    releases: tuple[str, ...]
+    """``mnist@1.0.0``, in order. Each object of them was found in the remote by this push."""
+    objects: int
+    """Number of DVC objects sent; objects that the remote already had are not counted."""
+    stored: int = 0
+    """Number of releases whose bytes are in a bucket, so that there is nothing to send."""
+    replaced: int = 0
+    """Number of the sent objects that took the place of damaged ones."""
+    verified: Verified = field(default_factory=Verified)
+    """What was looked at in the remote."""
+
+
+def push(
+    registry: Registry,
+    names: Sequence[str] = (),
+    *,
+    remote: str | None = None,
+    verify: bool = False,
+    repair: bool = False,
+    progress: Progress = SILENT,
+) -> PushResult:
+    """Send releases to a remote.
+
+    Each object is looked for in the remote, and its size compared. Missing ones are sent from DVC's
+    cache, `data/` or `versions/`, after their bytes were hashed.
+
+    Args:
+        registry: where they are.
+        names: references to releases, or datasets, which stand for all their releases; empty for
+            all there are.
+        remote: DVC's name of it; None for its default one.
+        verify: also compare the bytes of what the remote has: by the checksums that the store
+            states, and by reading the objects without one.
+        repair: as `verify`, and replace damaged objects.
+        progress: updated during the push.
+
+    Raises:
+        UsageError: no such release, none that DVC keeps, or no such remote.
+        RefusedError: the remote has damaged objects; everything else was sent.
+        FailureError: DVC refused, or an object is missing in the remote and on this machine;
+            everything else was sent.
+    """
+    found = {each.name: each for each in _releases(registry, names)}
+    stored = {name: each.location for name, each in found.items()}
+    for name, url in stored.items():
+        if url is not None:
+            progress.note(f"nothing to push of {name}: its bytes are in {safe(url, limit=1000)}")
+    kept = [name for name, url in stored.items() if url is None]
+    if not kept:
+        return PushResult(releases=(), objects=0, stored=len(found))
+    folders = [dvc_folder(found[name].dataset, found[name].manifest) for name in kept]
+    progress.note(f"dvc push: {', '.join(kept)}")
+    sent = cloud.send(
+        registry.storage.root, folders, remote, verify=verify, repair=repair, progress=progress
+    )
+    if sent.lost or sent.damaged:
+        raise _incomplete(sent, {each.name: each for each in folders}, repair=repair)
+    return PushResult(
+        releases=tuple(kept),
+        objects=sent.objects,
+        stored=len(found) - len(kept),
+        replaced=sent.replaced,
+        verified=sent.verified,
+    )
+
+
+def _incomplete(
+    sent: cloud.Sent, folders: dict[str, cloud.Folder], *, repair: bool
+) -> TfrecregError:
+    """The error for objects that the remote still lacks, or has damaged."""
+    others = f"all others were sent ({sent.objects})" if sent.objects else "nothing was sent"
+    remote = safe(sent.remote)
+    if sent.lost:
+        first = sent.lost[0]
+        return FailureError(
+            f"the remote `{remote}` lacks {_named(first)}{_more(sent.lost)}, and this machine has "
+            f"no sound copy, so {others}",
+            hint=_elsewhere(first, folders, "push"),
+        )
+    first = sent.damaged[0]
+    message = (
+        f"the remote `{remote}` has {_named(first)} damaged: it {first.what}"
+        f"{_more(sent.damaged)}; {others}"
+    )
+    if not repair:
+        return RefusedError(message, hint=f"tfrecreg push --repair {first.name}")
+    return RefusedError(
+        f"{message}, and this machine has no sound copy to replace it",
+        hint=_elsewhere(first, folders, "push --repair"),
+    )
+
+
+def _named(fault: ObjectFault) -> str:
+    if not fault.path:
+        return f"DVC's list of the files of `{safe(fault.name)}`"
+    return f"`{safe(fault.path)}` of `{safe(fault.name)}`"
+
+
+def _more(faults: Sequence[ObjectFault]) -> str:
+    return f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+
+
+def _elsewhere(fault: ObjectFault, folders: dict[str, cloud.Folder], command: str) -> str:
+    there = f"on a machine that has it: `tfrecreg {command} {fault.name}`"
+    if fault.path and fault.path not in folders[fault.name].sizes:
+        return f"{there}; no manifest names this file, so that nothing rebuilds it"
+    dataset = fault.name.partition("@")[0]
+    return f"`tfrecreg build {dataset} --repair {fault.name}` rebuilds it here; or {there}"
+
+
+def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
+    if not names:
+        every = [each for dataset in registry.datasets() for each in _all_of(dataset)]
+        kept = [
+            each
+            for each in every
+            if (each.manifest.release and each.manifest.release.dvc) or each.location is not None
+        ]
+        if not kept:
+            raise UsageError(
+                "no release is stored in DVC",
+                hint="tfrecreg release NAME, in a DVC repository",
+            )
+        return kept
+    found: list[Release] = []
+    for name in names:
+        if "@" in name or "#" in name:
+            found.append(release_of(registry, name))
+            continue
+        expect_dataset(registry.dataset(name))
+        releases = _all_of(registry.dataset(name))
+        if not releases:
+            raise UsageError(f"`{name}` has no release", hint=f"tfrecreg release {name}")
+        found += releases
+    return found
+
+
+def _all_of(dataset: Dataset) -> list[Release]:
+    return [open_release(dataset, version) for version in dataset.versions()]
