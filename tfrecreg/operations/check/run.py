@@ -10,6 +10,7 @@ from typing import TypeAlias
 from tfrecreg.config import Config
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import (
+    DatasetConfigError,
     ManifestError,
     NewerFormatError,
     NotHereError,
@@ -50,7 +51,7 @@ from tfrecreg.storage import user_cache
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-_BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
+_BROKEN = (DatasetConfigError, ManifestError, NewerFormatError, SchemaError, StorageError)
 """Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
@@ -279,7 +280,8 @@ def _check_all(
 
 def _is_history(dataset: Dataset) -> bool:
     """Whether a dataset is known only by yanked releases, which should not be used."""
-    if dataset.name in dataset.registry.config.datasets or dataset.is_built():
+    config = dataset.registry.config
+    if dataset.name in config.datasets or dataset.name in config.broken or dataset.is_built():
         return False
     try:
         return not not_yanked(dataset)

@@ -150,6 +150,9 @@ def expect_pipeline(registry: Registry, name: str) -> None:
 
 def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
     configured = registry.config.datasets
+    # Without names, the stages of all others are removed.
+    for name in names or registry.config.broken:
+        registry.config.dataset(name)
     for name in names:
         expect_dataset(registry.dataset(name))
         if name not in configured:
