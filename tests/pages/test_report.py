@@ -429,6 +429,49 @@ def test_statistics_anomalies_and_drift(digits_original: Path, tmp_path: Path) -
     assert {"statistics", "drift"} <= set(report.validators)
 
 
+class Counting(LocalEngine):
+    """An engine that keeps the shards that were read by it."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.shards: list[str] = []
+
+    def run(self, function: Any, tasks: Any) -> Any:
+        for task in tasks:
+            self.shards.append(task.shard.name)
+            yield from super().run(function, [task])
+
+
+@pytest.mark.slow
+def test_statistics_are_made_in_the_pass_of_the_check_by_its_engine(
+    digits_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_tfdv()
+    root = Path(shutil.copytree(digits_original, tmp_path / "other"))
+
+    def another_pass(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("the records are read again")
+
+    monkeypatch.setattr("tfrecreg.operations.stats.read_whole", another_pass)
+    pages = []
+    for _ in range(2):  # the second time they are remembered
+        engine = Counting()
+        made = tfrecreg.report("digits", registry=root, statistics=True, engine=engine)
+        assert sorted(engine.shards) == sorted(
+            path.name for path in (root / "data/digits").glob("*.tfrecord-*")
+        )
+        pages.append(read_page(made.html))
+        assert {"train: 200 examples", "test: 60 examples"} <= set(pages[-1].headings)
+    monkeypatch.undo()
+    apart = tfrecreg.stats("digits", registry=root)
+    assert all(split.cached for split in apart.splits)
+    shutil.rmtree(root / ".tfrecreg/cache")
+    fresh = tfrecreg.stats("digits", registry=root)
+    assert [each.statistics.proto for each in fresh.splits] == [
+        each.statistics.proto for each in apart.splits
+    ]
+
+
 def test_statistics_without_tfdv_are_refused_at_once(
     digits_original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

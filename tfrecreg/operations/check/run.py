@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -55,8 +55,8 @@ _BROKEN = (DatasetConfigError, ManifestError, NewerFormatError, SchemaError, Sto
 """Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
-Beside: TypeAlias = Callable[[Target], Validator]
-"""Gives a validator that looks at the records of a target beside those that judge them."""
+Beside: TypeAlias = Callable[[Target], Sequence[Validator]]
+"""Gives validators that look at the records of a target beside those that judge them."""
 
 _Found: TypeAlias = tuple[Target, "Registry | None"]
 """A target, and the registry whose gate judges it."""
@@ -80,7 +80,7 @@ def check(
         options: what to check and when to fail.
         engine: where to scan; None for this process.
         progress: updated during the work.
-        beside: gives a validator of this project for each target that is read: see
+        beside: gives validators of this project for each target that is read: see
             :func:`check_target`.
 
     Returns:
@@ -198,7 +198,7 @@ def _judged(
             engine=engine,
             progress=progress,
             cache=scan_cache(home, reuse=options.cached),
-            beside=[beside(target)] if beside is not None else [],
+            beside=beside(target) if beside is not None else [],
         )
     except _BROKEN as error:
         if alone or _is_the_users(error, options):

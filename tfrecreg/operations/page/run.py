@@ -29,7 +29,7 @@ from tfrecreg.operations.page.looks import look_galleries
 from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
-from tfrecreg.operations.stats import Stats, stats_of
+from tfrecreg.operations.stats import Stats, StatsOfCheck
 from tfrecreg.operations.targets import (
     TargetsLike,
     find,
@@ -45,7 +45,7 @@ from tfrecreg.registry import (
     open_registry,
     resolve,
 )
-from tfrecreg.scan import Target
+from tfrecreg.scan import Target, Validator
 from tfrecreg.statistics import StatisticsCache, missing_tfdv
 from tfrecreg.text import safe
 
@@ -63,6 +63,7 @@ _HTML = 300_000
 class _Surveyed:
     target: Target
     survey: SurveyValidator
+    statistics: StatsOfCheck | None
 
 
 def make_page(
@@ -99,10 +100,14 @@ def make_page(
         options = _with_statistics(options or CheckOptions(), against)
     surveyed: list[_Surveyed] = []
 
-    def survey(target: Target) -> SurveyValidator:
+    def survey(target: Target) -> list[Validator]:
+        made = None
+        if statistics:
+            cache = StatisticsCache(target.home) if target.home is not None else None
+            made = StatsOfCheck(target, cache)
         validator = SurveyValidator()
-        surveyed.append(_Surveyed(target, validator))
-        return validator
+        surveyed.append(_Surveyed(target, validator, made))
+        return [validator, *(made.validators if made is not None else ())]
 
     reports = check(
         targets,
@@ -123,7 +128,6 @@ def make_page(
             spent,
             progress,
             engine=engine,
-            statistics=statistics,
         )
         for report in reports
     ]
@@ -148,7 +152,6 @@ def _page_of(
     progress: Progress,
     *,
     engine: Engine | None,
-    statistics: bool,
 ) -> TargetPage:
     if surveyed is None:  # it could not be read: the report says why
         return _without_records(report)
@@ -162,7 +165,7 @@ def _page_of(
         more_findings=len(report.findings) + len(report.waived) - len(findings),
         galleries=tuple(_galleries(target, splits, labels, budget)),
         charts=tuple(charts_of(report, target.manifest, splits, labels)),
-        statistics=_statistics(target, progress) if statistics else None,
+        statistics=_statistics(report, surveyed.statistics),
         difference=_difference(
             report.target, against, registry, splits, budget, progress, engine=engine
         )
@@ -181,11 +184,12 @@ def _with_statistics(options: CheckOptions, against: str | None) -> CheckOptions
     return replace(options, also=(*options.also, "statistics"), against=against)
 
 
-def _statistics(target: Target, progress: Progress) -> Stats | None:
-    """The statistics of a target; None if it has no Examples."""
-    cache = StatisticsCache(target.home) if target.home is not None else None
+def _statistics(report: Report, made: StatsOfCheck | None) -> Stats | None:
+    """The statistics of a target; None if it has no Examples, or was not read completely."""
+    if made is None or report.status == "error":
+        return None
     try:
-        return stats_of(target, cache=cache, progress=progress)
+        return made.result()
     except UsageError:
         return None
 
