@@ -9,7 +9,7 @@ that were seen with two types.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, isnan
 from typing import NamedTuple
@@ -197,6 +197,11 @@ class SchemaSketch:
         """Number of examples without a feature. A message of another type often looks so."""
         self._features: dict[str, SeenFeature] = {}
         self._too_many = False
+
+    @property
+    def names(self) -> Collection[str]:
+        """The features seen."""
+        return self._features.keys()
 
     def add(self, example: Example | None) -> None:
         """Add one more example, or None for a record that is not one."""
