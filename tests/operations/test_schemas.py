@@ -11,8 +11,8 @@ from scan_support import Broken, files, framed, payload, shard, stream, target
 from tests_support import flip
 
 from tfrecreg.engines import LocalEngine
-from tfrecreg.example import encode, int64_feature
 from tfrecreg.errors import FailureError, ManifestError, UsageError
+from tfrecreg.example import encode, int64_feature
 from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.schemas import find_schema, infer_schema
 from tfrecreg.operations.targets import find_target
