@@ -19,14 +19,17 @@ from memory_support import PRINT_PEAK, on_linux
 from page_support import read_page
 from PIL import Image
 from statistics_support import needs_tfdv
+from tests_support import flip
 
 import tfrecreg
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.page import make_page
 from tfrecreg.operations.page.content import Bars
 from tfrecreg.pages import diff_page
 from tfrecreg.pages.make import BUDGET
+from tfrecreg.progress import SILENT
 
 
 def bars(page: tfrecreg.operations.page.Page, heading: str) -> Bars:
@@ -470,6 +473,29 @@ def test_statistics_are_made_in_the_pass_of_the_check_by_its_engine(
     assert [each.statistics.proto for each in fresh.splits] == [
         each.statistics.proto for each in apart.splits
     ]
+
+
+def test_images_without_pillow_are_one_notice(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flip(next((digits_registry / "data/digits").glob("digits-test*-00000-*")), 1000)
+    told: list[str] = []
+
+    class Told(type(SILENT)):  # type: ignore[misc]
+        def note(self, message: str) -> None:
+            told.append(message)
+
+    monkeypatch.setattr("tfrecreg.images.decoder.find_spec", lambda name: None)
+    shared_decoder().close()
+    made = tfrecreg.report("digits", registry=digits_registry, progress=Told())
+    notice = "decoding images needs the extra `images`, which is not installed"
+    assert made.html.count("which is not installed") == 1
+    assert [each for each in told if each.startswith(notice)] == told
+    assert len(told) == 1
+    assert "Sample of" not in made.html
+    assert len(made.html) < 120_000
+    (report,) = made.reports
+    assert report.status == "fail"
 
 
 def test_statistics_without_tfdv_are_refused_at_once(

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.engines import Engine
-from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gating import Waiver
+from tfrecreg.images.decoder import require_pillow
 from tfrecreg.operations.catalog import log
 from tfrecreg.operations.check import CheckOptions, Report, check
 from tfrecreg.operations.page.budget import Budget
@@ -117,6 +118,9 @@ def make_page(
         progress=progress,
         beside=survey,
     )
+    notice = _no_images(surveyed)
+    if notice:
+        progress.note(notice)
     by_name = {each.target.name: each for each in surveyed}
     spent = Budget(max(budget - _HTML * len(reports), 0))
     pages = [
@@ -128,10 +132,21 @@ def make_page(
             spent,
             progress,
             engine=engine,
+            notice=notice,
         )
         for report in reports
     ]
-    return Page(targets=tuple(pages), left_out=spent.left_out())
+    return Page(targets=tuple(pages), left_out=spent.left_out(), notice=notice)
+
+
+def _no_images(surveyed: Sequence[_Surveyed]) -> str:
+    """Why the images of the targets cannot be shown; empty if they can, or there are none."""
+    if any(survey.sizes for each in surveyed for survey in each.survey.splits.values()):
+        try:
+            require_pillow("decoding images")
+        except MissingExtraError as error:
+            return f"{error.message}: {error.hint}"
+    return ""
 
 
 def _expect_one_version(targets: TargetsLike, registry: RegistryLike | None) -> None:
@@ -152,18 +167,19 @@ def _page_of(
     progress: Progress,
     *,
     engine: Engine | None,
+    notice: str,
 ) -> TargetPage:
     if surveyed is None:  # it could not be read: the report says why
         return _without_records(report)
     target, splits = surveyed.target, surveyed.survey.splits
     labels = target.manifest.labels if target.manifest is not None else {}
-    found = _read_findings(report, target, labels, budget)
+    found = _read_findings(report, target, labels, budget, notice)
     findings = tuple(found)
     return TargetPage(
         report=report,
         findings=findings,
         more_findings=len(report.findings) + len(report.waived) - len(findings),
-        galleries=tuple(_galleries(target, splits, labels, budget)),
+        galleries=() if notice else tuple(_galleries(target, splits, labels, budget)),
         charts=tuple(charts_of(report, target.manifest, splits, labels)),
         statistics=_statistics(report, surveyed.statistics),
         difference=_difference(
@@ -214,7 +230,11 @@ def _without_records(report: Report) -> TargetPage:
 
 
 def _read_findings(
-    report: Report, target: Target, labels: Mapping[str, Sequence[str]], budget: Budget
+    report: Report,
+    target: Target,
+    labels: Mapping[str, Sequence[str]],
+    budget: Budget,
+    notice: str,
 ) -> Iterator[PageFinding]:
     places: set[PagePlace] = set()
     damaged: set[PagePlace] = set()
@@ -235,8 +255,9 @@ def _read_findings(
     shown: dict[PagePlace, PageRecord] = {}
     for place in sorted(records):
         record = budget.spend(records[place])
-        if record is not None:
-            shown[place] = record
+        if record is not None:  # the page says once what no record has
+            problem = record.problem.removesuffix(notice).removesuffix("; ")
+            shown[place] = replace(record, problem=problem)
     yield from _findings(report, shown, _neighbours(damaged, shown), target)
 
 
