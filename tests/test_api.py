@@ -9,7 +9,8 @@ RawDataError RawFile Reader RecordBatch RecordProblem RecordValidator Remark
 Severity Shard Skipped Source SourceRecord Storage StorageError StreamEnd Tally Target
 TensorflowOutcome Undecodable UsageError Validator ValidatorRecord Visitor Written
 bundled_schema bytes_feature float_feature hookimpl int64_feature is_truncated key_from
-normal_splits open_local read_header require_pillow safe shared_decoder sniff unset_feature
+normal_splits open_local read_header read_limits require_pillow safe shared_decoder
+sniff unset_feature
 """
 
 

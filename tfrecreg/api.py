@@ -7,7 +7,8 @@
   `unset_feature`
 - a validator of single records: `RecordValidator`, `RecordProblem`
 - any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
-  `Fault`, `StreamEnd`, `Part`, `Tally`; for `check --cached`: `Cacheable`, `JsonCodec`, `key_from`
+  `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`; for `check --cached`: `Cacheable`,
+  `JsonCodec`, `key_from`
 - its reports: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `ImageHeader`, `ImageError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfrecreg.config import read_limits
 from tfrecreg.errors import (
     MissingExtraError,
     MissingFileError,
@@ -133,6 +135,7 @@ __all__ = [
     "normal_splits",
     "open_local",
     "read_header",
+    "read_limits",
     "require_pillow",
     "safe",
     "shared_decoder",

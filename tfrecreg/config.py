@@ -34,6 +34,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta
 
 from tfrecreg.amounts import SkipLimit, parse_size
+from tfrecreg.errors import DatasetConfigError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.reference import is_dataset_name
@@ -143,6 +144,18 @@ class Config:
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     tables: frozenset[str] = frozenset()
     """Names of datasets with a table in `tfrecreg.toml` and without a file."""
+    broken: dict[str, DatasetConfigError] = field(default_factory=dict)
+    """Datasets whose file cannot be read, which `datasets` lacks, and why."""
+
+    def dataset(self, name: str) -> DatasetConfig:
+        """The configuration of a dataset; all defaults where it has none.
+
+        Raises:
+            DatasetConfigError: its file does not parse or has an invalid value.
+        """
+        if name in self.broken:
+            raise self.broken[name]
+        return self.datasets.get(name, DatasetConfig())
 
     def gate(self, name: str) -> GateConfig:
         """The gate of that name (a dataset's), else the default one, else the built-in one."""

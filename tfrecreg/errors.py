@@ -68,6 +68,10 @@ class ConfigError(UsageError):
     """`tfrecreg.toml` does not parse or has an invalid value."""
 
 
+class DatasetConfigError(ConfigError):
+    """`datasets/NAME.toml` does not parse or has an invalid value: no other dataset is affected."""
+
+
 class RawDataError(UsageError):
     """The raw data are not what the source reads."""
 

@@ -17,7 +17,7 @@ from tfrecreg_coco.annotation_table import (
 )
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import OBJECT_TASKS, CocoOptions
-from tfrecreg_coco.image_folders import FolderFinder, ImageFolder, usual_folders
+from tfrecreg_coco.image_folders import FolderFinder, ImageFolder, unread_folders, usual_folders
 
 _MAX_LABEL = 1 << 16
 """Ids that serve as labels stay below: the label map is a list in the order of the labels."""
@@ -142,6 +142,10 @@ class CocoDataset:
         # A folder of several splits is looked through once, in the name of the first of them.
         for first in {split.folder.path: split for split in reversed(splits)}.values():
             self._remarks += first.folder.orphans(first.name)
+        if not (options.splits or options.annotations):  # these leave folders out by choice
+            used = {split.folder.path: split.folder for split in splits}
+            aside = {split.segments.path for split in splits if split.segments is not None}
+            self._remarks += unread_folders(raw, used, aside, splits[0].name)
 
     def raw_files(self) -> Iterator[RawFile]:
         """The files of annotations, the images and the PNGs of segments that are there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -52,6 +52,7 @@ class ImageFolder:
 
     def __init__(self, raw: Storage, path: str, *, deep: bool) -> None:
         self.path = path
+        self.deep = deep
         self._raw = raw
         self._named: set[str] = set()
         self._sizes: dict[str, int] = {}
@@ -104,6 +105,51 @@ class ImageFolder:
         if paths:
             detail = f"no annotation file that was read names {format_names(paths)}"
             yield Remark(split, self.path or ".", "SRC030", detail, len(paths))
+
+
+def unread_folders(
+    raw: Storage, used: Mapping[str, ImageFolder], aside: Collection[str], split: str
+) -> Iterator[Remark]:
+    """A remark on each folder with images that no split reads, the outermost ones.
+
+    Args:
+        raw: the raw folder.
+        used: the folders that splits read, by path.
+        aside: other folders that are read, such as those of segments.
+        split: the split that the remarks are about.
+    """
+    above = {parent for path in (*used, *aside) for parent in _parents(path)}
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        if folder in aside or (folder in used and used[folder].deep):
+            continue
+        name = folder.rpartition("/")[2]
+        if name.startswith((".", "panoptic")) or name == "annotations":
+            continue
+        inside = folder in used or folder in above
+        paths = []
+        for entry in raw.list(folder, recursive=not inside):
+            is_link = entry.kind == "link" and inside
+            kind = target_kind(raw, entry.path) if is_link else entry.kind
+            if kind == "dir":
+                if inside:
+                    waiting.append(entry.path)
+            elif folder not in used and entry.path.lower().endswith(_SUFFIXES):
+                paths.append(entry.path)
+        if paths:
+            images = "the image" if len(paths) == 1 else f"any of the {len(paths):,} images"
+            detail = (
+                f"no annotation file that was read names {images} in the folder, such as "
+                f"`{safe(min(paths))}`"
+            )
+            yield Remark(split, folder or ".", "SRC030", detail, len(paths))
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 class FolderFinder:

@@ -59,6 +59,53 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
     assert tree(configured) == before
 
 
+def test_a_dataset_that_dvc_tracks_has_no_stages_and_hinders_no_other(cli, configured) -> None:
+    assert cli("pipeline").code == 0
+    Path("datasets/tracked.toml").write_text(FILE)
+    Path("data").mkdir(exist_ok=True)
+    Path("data/tracked.dvc").write_text("outs: []\n")
+    before = tree(configured)
+    for arguments in (("--check",), ()):
+        done = cli("pipeline", *arguments)
+        assert done.code == 0
+        assert done.out == (
+            "dvc.yaml is up to date, with 1 dataset\n"
+            "  no stages, tracked by data/NAME.dvc: tracked\n"
+        )
+        assert cli("pipeline", *arguments, "--json").json["tracked"] == ["tracked"]
+    assert tree(configured) == before
+    Path("datasets/digits.toml").write_text(f"{FILE}shards = 2\n")
+    assert cli("pipeline", "--check").code == 1
+    done = cli("pipeline", "tracked")
+    assert done.code == 2
+    assert "`data/tracked.dvc` has DVC track `data/tracked` already" in done.err
+    # An artifact of it is kept, and no artifact is asked for.
+    assert cli("pipeline", "--artifacts").code == 0
+    done = cli("pipeline", "--json")
+    assert (done.code, done.json["updated"]) == (0, ["build-digits"])
+    assert done.json["artifacts"] == {"added": [], "updated": [], "removed": []}
+    assert "  tracked:\n    path: data/tracked\n" in Path("dvc.yaml").read_text("utf-8")
+
+
+def test_a_check_of_datasets_that_dvc_tracks_has_nothing_to_find(cli, configured) -> None:
+    Path("data").mkdir(exist_ok=True)
+    Path("data/digits.dvc").write_text("outs: []\n")
+    done = cli("pipeline", "--check")
+    assert (done.code, done.err) == (0, "")
+    assert not Path("dvc.yaml").exists()
+
+
+def test_stages_of_a_dataset_that_dvc_tracks_too_are_an_error(cli, configured) -> None:
+    assert cli("pipeline").code == 0
+    Path("data").mkdir(exist_ok=True)
+    Path("data/digits.dvc").write_text("outs: []\n")
+    for arguments in (("--check",), ()):
+        done = cli("pipeline", *arguments)
+        assert done.code == 2
+        assert "`data/digits.dvc` has DVC track `data/digits` already" in done.err
+    assert "build-digits" in Path("dvc.yaml").read_text("utf-8")
+
+
 def test_a_stage_of_older_versions_says_how_to_bring_it_up_to_date(cli, configured) -> None:
     done = cli("pipeline", "digits", "--policy", "p.json", "--until", "2021-01-31")
     assert done.code == 2

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests_support import flip
+from tests_support import flip, tree
 
 import tfrecreg
 from tfrecreg.errors import DamagedRecordError, RefusedError
@@ -179,7 +179,11 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
             2,
             "there is no TFRecord file below the folder `memory://lake/build/index`",
         ),
-        (("check", "zzz://lake"), 2, "no file system has the protocol `zzz`"),
+        (
+            ("check", "zzz://lake"),
+            2,
+            "`zzz://lake` is not read: `zzz://` is not known as a remote store",
+        ),
         (("check", "file:///x"), 2, "`file:///x` is a local path written as a URL"),
         (
             ("check", "https://u:hunter2@host/x?t=hunter2"),
@@ -268,6 +272,37 @@ def test_what_cannot_be_read_is_told_in_one_line(
     assert (done.code, error) == (code, f"error: {message}")
     assert hint.startswith("hint: ")
     assert "hunter2" not in done.out + done.err
+
+
+@pytest.mark.parametrize("url", ["memory://x/y", "local://../outside", "git://../..:main@x"])
+@pytest.mark.parametrize("place", ["data", "raw", "--raw", "--plan", "check", "head", "diff"])
+def test_what_is_no_remote_store_is_refused_in_every_place(
+    cli: Any, digits_registry: Path, monkeypatch: pytest.MonkeyPatch, place: str, url: str
+) -> None:
+    monkeypatch.delenv("TFRECREG_REMOTE_PROTOCOLS")
+    table = digits_registry / "datasets/digits.toml"
+    build = ("build", "digits")
+    arguments: dict[str, tuple[str, ...]] = {
+        "data": build,
+        "raw": build,
+        "--raw": ("build", "digits", "--raw", url),
+        "--plan": ("build", "digits", "--plan", url),
+        "check": ("check", url),
+        "head": ("head", url),
+        "diff": ("diff", "digits", url),
+    }
+    if place in ("data", "raw"):
+        kept = [line for line in table.read_text().splitlines() if not line.startswith(place)]
+        table.write_text("\n".join([f'{place} = "{url}"', *kept]))
+    before = tree(digits_registry / "data")
+    done = cli("-C", digits_registry, *arguments[place])
+    protocol = url.partition(":")[0]
+    assert (done.code, done.err.splitlines()[0]) == (
+        2,
+        f"error: `{url}` is not read: `{protocol}://` is not known as a remote store",
+    )
+    assert f"TFRECREG_REMOTE_PROTOCOLS={protocol}" in done.err
+    assert tree(digits_registry / "data") == before
 
 
 def test_the_page_of_a_difference_is_that_of_the_same_builds(

@@ -35,6 +35,13 @@ B, F, I = Kind.BYTES, Kind.FLOAT, Kind.INT64  # noqa: E741 - as short as the tab
         (["a", b"b"], B, (b"a", b"b")),
         ([np.int32(4), 5], I, (4, 5)),
         ([np.float32(0.5)], F, (0.5,)),
+        ([np.float32(0.1), 0.1, 1], F, (float(np.float32(0.1)),) * 2 + (1.0,)),
+        ([np.float64(0.5), np.float32(0.1)], F, (0.5, float(np.float32(0.1)))),
+        ([np.float64(math.inf)], F, (math.inf,)),
+        (np.float64(0.5), F, (0.5,)),
+        (np.float64(-math.inf), F, (-math.inf,)),
+        (np.float32(0.1), F, (float(np.float32(0.1)),)),
+        (np.float16(0.1), F, (float(np.float16(0.1)),)),
         (np.int8(-3), I, (-3,)),
         (np.array([1, 2], np.uint16), I, (1, 2)),
         (np.array([2**63 - 1], np.uint64), I, (2**63 - 1,)),
@@ -54,8 +61,9 @@ def test_values_become_features(value: Any, kind: Kind, expected: tuple[Any, ...
     assert (found.kind, found.values) == (kind, expected)
 
 
-def test_nan_stays_nan() -> None:
-    (value,) = to_example({"x": np.array([math.nan])})["x"].values
+@pytest.mark.parametrize("nan", [np.array([math.nan]), np.float64(math.nan), [np.float64("nan")]])
+def test_nan_stays_nan(nan: Any) -> None:
+    (value,) = to_example({"x": nan})["x"].values
     assert math.isnan(value)
 
 
@@ -80,6 +88,26 @@ def test_an_array_of_two_dimensions_is_a_tensor() -> None:
         (np.array([2**63], np.uint64), "9223372036854775808 does not fit in an int64", "int64"),
         (np.array([0.1]), "float32 does not hold", "serialize_tensor"),
         (np.array([1e300]), "float32 does not hold", "astype(np.float32)"),
+        (
+            np.float64(0.1),
+            "float32 does not hold 0.1 of type `float64` exactly",
+            "astype(np.float32)",
+        ),
+        (
+            np.array(0.1),
+            "float32 does not hold 0.1 of type `float64` exactly",
+            "astype(np.float32)",
+        ),
+        (
+            [0.1, np.float64(0.1)],
+            "float32 does not hold 0.1 of a list of `float64` exactly",
+            "astype(np.float32)",
+        ),
+        (
+            (1, np.float64(1e-50)),
+            "float32 does not hold 1e-50 of a list of `float64` exactly",
+            "astype(np.float32)",
+        ),
         (1e300, "1e+300", "float32"),
         (1j, "`complex`", "float32"),
         (np.array([1j]), "complex128", "float32"),

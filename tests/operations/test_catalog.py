@@ -55,6 +55,20 @@ def test_every_dataset_is_listed_with_its_state_and_its_newest_release(root: Pat
     assert (zoo.state, zoo.records, zoo.bytes) == ("configured", None, None)
 
 
+def test_a_broken_configuration_is_listed_as_such_and_hides_nobody(root: Path) -> None:
+    write(root / "datasets/released.toml", 'sorce = "mnist"\n')
+    write(root / "datasets/typo.toml", 'sorce = "mnist"\n')
+    found = {each.name: each for each in list_datasets(open_registry(root))}
+    assert list(found) == ["broken", "built", "released", "typo", "zoo"]
+    assert [found[name].state for name in ("built", "zoo")] == ["built", "configured"]
+    assert (found["typo"].state, found["typo"].latest) == ("broken", "")
+    assert (found["released"].state, found["released"].latest) == ("broken", "1.10.0")
+    for name in ("typo", "released"):
+        assert found[name].problem == (
+            f"`datasets/{name}.toml`: `sorce` is not known; did you mean `source`?"
+        )
+
+
 def test_a_broken_manifest_is_listed_as_such_and_hides_nobody(root: Path) -> None:
     broken = list_datasets(open_registry(root))[0]
     assert (broken.name, broken.state) == ("broken", "broken")

@@ -12,11 +12,14 @@ from tests_support import flip
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import FailureError, ManifestError, UsageError
+from tfrecreg.example import encode, int64_feature
 from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.schemas import find_schema, infer_schema
+from tfrecreg.scan import Target
 from tfrecreg.schema import parse_schema
 from tfrecreg.storage import LocalStorage
+from tfrecreg.validators.payload_kinds import described
 
 ENGINE = LocalEngine(1)
 
@@ -55,6 +58,58 @@ def test_a_draft_accepts_the_records_it_was_made_from(
 def test_a_draft_says_what_it_was_made_from(tmp_path: Path) -> None:
     draft = infer_schema(files(tmp_path, stream(3)), ENGINE)
     assert "# Drafted from 3 examples of files.\n" in draft
+
+
+def mixed(tmp_path: Path, *payloads: bytes) -> Target:
+    return files(tmp_path, b"".join(map(framed, payloads)))
+
+
+EXAMPLE = encode({"n": int64_feature(1)})
+EMPTY, SEQUENCE, OTHER = b"", b"\x12\x00", b"\x12\x03abc"
+
+
+def test_a_draft_is_made_from_what_a_check_calls_examples(tmp_path: Path) -> None:
+    found = mixed(tmp_path, EXAMPLE, SEQUENCE, OTHER, EXAMPLE, b"text")
+    draft = infer_schema(found, ENGINE)
+    assert "# Drafted from 2 examples of files.\n" in draft
+    assert "# Left out, as no tf.train.Example: 3 records.\n" in draft
+    assert [feature.name for feature in parse_schema(draft, "draft").features] == ["n"]
+    (report,) = check([str(tmp_path / "*")], options=CheckOptions(only=("manifest",)))
+    assert report.kinds == {"example": 2, "sequence_example": 1, "other": 2}
+
+
+@pytest.mark.parametrize(
+    ("payloads", "found"),
+    [
+        ((EMPTY, OTHER, OTHER), "1 Example, 2 of other kinds"),
+        ((SEQUENCE,), "1 SequenceExample"),
+        ((EMPTY, EMPTY), "2 Examples"),
+        ((b"text",), "1 of another kind"),
+    ],
+)
+def test_a_draft_without_a_feature_is_refused(
+    tmp_path: Path, payloads: tuple[bytes, ...], found: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        infer_schema(mixed(tmp_path, *payloads), ENGINE)
+    assert caught.value.exit_code == 2
+    assert caught.value.message == (
+        f"`files` has no Example with a feature, so there is no schema to infer: found {found}"
+    )
+    assert (
+        caught.value.hint == "a schema describes tf.train.Examples; `tfrecreg head` shows records"
+    )
+
+
+def test_real_messages_of_other_types_are_classified_alike(realdata: Path) -> None:
+    paths = sorted((realdata / "tfrecord/nucleus").glob("*.tfrecord"))
+    assert paths
+    for path in paths:
+        (report,) = check([str(path)], options=CheckOptions(only=("manifest",)))
+        assert report.kinds == {"other": report.records}
+        with pytest.raises(UsageError) as caught:
+            infer_schema(find_target(str(path)), ENGINE)
+        assert caught.value.message.endswith(f": found {described(report.kinds)}")
 
 
 def test_one_job_and_two_draft_the_same(digits_original: Path) -> None:

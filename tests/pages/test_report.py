@@ -19,14 +19,17 @@ from memory_support import PRINT_PEAK, on_linux
 from page_support import read_page
 from PIL import Image
 from statistics_support import needs_tfdv
+from tests_support import flip
 
 import tfrecreg
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.page import make_page
 from tfrecreg.operations.page.content import Bars
 from tfrecreg.pages import diff_page
 from tfrecreg.pages.make import BUDGET
+from tfrecreg.progress import SILENT
 
 
 def bars(page: tfrecreg.operations.page.Page, heading: str) -> Bars:
@@ -427,6 +430,72 @@ def test_statistics_anomalies_and_drift(digits_original: Path, tmp_path: Path) -
     assert "image/class/label int64 100 % 1" in page.text
     (report,) = made.reports
     assert {"statistics", "drift"} <= set(report.validators)
+
+
+class Counting(LocalEngine):
+    """An engine that keeps the shards that were read by it."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.shards: list[str] = []
+
+    def run(self, function: Any, tasks: Any) -> Any:
+        for task in tasks:
+            self.shards.append(task.shard.name)
+            yield from super().run(function, [task])
+
+
+@pytest.mark.slow
+def test_statistics_are_made_in_the_pass_of_the_check_by_its_engine(
+    digits_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_tfdv()
+    root = Path(shutil.copytree(digits_original, tmp_path / "other"))
+
+    def another_pass(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("the records are read again")
+
+    monkeypatch.setattr("tfrecreg.operations.stats.read_whole", another_pass)
+    pages = []
+    for _ in range(2):  # the second time they are remembered
+        engine = Counting()
+        made = tfrecreg.report("digits", registry=root, statistics=True, engine=engine)
+        assert sorted(engine.shards) == sorted(
+            path.name for path in (root / "data/digits").glob("*.tfrecord-*")
+        )
+        pages.append(read_page(made.html))
+        assert {"train: 200 examples", "test: 60 examples"} <= set(pages[-1].headings)
+    monkeypatch.undo()
+    apart = tfrecreg.stats("digits", registry=root)
+    assert all(split.cached for split in apart.splits)
+    shutil.rmtree(root / ".tfrecreg/cache")
+    fresh = tfrecreg.stats("digits", registry=root)
+    assert [each.statistics.proto for each in fresh.splits] == [
+        each.statistics.proto for each in apart.splits
+    ]
+
+
+def test_images_without_pillow_are_one_notice(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flip(next((digits_registry / "data/digits").glob("digits-test*-00000-*")), 1000)
+    told: list[str] = []
+
+    class Told(type(SILENT)):  # type: ignore[misc]
+        def note(self, message: str) -> None:
+            told.append(message)
+
+    monkeypatch.setattr("tfrecreg.images.decoder.find_spec", lambda name: None)
+    shared_decoder().close()
+    made = tfrecreg.report("digits", registry=digits_registry, progress=Told())
+    notice = "decoding images needs the extra `images`, which is not installed"
+    assert made.html.count("which is not installed") == 1
+    assert [each for each in told if each.startswith(notice)] == told
+    assert len(told) == 1
+    assert "Sample of" not in made.html
+    assert len(made.html) < 120_000
+    (report,) = made.reports
+    assert report.status == "fail"
 
 
 def test_statistics_without_tfdv_are_refused_at_once(

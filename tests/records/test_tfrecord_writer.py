@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from blake3 import blake3
 
@@ -129,3 +130,13 @@ def test_a_folder_that_is_a_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError):
         TFRecordWriter(tmp_path / "file" / "a.tfrecord")
+
+
+def test_a_float64_is_never_rounded(tmp_path: Path) -> None:
+    with TFRecordWriter(tmp_path / "a") as writer:
+        writer.write({"x": np.float64(0.5)})
+        with pytest.raises(UsageError) as caught:
+            writer.write({"x": np.float64(0.1)})
+    assert caught.value.message == (
+        "record `1`: feature `x`: float32 does not hold 0.1 of type `float64` exactly"
+    )

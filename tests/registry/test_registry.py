@@ -11,6 +11,7 @@ from registry_support import SCHEMA, empty_registry, manifest, put_build, put_re
 
 from tfrecreg.errors import (
     ConfigError,
+    DatasetConfigError,
     ManifestError,
     MissingFileError,
     NewerFormatError,
@@ -144,11 +145,31 @@ def test_every_dataset_has_a_file(root: Path) -> None:
     assert registry.dataset("mnist").config_file == "datasets/mnist.toml"
     assert registry.dataset("new").config_place == "`datasets/new.toml`"
     write(root / "datasets/mnist.toml", "sauce = 1\n")
-    with pytest.raises(ConfigError) as caught:
-        _ = open_registry(root).config
-    assert caught.value.message == (
-        "`datasets/mnist.toml`: `sauce` is not known; did you mean `source`?"
-    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('sorce = "mnist"', "`sorce` is not known; did you mean `source`?"),
+        ("shards = 'two'", "`shards` should be a whole number >= 1, found `two`"),
+        ("shards = ", "not TOML"),
+    ],
+)
+def test_a_file_that_cannot_be_read_concerns_its_dataset_alone(
+    root: Path, text: str, message: str
+) -> None:
+    empty_registry(root)
+    write(root / "datasets/mnist.toml", 'source = "mnist"\n')
+    write(root / "datasets/typo.toml", text)
+    registry = open_registry(root)
+    assert registry.dataset_names() == ["mnist", "typo"]
+    assert registry.dataset("mnist").config.source == "mnist"
+    assert registry.config.datasets.keys() == {"mnist"}
+    with pytest.raises(DatasetConfigError) as caught:
+        _ = registry.dataset("typo").config
+    assert message in caught.value.message
+    assert caught.value.message.startswith("`datasets/typo.toml`")
+    assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("name", ["Mnist", "a b", "1st", "mnist.old", "a\x1bb"])

@@ -190,6 +190,14 @@ def test_labels_get_their_bounds(name: str) -> None:
     assert "min: -1\n    max: 7\n    is_categorical: true" in text
 
 
+@pytest.mark.parametrize("side", ["height", "width", "channels"])
+def test_sides_that_all_images_share_are_drafted(side: str) -> None:
+    text = drafted(int64_feature(28), int64_feature(28), name=f"image/{side}")
+    assert "int_domain {\n    min: 28\n    max: 28\n  }" in text
+    for others in ([int64_feature(27)], []):  # other sides, and one image alone
+        assert "domain" not in drafted(int64_feature(28), *others, name=f"image/{side}")
+
+
 def test_other_numbers_get_none() -> None:
     assert "domain" not in drafted(int64_feature(3), name="image/height")
 

@@ -54,6 +54,11 @@ def test_a_question_mark_in_a_name_is_a_wildcard() -> None:
             "a URL of `https://` holds a password or token, which others would see",
         ),
         ("s3://b/a?sig=hunter2", "`s3://b/a` has a query, which `s3://` does not have"),
+        ("git://../..:main@x", "`git://../..:main@x` is not read: `git://` is not known as"),
+        ("local://../x", "`local://../x` is not read: `local://` is not known as a remote store"),
+        ("LOCAL://../x", "`LOCAL://../x` is not read: `LOCAL://` is not known as a remote store"),
+        ("zzz://x?y=hunter2", "`zzz://x` is not read: `zzz://` is not known as a remote store"),
+        ("reference:///x", "`reference:///x` is not read: `reference://` is not known as"),
         ("s3://", "`s3://` names no bucket or host"),
         ("https:///x?sig=hunter2", "`https:///x` names no bucket or host"),
         ("file:///tmp/x", "`file:///tmp/x` is a local path written as a URL"),
@@ -66,9 +71,29 @@ def test_a_question_mark_in_a_name_is_a_wildcard() -> None:
 def test_urls_that_are_refused(url: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         named_url(url)
-    assert raised.value.message == message
+    assert raised.value.message.startswith(message)
     assert raised.value.hint
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("allowed", "fine"), [("", False), ("zip", False), ("zip, memory", True)])
+def test_other_protocols_are_read_where_the_environment_names_them(
+    monkeypatch: pytest.MonkeyPatch, allowed: str, fine: bool
+) -> None:
+    monkeypatch.setenv("TFRECREG_REMOTE_PROTOCOLS", allowed)
+    if fine:
+        assert named_url("memory://x/y") == "memory://x/y"
+        return
+    with pytest.raises(UsageError) as raised:
+        named_url("memory://x/y")
+    assert raised.value.exit_code == 2
+    assert raised.value.message == (
+        "`memory://x/y` is not read: `memory://` is not known as a remote store"
+    )
+    assert raised.value.hint == (
+        "`s3`, `gs`, `abfs`, `https` and others are: docs/remote-data.md; for another protocol of "
+        "fsspec that you trust, set TFRECREG_REMOTE_PROTOCOLS=memory"
+    )
 
 
 def test_a_url_is_split_behind_the_bucket() -> None:
@@ -94,7 +119,10 @@ def test_a_location_has_its_storage() -> None:
         ),
     ],
 )
-def test_a_protocol_that_nobody_reads(url: str, code: int, message: str) -> None:
+def test_a_protocol_that_nobody_reads(
+    monkeypatch: pytest.MonkeyPatch, url: str, code: int, message: str
+) -> None:
+    monkeypatch.setenv("TFRECREG_REMOTE_PROTOCOLS", "zzz")
     storage, path = storage_of(url)
     with pytest.raises(TfrecregError) as raised:
         storage.stat(path)

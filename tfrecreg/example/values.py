@@ -37,7 +37,7 @@ def to_example(values: Mapping[str, object]) -> Example:
     ``float``                                 FLOAT, rounded to float32
     an array of integers or bools             INT64
     an array of float16 or float32            FLOAT
-    an array of float64                       FLOAT, if float32 holds all of its values
+    an array or number of NumPy's float64     FLOAT, if float32 holds all of its values
     an array of strings or bytes              BYTES
     a list or tuple of values of one kind     that kind; integers beside floats become FLOAT
     an array of two dimensions or more        BYTES: as `tf.io.serialize_tensor` writes it
@@ -96,7 +96,7 @@ def _feature(value: Any) -> Feature:
         return bytes_feature(bytes(value))
     if isinstance(value, (bool, int)):
         return int64_feature(value)
-    if isinstance(value, float):
+    if isinstance(value, float) and not hasattr(value, "dtype"):  # NumPy's float64 is a float
         return float_feature(value)
     if isinstance(value, (list, tuple)):
         return _list(value)
@@ -129,6 +129,8 @@ def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
     if all(isinstance(each, int) for each in plain):
         return int64_feature(plain)
     if all(isinstance(each, (int, float)) for each in plain):
+        doubles = [each for each in values if isinstance(each, np.float64)]
+        _single(np.array(doubles), "a list of")
         wide = [each for each in plain if isinstance(each, int) and abs(each) > _EXACT]
         if wide:
             raise _UnfitError(
@@ -152,7 +154,7 @@ def _array(array: NDArray[Any]) -> Feature:
     if kind == "u":
         return int64_feature(_signed(flat))
     if kind == "f":
-        return float_feature(_single(flat))
+        return float_feature(_single(flat, "an array of" if array.ndim else "type"))
     # TensorFlow and pandas keep strings as objects.
     if kind in "SU" or (kind == "O" and all(isinstance(each, (bytes, str)) for each in flat)):
         return bytes_feature(flat.tolist())
@@ -168,7 +170,8 @@ def _signed(flat: NDArray[Any]) -> NDArray[np.int64]:
     return flat.astype(np.int64)
 
 
-def _single(flat: NDArray[Any]) -> NDArray[np.float32]:
+def _single(flat: NDArray[Any], form: str) -> NDArray[np.float32]:
+    """The same values as float32; `form` tells in a message where they stand."""
     import numpy as np
 
     with np.errstate(over="ignore", under="ignore"):
@@ -176,7 +179,7 @@ def _single(flat: NDArray[Any]) -> NDArray[np.float32]:
     lost = ~((single == flat) | np.isnan(flat))
     if lost.any():
         raise _UnfitError(
-            f"float32 does not hold {flat[lost][0]!r} of an array of `{flat.dtype}` exactly",
+            f"float32 does not hold {flat[lost][0]} of {form} `{flat.dtype}` exactly",
             "round it: `.astype(np.float32)`; or keep it as a tensor: `tfrecreg.serialize_tensor`",
         )
     return single

@@ -28,7 +28,7 @@ class Listed:
     bytes: int | None
     """Size of its shards in bytes."""
     problem: str = ""
-    """Error from reading its manifest; empty if it could be read."""
+    """Error from reading its manifest or its configuration; empty if they could be read."""
 
 
 def list_datasets(registry: Registry) -> list[Listed]:
@@ -53,6 +53,7 @@ def _listed(dataset: Dataset) -> Listed:
         else:
             manifest = dataset.build_manifest()
             totals = totals_of(manifest) if manifest is not None else None
+        _ = dataset.config  # raises where it cannot be read
     except TfrecregError as error:
         return Listed(
             name=name,

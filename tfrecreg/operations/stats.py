@@ -111,19 +111,75 @@ def stats_of(
         MissingExtraError: TFDV is not installed, and something has to be made.
         FailureError: a shard could not be read, or there is no TFDV for this Python.
     """
-    options = options or StatisticsOptions(
-        schema=target.schema, schema_path=target.schema_path or "schema"
-    )
+    options = options or _options_of(target)
     target = _only(target, split)
-    contents = _contents(target)
+    known = _recalled(target, options, cache)
+    left = tuple(shard for shard in target.shards if shard.split not in known)
+    made = _make(replace(target, shards=left), options, engine, progress) if left else {}
+    return _summed_up(target, options, cache, known, made, features)
+
+
+class StatsOfCheck:
+    """The statistics of a target, made in the pass of a check over its records, or recalled.
+
+    Args:
+        target: what is checked.
+        cache: statistics that were made before; None to make them.
+
+    Attributes:
+        validators: for the pass; none if all is recalled.
+    """
+
+    def __init__(self, target: Target, cache: StatisticsCache | None) -> None:
+        self._target, self._cache = target, cache
+        self._options = _options_of(target)
+        self._known = _recalled(target, self._options, cache)
+        self._collector, self._sound = StatisticsCollector(self._options), _Soundness()
+        self.validators: list[Validator] = []
+        if not {shard.split for shard in target.shards} <= self._known.keys():
+            self.validators.append(self._collector)
+            if target.manifest is not None:
+                self.validators.append(self._sound)
+
+    def result(self) -> Stats:
+        """The statistics, after a check that read all records.
+
+        Raises:
+            UsageError: there are no Examples.
+            RefusedError: a feature has values of two types.
+        """
+        made = _collected(self._collector, self._sound)
+        known = {name: each for name, each in self._known.items() if name not in made}
+        return _summed_up(self._target, self._options, self._cache, known, made)
+
+
+def _options_of(target: Target) -> StatisticsOptions:
+    return StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
+
+
+def _recalled(
+    target: Target, options: StatisticsOptions, cache: StatisticsCache | None
+) -> dict[str, SplitStatistics]:
+    """The statistics of splits that were made before."""
     known: dict[str, SplitStatistics] = {}
     if cache is not None:
-        for name, content in contents.items():
+        for name, content in _contents(target).items():
             recalled = cache.recall(name, content, options)
             if recalled is not None:
                 known[name] = recalled
-    left = tuple(shard for shard in target.shards if shard.split not in known)
-    made = _make(replace(target, shards=left), options, engine, progress) if left else {}
+    return known
+
+
+def _summed_up(
+    target: Target,
+    options: StatisticsOptions,
+    cache: StatisticsCache | None,
+    known: Mapping[str, SplitStatistics],
+    made: Mapping[str, tuple[SplitStatistics, bool]],
+    features: Sequence[str] = (),
+) -> Stats:
+    """The statistics of all splits; what was made now is remembered."""
+    contents = _contents(target)
     if cache is not None:
         for name, (statistics, sound) in made.items():
             if sound and name in contents:
@@ -220,6 +276,13 @@ def _make(
         doing="statistics of",
         otherwise="statistics of incomplete data would be misleading",
     )
+    return _collected(collector, sound)
+
+
+def _collected(
+    collector: StatisticsCollector, sound: _Soundness
+) -> dict[str, tuple[SplitStatistics, bool]]:
+    """What a pass found, and whether the bytes are those that the manifest names."""
     return {
         each.split: (each, sound.splits.get(each.split, False)) for each in collector.statistics()
     }

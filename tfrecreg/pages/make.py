@@ -67,7 +67,7 @@ def report(
         against: a version: the page also shows the difference from it. Only for a single build or
             release.
         statistics: whether to show TFDV's statistics, its anomalies and, with `against`, drift.
-            It takes the extra `tfdv`, and reads the records again.
+            It takes the extra `tfdv`.
         budget: size of the page in bytes, at least 500,000. Images, and then records, that do not
             fit are left out, and the page says how many.
         engine: where to read; None for this process.

@@ -138,11 +138,11 @@ def expects_schema(dataset: Dataset) -> bool:
     One that is not configured and has no build here is history: its releases have schemas of their
     own.
     """
-    table = dataset.registry.config.datasets.get(dataset.name)
-    if table is None:
+    config = dataset.config
+    if dataset.name not in dataset.registry.config.datasets:
         return dataset.is_built()
     made = dataset.is_built() or bool(dataset.versions())
-    return made or table.schema is not None
+    return made or config.schema is not None
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:

@@ -12,7 +12,13 @@ from typing import NamedTuple, TypeAlias
 from blake3 import blake3
 
 from tfrecreg.config import CONFIG_NAME, Config, DatasetConfig, parse_config, parse_dataset
-from tfrecreg.errors import ConfigError, ManifestError, MissingFileError, UsageError
+from tfrecreg.errors import (
+    ConfigError,
+    DatasetConfigError,
+    ManifestError,
+    MissingFileError,
+    UsageError,
+)
 from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.totals import Totals, quick_totals, totals_of
 from tfrecreg.reference import Version, is_dataset_name, parse_version
@@ -89,15 +95,25 @@ class Registry:
     def config(self) -> Config:
         """`tfrecreg.toml`, and the files of all datasets.
 
+        A file of a dataset that does not parse, or has an invalid value, concerns that dataset
+        alone.
+
         Raises:
-            ConfigError: a file does not parse or says something that it may not, is not named after
-                a dataset, or is about a dataset that has a table in `tfrecreg.toml`.
+            ConfigError: `tfrecreg.toml` does not parse or has an invalid value, or a file is not
+                named after a dataset, or is about a dataset that has a table in `tfrecreg.toml`.
         """
         data = self.read(CONFIG_NAME)
         config = Config() if data is None else parse_config(data)
-        return replace(config, datasets={**config.datasets, **dict(self._dataset_files(config))})
+        found, broken = dict(config.datasets), dict(config.broken)
+        for name, path, text in self._dataset_files(config):
+            try:
+                found[name] = parse_dataset(text, path)
+            except ConfigError as error:
+                broken[name] = DatasetConfigError(error.message, hint=error.hint)
+        return replace(config, datasets=found, broken=broken)
 
-    def _dataset_files(self, config: Config) -> Iterator[tuple[str, DatasetConfig]]:
+    def _dataset_files(self, config: Config) -> Iterator[tuple[str, str, bytes]]:
+        """Name, path and content of each."""
         for entry in self.storage.list(layout.DATASETS, recursive=False):
             name, dot, suffix = entry.path.removeprefix(f"{layout.DATASETS}/").rpartition(".")
             if suffix != "toml" or not dot or not name or entry.kind in ("dir", "other"):
@@ -116,7 +132,7 @@ class Registry:
                 )
             data = self.read(entry.path)
             if data is not None:
-                yield name, parse_dataset(data, entry.path)
+                yield name, entry.path, data
 
     def dataset(self, name: str) -> Dataset:
         """The dataset of that name, whether there is one or not."""
@@ -128,7 +144,7 @@ class Registry:
         A folder in `data/` without a manifest, or in `registry/` without a release, is a
         stranger's.
         """
-        found = {Dataset(self, name) for name in self.config.datasets}
+        found = {Dataset(self, name) for name in (*self.config.datasets, *self.config.broken)}
         found.update(each for each in self._folders(layout.BUILDS) if each.is_built())
         found.update(each for each in self._folders(layout.RELEASES) if each.is_released())
         return sorted(found, key=lambda each: each.name)
@@ -171,9 +187,9 @@ class Dataset:
         """Its configuration; all defaults where it has none.
 
         Raises:
-            ConfigError: the configuration of the registry is damaged.
+            ConfigError: it is damaged, or that of the registry is.
         """
-        return self.registry.config.datasets.get(self.name, DatasetConfig())
+        return self.registry.config.dataset(self.name)
 
     @property
     def config_file(self) -> str:

@@ -9,7 +9,7 @@ that were seen with two types.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, isnan
 from typing import NamedTuple
@@ -42,6 +42,9 @@ _MAX_TENSORS = 4
 
 _REPEATS = 5
 """A list of strings is drafted if each came this often on average."""
+
+_SIDES = frozenset({"height", "width", "channels"})
+"""Last parts of names that hold the shape of an image."""
 
 _LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", "target"})
 """Last parts of names that hold classes, besides those that end in ``label`` or ``labels``."""
@@ -198,6 +201,11 @@ class SchemaSketch:
         self._features: dict[str, SeenFeature] = {}
         self._too_many = False
 
+    @property
+    def names(self) -> Collection[str]:
+        """The features seen."""
+        return self._features.keys()
+
     def add(self, example: Example | None) -> None:
         """Add one more example, or None for a record that is not one."""
         if example is None:
@@ -328,8 +336,14 @@ def _domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
             return []
         return _block("float_domain", "disallow_nan: true", "disallow_inf: true")
     if kind is Kind.INT64:
-        if values.low is None or not _is_label(name):
+        if values.low is None:
             return []
+        if not _is_label(name):
+            # What all images share gives decoded images a shape before any is read.
+            is_side = name.rpartition("/")[2] in _SIDES and values.examples > 1
+            if not is_side or values.low != values.high:
+                return []
+            return _block("int_domain", f"min: {values.low}", f"max: {values.high}")
         bounds = (f"min: {values.low}", f"max: {values.high}", "is_categorical: true")
         return _block("int_domain", *bounds)
     if values.values and values.images.total() == values.values:

@@ -7,6 +7,7 @@ URL without it. A URL with a password is refused.
 
 from __future__ import annotations
 
+import os
 import re
 
 from tfrecreg.errors import UsageError
@@ -14,6 +15,16 @@ from tfrecreg.text import safe
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.S)
 _WEB = frozenset({"http", "https"})
+# fmt: off
+_STORES = _WEB | {
+    "abfs", "abfss", "adl", "az", "box", "dbfs", "dropbox", "ftp", "gcs", "gdrive", "gs", "hdfs",
+    "hf", "lakefs", "oci", "ocilake", "oss", "s3", "s3a", "sftp", "smb", "ssh", "tos", "webdav",
+    "webhdfs",
+}
+# fmt: on
+"""Protocols whose URLs mean the same in every process, on every machine and in every folder."""
+_MORE_STORES = "TFRECREG_REMOTE_PROTOCOLS"
+"""The environment variable that names more, in one text with commas. Data cannot set it."""
 # In a name a question mark is a wildcard; one with a name and a value behind it is a query.
 _QUERY = re.compile(r"\?[A-Za-z0-9_.%-]+=")
 _queries: dict[str, str] = {}
@@ -62,6 +73,7 @@ def named_url(url: str) -> str:
         )
     if scheme.lower() == "file":
         raise UsageError(f"`{named}` is a local path written as a URL", hint="name the path itself")
+    _expect_store(scheme, named)
     if not authority:
         raise UsageError(
             f"`{named}` names no bucket or host", hint="`s3://bucket/train-*` names files in one"
@@ -83,6 +95,17 @@ def named_url(url: str) -> str:
     if query:
         _queries[shown] = query
     return shown
+
+
+def _expect_store(scheme: str, named: str) -> None:
+    """Refuse what names files of one process, one folder or another repository."""
+    more = {each.strip() for each in os.environ.get(_MORE_STORES, "").split(",")}
+    if scheme.lower() not in _STORES and scheme not in more:
+        raise UsageError(
+            f"`{named}` is not read: `{safe(scheme)}://` is not known as a remote store",
+            hint="`s3`, `gs`, `abfs`, `https` and others are: docs/remote-data.md; for another "
+            f"protocol of fsspec that you trust, set {_MORE_STORES}={safe(scheme)}",
+        )
 
 
 def query_of(url: str) -> str:

@@ -368,7 +368,8 @@ ERRORS = {
     "https://example.org/x": "`datasets/digits.toml`: `data` should be a bucket, found "
     "`https://example.org/x`",
     "s3://key:secret@lake/x": "a URL of `s3://` holds a password or token, which others would see",
-    "nonsense://lake/x": "no file system has the protocol `nonsense`",
+    "nonsense://lake/x": "`nonsense://lake/x` is not read: `nonsense://` is not known as a remote "
+    "store",
 }
 
 

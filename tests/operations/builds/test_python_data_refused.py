@@ -269,3 +269,27 @@ def test_a_lost_schema_is_not_drafted_anew_unasked(registry: Registry) -> None:
     )
     assert error.hint == "take the draft: `BuildRequest(…, default_schema=True)`"
     assert made(registry, {"train": Elements(6)}, default_schema=True).report.status == "pass"
+
+
+DOUBLES = np.array([0.5, 0.1])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"x": DOUBLES},
+        {"x": list(DOUBLES)},
+        [{"x": each} for each in DOUBLES],
+        ({"x": each} for each in DOUBLES),
+        ({"x": [each]} for each in DOUBLES),
+        ({"x": np.array(each)} for each in DOUBLES),
+    ],
+    ids=["column", "list", "sequence", "generator", "lists", "arrays"],
+)
+def test_a_float64_is_never_rounded_in_any_form_of_a_split(registry: Registry, data: Any) -> None:
+    error = refused(registry, {"train": data})
+    assert error.message.startswith(
+        "split `train`, element 1, key `00001`: feature `x`: float32 does not hold 0.1 of "
+    )
+    assert "round it: `.astype(np.float32)`" in (error.hint or "")
+    assert error.exit_code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -131,6 +132,58 @@ def test_it_can_be_named_and_left_out(stranger: Install, target: Target, name: s
     stranger()
     assert checked(target, only=(name,)).validators == ("even",)
     assert "even" not in checked(target, skip=(name,)).validators
+
+
+DECLARED = """
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True)
+    class EvenOptions:
+        least: int = 1
+        of: tuple[str, ...] = ()
+
+    Even.Options = EvenOptions
+
+    def load():
+        return Even
+"""
+
+
+@pytest.mark.parametrize(
+    ("limits", "says", "hint"),
+    [
+        ("{ leest = 4 }", "`limits.even.leest` is not known; did you mean `least`?", "known: "),
+        ("{ least = '4' }", "`limits.even.least` should be a whole number, found `4`", "plugins"),
+        ("{ least = 4, of = 'a' }", "`limits.even.of` should be a list, each text, found", "plug"),
+    ],
+)
+def test_declared_options_are_held_to_their_declaration(
+    stranger: Install, target: Target, limits: str, says: str, hint: str
+) -> None:
+    stranger(more=DECLARED)
+    with pytest.raises(ConfigError) as caught:
+        checked(target, f"[gates.default]\nlimits.even = {limits}\n")
+    assert caught.value.exit_code == 2
+    assert caught.value.message.startswith(f"`tfrecreg.toml`: {says}")
+    assert hint in caught.value.hint
+
+
+def test_declared_options_that_fit_are_passed_as_the_table_has_them(
+    stranger: Install, target: Target
+) -> None:
+    stranger(more=DECLARED)
+    report = checked(target, "[gates.default]\nlimits.even = { of = ['a'] }\n", only=("even",))
+    assert [measure.value for measure in report.measures] == ["{'of': ['a']}"]
+
+
+def test_options_that_are_no_dataclass_fail_the_validator(
+    stranger: Install, target: Target
+) -> None:
+    stranger(more="Even.Options = 3\n\n" + dedent(DECLARED).replace("Even.Options", "_"))
+    report = checked(target, only=("even",))
+    assert report.status == "error"
+    (problem,) = report.errors
+    assert problem.startswith("the validator `even` of `stranger` 1.5 failed: ")
 
 
 def test_gates_know_it(stranger: Install, target: Target) -> None:

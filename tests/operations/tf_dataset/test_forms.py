@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from image_support import png
 
 from tfrecreg.errors import ManifestError, RefusedError, UsageError
+from tfrecreg.images import read_header
 from tfrecreg.operations.load import load
 
 
@@ -45,6 +47,30 @@ def test_boxes_are_padded_to_a_length(tf: Any, boxes: Path) -> None:
     single = load("odd", registry=boxes, pad_to={"box/xmin": 4})
     assert single.element_spec["box/xmin"] == tf.TensorSpec((4,), tf.float32)
     assert isinstance(single.element_spec["box/text"], tf.SparseTensorSpec)
+
+
+@pytest.mark.parametrize(
+    ("channels", "expected"), [("min: 1 max: 1", 1), ("min: 1 max: 3", None), ("", None)]
+)
+def test_sides_and_channels_that_the_schema_fixes_are_in_the_shape(
+    tf: Any, odd: Callable[..., Path], channels: str, expected: int | None
+) -> None:
+    always = "presence { min_fraction: 1 min_count: 1 } shape {}"
+    sides = {"height": "min: 4 max: 4", "width": "min: 3 max: 3", "channels": channels}
+    schema = f'feature {{ name: "image/encoded" type: BYTES {always} image_domain {{}} }}\n'
+    schema += "".join(
+        f'feature {{ name: "image/{side}" type: INT {always} int_domain {{ {domain} }} }}\n'
+        for side, domain in sides.items()
+    )
+    data = png(3, 4, colour=0)
+    features = {"image/encoded": [data], "image/height": [4], "image/width": [3]}
+    root = odd(schema, [{**features, "image/channels": [read_header(data).channels]}] * 3)
+    dataset = load("odd", registry=root, decode=True, batch_size=2)
+    shape = (None, 4, 3, expected)
+    assert dataset.element_spec["image/encoded"] == tf.TensorSpec(shape, tf.uint8)
+    if expected is not None:
+        (*_, last) = dataset
+        assert last["image/encoded"].shape == (1, 4, 3, 1)
 
 
 @pytest.mark.parametrize("cache", [False, True])

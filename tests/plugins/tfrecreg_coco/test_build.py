@@ -106,6 +106,48 @@ def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli:
     assert cli("release", "d", "--version", "1.0.0")
 
 
+def test_folders_of_images_that_nobody_annotated_are_remarked(raw: Any, cli: Cli) -> None:
+    for number in (1, 2, 3):
+        raw.image_file(f"val2017/{number}.png")
+        raw.image_file(f"train2017/{number}.png")
+        raw.image_file(f"images/more/deep/{number}.png")
+    raw.image_file("val2017/below/1.png")
+    raw.image_file("loose.png")
+    for aside in (".cache/x.png", "annotations/panoptic_val2017/1.png", "panoptic_val2017/1.png"):
+        raw.image_file(aside)
+    raw.put("docs/readme.txt", "no image")
+    annotations = [raw.annotation(number, image=number) for number in (1, 2)]
+    images = [raw.image(number) for number in (1, 2)]
+    raw.put("annotations/instances_val2017.json", raw.dataset(images, annotations))
+    out = cli("build", "d", "--source", "coco", "--raw", str(raw.path), "--shards", "1")
+    ledger = (cli.root / "data/d/ledger.jsonl").read_text().splitlines()
+    found = {each["key"]: each for each in map(json.loads, ledger)}
+    assert {key: (each["code"], each["split"], each["times"]) for key, each in found.items()} == {
+        ".": ("SRC030", "validation", 1),
+        "images": ("SRC030", "validation", 3),
+        "train2017": ("SRC030", "validation", 3),
+        "val2017": ("SRC030", "validation", 1),
+        "val2017/below": ("SRC030", "validation", 1),
+    }
+    assert found["train2017"]["detail"] == (
+        "no annotation file that was read names any of the 3 images in the folder, such as "
+        "`train2017/1.png`"
+    )
+    for text in (out, cli("show", "d")):
+        assert "2 items, 2 written, 0 skipped, 9 remarked in validation (SRC030)" in text
+
+
+def test_folders_that_are_left_out_by_choice_are_not_remarked(raw: Any) -> None:
+    raw.several()
+    raw.image_file("test2017/1.png")
+    assert [each.key for each in raw.remarks() if each.code == "SRC030"] == ["test2017"]
+    for choice in (
+        {"splits": ("train",)},
+        {"annotations": ("annotations/instances_train2017.json",)},
+    ):
+        assert [each for each in raw.remarks(**choice) if each.code == "SRC030"] == []
+
+
 def test_a_missing_image_refuses_the_build_with_the_option_that_accepts_it(
     raw: Any, cli: Cli
 ) -> None:

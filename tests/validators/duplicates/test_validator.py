@@ -94,26 +94,72 @@ def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
         ("DUP002", "test::train", 10),
         ("DUP005", "", twice),
     ]
-    assert found["status"] == "pass"
+    assert found["status"] == "fail"
     assert found["measures"] == {
         "duplicates.compared": 1543 + 411,
         "duplicates.extra": 44,
         "duplicates.common": 10,
     }
     by_code = {each["code"]: each for each in found["findings"]}
-    assert by_code["DUP002"]["message"] == ("a record of `test` has the image of one of `train`")
-    assert (by_code["DUP001"]["severity"], by_code["DUP002"]["severity"]) == ("warning", "warning")
+    assert by_code["DUP002"]["message"] == (
+        "a record of `test` has the image of one of `train`: 10 of 410 different ones of `test`, "
+        "2.44 %, and at most 1 % may be shared"
+    )
+    assert (by_code["DUP001"]["severity"], by_code["DUP002"]["severity"]) == ("warning", "error")
     assert len(by_code["DUP002"]["locations"]) == 10
     assert {place["split"] for place in by_code["DUP002"]["locations"]} == {"test"}
+
+
+@pytest.mark.parametrize(
+    ("common", "share", "found"),
+    [
+        (1, None, ("warning", "pass")),  # exactly 1 % of the smaller split
+        (2, None, ("error", "fail")),
+        (2, 0.02, ("warning", "pass")),
+        (100, None, ("error", "fail")),
+        (100, 1, ("warning", "pass")),
+        (1, 0, ("error", "fail")),
+    ],
+)
+def test_a_leak_of_a_share_of_the_smaller_split_is_an_error(
+    tmp_path: Path, common: int, share: float | None, found: tuple[str, str]
+) -> None:
+    test = [record(image(number)) for number in range(100)]
+    train = [record(image(number)) for number in [*range(common), *range(1000, 1300)]]
+    write(tmp_path, "train", train)
+    write(tmp_path, "test", [*test, *test], shards=2)  # copies are not of more weight
+    seen = look(tmp_path, **({} if share is None else {"most_shared": share}))
+    (leak,) = [each for each in seen["findings"] if each["code"] == "DUP002"]
+    assert (leak["severity"], seen["status"], leak["count"]) == (*found, common)
+    limit = "1" if share is None else f"{100 * share:g}"
+    more = (
+        f": {common} of 100 different ones of `test`, {common} %, and at most {limit} % may be "
+        "shared"
+    )
+    assert leak["message"] == "a record of `test` has the image of one of `train`" + (
+        more if found[0] == "error" else ""
+    )
+    assert leak["fingerprint"] == "DUP002::test::train"
+
+
+def test_a_smaller_training_split_in_the_test_split_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path, "train", [record(image(number)) for number in range(5)])
+    write(tmp_path, "test", [record(image(number)) for number in range(600)])
+    (leak,) = look(tmp_path)["findings"]
+    assert leak["message"].endswith(
+        ": 5 of 5 different ones of `train`, 100 %, and at most 1 % may be shared"
+    )
+    assert leak["severity"] == "error"
 
 
 def test_a_gate_makes_a_leak_an_error(tmp_path: Path) -> None:
     write(tmp_path, "train", [record(image(1)), record(image(2))])
     write(tmp_path, "test", [record(image(2), 5)])
-    assert look(tmp_path)["status"] == "pass"
+    assert look(tmp_path, most_shared=1)["status"] == "pass"
     init(tmp_path / "strict", with_dvc=False)
     with (tmp_path / "strict/tfrecreg.toml").open("a", encoding="utf-8") as config:
         config.write('\n[gates.default]\nseverity = { DUP002 = "error" }\n')
+        config.write("limits.duplicates = { most_shared = 1 }\n")
     paths = [str(path) for path in tmp_path.glob("*.tfrecord*")]
     options = CheckOptions(only=("duplicates",))
     (report,) = check(paths, registry=str(tmp_path / "strict"), options=options)
@@ -302,6 +348,11 @@ class TestOptions:
                 {"pixels": 3},
                 "`tfrecreg.toml`: `limits.duplicates.pixels` should be `true` or `false`, found "
                 "`3`",
+            ),
+            (
+                {"most_shared": 2},
+                "`tfrecreg.toml`: `limits.duplicates.most_shared` should be a number >= 0 and <= "
+                "1, found `2`",
             ),
             (
                 {"group": "a", "group_key": "b"},

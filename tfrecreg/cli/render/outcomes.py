@@ -157,6 +157,7 @@ def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> N
     datasets = count(len(result.datasets), "dataset")
     if result.current:
         console.print(line(("dvc.yaml", "bold"), f" is up to date, with {datasets}"))
+        _print_tracked(console, result)
         return
     state = "is out of date" if look else "was written"
     console.print(line(("dvc.yaml", "bold"), f" {state}, with {datasets}"))
@@ -168,6 +169,13 @@ def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> N
     ):
         if names:
             console.print(line((f"  {title}: ", "cyan"), ", ".join(safe(each) for each in names)))
+    _print_tracked(console, result)
+
+
+def _print_tracked(console: Console, result: PipelineResult) -> None:
+    if result.tracked:
+        title = "  no stages, tracked by data/NAME.dvc: "
+        console.print(line((title, "cyan"), ", ".join(safe(each) for each in result.tracked)))
 
 
 def _titled(before: str, changes: Changes) -> tuple[tuple[str, tuple[str, ...]], ...]:

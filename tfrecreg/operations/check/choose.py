@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tfrecreg.config import CONFIG_NAME, GateConfig
+from tfrecreg.config import CONFIG_NAME, GateConfig, read_limits
 from tfrecreg.errors import (
     ConfigError,
     MissingExtraError,
@@ -64,8 +64,8 @@ def choose(
 
     Raises:
         UnknownPluginError: a name that no validator has.
-        ConfigError: the gate has limits for a name that resembles a validator's, or names one
-            that there is not.
+        ConfigError: the gate has limits for a name that resembles a validator's, or that do not
+            fit the validator's options, or names one that there is not.
         PluginError: a name that several validators have.
         SchemaError: the target's schema does not parse.
     """
@@ -93,7 +93,7 @@ def choose(
         choice.problems += [_not_judged(name, target, known) for name in absent]
     for announced in chosen:
         if announced.qualified not in left_out:
-            _consider(choice, known, announced, target, must=named)
+            _consider(choice, known, announced, target, gate, must=named)
     if not choice.running and not choice.problems:
         choice.problems.append(f"no validator applies to `{target.name}`")
     return choice
@@ -104,10 +104,13 @@ def _consider(
     known: Plugins,
     announced: Announced[ValidatorRecord],
     target: Target,
+    gate: GateConfig,
     *,
     must: bool,
 ) -> None:
-    """Make the validator, ask whether it applies, and note what comes of it."""
+    """Make the validator, ask whether it applies, hold the gate's limits for it against the options
+    that it declares, and note what comes of it.
+    """
     brought = announced.brought
     try:
         kind = known.load_validator(announced.qualified)
@@ -127,6 +130,10 @@ def _consider(
             reason: object = validator.applies(target)
             if reason is not None and not (isinstance(reason, str) and reason):
                 raise TypeError(f"its `applies` said {reason!r}, expected None or a reason")
+        declared = getattr(kind, "Options", None)
+        if reason is None and declared is not None:
+            with calling(brought, "Options"):
+                read_limits(declared, gate.options_of(announced.name), announced.name)
     except Exception as error:
         _not_running(choice, brought, error, must=must)
         return

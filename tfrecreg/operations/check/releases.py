@@ -80,6 +80,7 @@ def check_registry(
     waived: list[Finding] = []
     waivers: list[Waiver] = []
     lowered: list[Lowered] = []
+    errors: list[str] = []
     failed, releases, unseen = False, 0, ""
 
     def judge(issues: Iterable[Finding], config: Config, name: str = "") -> None:
@@ -106,18 +107,20 @@ def check_registry(
         found = audit(dataset)
         releases += len(dataset.versions())
         unseen = unseen or found.unseen
+        if name in registry.config.broken:
+            error = registry.config.broken[name]
+            errors.append(f"{error.message}; hint: {error.hint}")
         issues = [
             *found.issues,
-            *_schema_issues(dataset),
+            *(_schema_issues(dataset) if name not in registry.config.broken else ()),
             *(other.issues(dataset, found) if other else ()),
         ]
         judge(_findings(name, issues), registry.config, name)
     against = f", with those of {safe(base)}" if base is not None else ""
-    errors: tuple[str, ...] = ()
     if unseen == SHALLOW and not (other and other.meeting):
-        errors = (f"{unseen}; hint: {_FETCH.format('git fetch --unshallow')}",)
+        errors.append(f"{unseen}; hint: {_FETCH.format('git fetch --unshallow')}")
     elif unseen and unseen != SHALLOW:
-        errors = (unseen,)
+        errors.append(unseen)
     return Report(
         target=f"the releases{against}",
         status="error" if errors else "fail" if failed else "pass",
@@ -132,7 +135,7 @@ def check_registry(
         lowered=tuple(lowered),
         measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),
         validators=(VALIDATOR,),
-        errors=errors,
+        errors=tuple(errors),
     )
 
 

@@ -92,9 +92,9 @@ def schema_digest(text: str | None) -> str | None:
 def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) -> dict[str, Any]:
     """What the gate asks of a validator, and what the dataset's own table says of it."""
     limits = gate.options_of(validator)
-    table = config.datasets.get(dataset)
-    if validator == "manifest" and table is not None and table.hosts is not None:
-        return {"hosts": table.hosts, **limits}
+    hosts = config.dataset(dataset).hosts
+    if validator == "manifest" and hosts is not None:
+        return {"hosts": hosts, **limits}
     return limits
 
 

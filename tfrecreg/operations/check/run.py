@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -10,6 +10,7 @@ from typing import TypeAlias
 from tfrecreg.config import Config
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import (
+    DatasetConfigError,
     ManifestError,
     NewerFormatError,
     NotHereError,
@@ -51,12 +52,12 @@ from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-_BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
+_BROKEN = (DatasetConfigError, ManifestError, NewerFormatError, SchemaError, StorageError)
 """Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
-Beside: TypeAlias = Callable[[Target], Validator]
-"""Gives a validator that looks at the records of a target beside those that judge them."""
+Beside: TypeAlias = Callable[[Target], Sequence[Validator]]
+"""Gives validators that look at the records of a target beside those that judge them."""
 
 _Found: TypeAlias = tuple[Target, "Registry | None"]
 """A target, and the registry whose gate judges it."""
@@ -80,7 +81,7 @@ def check(
         options: what to check and when to fail.
         engine: where to scan; None for this process.
         progress: updated during the work.
-        beside: gives a validator of this project for each target that is read: see
+        beside: gives validators of this project for each target that is read: see
             :func:`check_target`.
 
     Returns:
@@ -209,7 +210,7 @@ def _judged(
             engine=engine,
             progress=progress,
             cache=scan_cache(home, reuse=options.cached),
-            beside=[beside(target)] if beside is not None else [],
+            beside=beside(target) if beside is not None else [],
         )
         return _placed(report, target, registry)
     except _BROKEN as error:
@@ -302,7 +303,8 @@ def _check_all(
 
 def _is_history(dataset: Dataset) -> bool:
     """Whether a dataset is known only by yanked releases, which should not be used."""
-    if dataset.name in dataset.registry.config.datasets or dataset.is_built():
+    config = dataset.registry.config
+    if dataset.name in config.datasets or dataset.name in config.broken or dataset.is_built():
         return False
     try:
         return not not_yanked(dataset)

@@ -144,3 +144,5 @@ class Page:
     targets: tuple[TargetPage, ...]
     left_out: tuple[str, ...]
     """What the budget left out, one line each."""
+    notice: str = ""
+    """Why no image is shown; empty if images are, or there are none."""

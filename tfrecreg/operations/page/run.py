@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.engines import Engine
-from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gating import Waiver
+from tfrecreg.images.decoder import require_pillow
 from tfrecreg.operations.catalog import log
 from tfrecreg.operations.check import CheckOptions, Report, check
 from tfrecreg.operations.page.budget import Budget
@@ -29,7 +30,7 @@ from tfrecreg.operations.page.looks import look_galleries
 from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
-from tfrecreg.operations.stats import Stats, stats_of
+from tfrecreg.operations.stats import Stats, StatsOfCheck
 from tfrecreg.operations.targets import (
     TargetsLike,
     find,
@@ -45,7 +46,7 @@ from tfrecreg.registry import (
     open_registry,
     resolve,
 )
-from tfrecreg.scan import Target
+from tfrecreg.scan import Target, Validator
 from tfrecreg.statistics import StatisticsCache, missing_tfdv
 from tfrecreg.text import safe
 
@@ -63,6 +64,7 @@ _HTML = 300_000
 class _Surveyed:
     target: Target
     survey: SurveyValidator
+    statistics: StatsOfCheck | None
 
 
 def make_page(
@@ -99,10 +101,14 @@ def make_page(
         options = _with_statistics(options or CheckOptions(), against)
     surveyed: list[_Surveyed] = []
 
-    def survey(target: Target) -> SurveyValidator:
+    def survey(target: Target) -> list[Validator]:
+        made = None
+        if statistics:
+            cache = StatisticsCache(target.home) if target.home is not None else None
+            made = StatsOfCheck(target, cache)
         validator = SurveyValidator()
-        surveyed.append(_Surveyed(target, validator))
-        return validator
+        surveyed.append(_Surveyed(target, validator, made))
+        return [validator, *(made.validators if made is not None else ())]
 
     reports = check(
         targets,
@@ -112,6 +118,9 @@ def make_page(
         progress=progress,
         beside=survey,
     )
+    notice = _no_images(surveyed)
+    if notice:
+        progress.note(notice)
     by_name = {each.target.name: each for each in surveyed}
     spent = Budget(max(budget - _HTML * len(reports), 0))
     pages = [
@@ -123,11 +132,21 @@ def make_page(
             spent,
             progress,
             engine=engine,
-            statistics=statistics,
+            notice=notice,
         )
         for report in reports
     ]
-    return Page(targets=tuple(pages), left_out=spent.left_out())
+    return Page(targets=tuple(pages), left_out=spent.left_out(), notice=notice)
+
+
+def _no_images(surveyed: Sequence[_Surveyed]) -> str:
+    """Why the images of the targets cannot be shown; empty if they can, or there are none."""
+    if any(survey.sizes for each in surveyed for survey in each.survey.splits.values()):
+        try:
+            require_pillow("decoding images")
+        except MissingExtraError as error:
+            return f"{error.message}: {error.hint}"
+    return ""
 
 
 def _expect_one_version(targets: TargetsLike, registry: RegistryLike | None) -> None:
@@ -148,21 +167,21 @@ def _page_of(
     progress: Progress,
     *,
     engine: Engine | None,
-    statistics: bool,
+    notice: str,
 ) -> TargetPage:
     if surveyed is None:  # it could not be read: the report says why
         return _without_records(report)
     target, splits = surveyed.target, surveyed.survey.splits
     labels = target.manifest.labels if target.manifest is not None else {}
-    found = _read_findings(report, target, labels, budget)
+    found = _read_findings(report, target, labels, budget, notice)
     findings = tuple(found)
     return TargetPage(
         report=report,
         findings=findings,
         more_findings=len(report.findings) + len(report.waived) - len(findings),
-        galleries=tuple(_galleries(target, splits, labels, budget)),
+        galleries=() if notice else tuple(_galleries(target, splits, labels, budget)),
         charts=tuple(charts_of(report, target.manifest, splits, labels)),
-        statistics=_statistics(target, progress) if statistics else None,
+        statistics=_statistics(report, surveyed.statistics),
         difference=_difference(target, against, registry, splits, budget, progress, engine=engine)
         if against is not None
         else None,
@@ -179,11 +198,12 @@ def _with_statistics(options: CheckOptions, against: str | None) -> CheckOptions
     return replace(options, also=(*options.also, "statistics"), against=against)
 
 
-def _statistics(target: Target, progress: Progress) -> Stats | None:
-    """The statistics of a target; None if it has no Examples."""
-    cache = StatisticsCache(target.home) if target.home is not None else None
+def _statistics(report: Report, made: StatsOfCheck | None) -> Stats | None:
+    """The statistics of a target; None if it has no Examples, or was not read completely."""
+    if made is None or report.status == "error":
+        return None
     try:
-        return stats_of(target, cache=cache, progress=progress)
+        return made.result()
     except UsageError:
         return None
 
@@ -208,7 +228,11 @@ def _without_records(report: Report) -> TargetPage:
 
 
 def _read_findings(
-    report: Report, target: Target, labels: Mapping[str, Sequence[str]], budget: Budget
+    report: Report,
+    target: Target,
+    labels: Mapping[str, Sequence[str]],
+    budget: Budget,
+    notice: str,
 ) -> Iterator[PageFinding]:
     places: set[PagePlace] = set()
     damaged: set[PagePlace] = set()
@@ -229,8 +253,9 @@ def _read_findings(
     shown: dict[PagePlace, PageRecord] = {}
     for place in sorted(records):
         record = budget.spend(records[place])
-        if record is not None:
-            shown[place] = record
+        if record is not None:  # the page says once what no record has
+            problem = record.problem.removesuffix(notice).removesuffix("; ")
+            shown[place] = replace(record, problem=problem)
     yield from _findings(report, shown, _neighbours(damaged, shown), target)
 
 

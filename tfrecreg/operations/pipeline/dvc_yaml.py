@@ -109,6 +109,19 @@ def edited(
     return Edited(text=result, added=tuple(added), updated=tuple(updated), removed=tuple(removed))
 
 
+def owners(text: str | None, section: Section) -> set[str]:
+    """The datasets that have entries of ours in a section.
+
+    Raises:
+        UsageError: it is not a `dvc.yaml`.
+        MissingExtraError: DVC, which provides the YAML parser, is not installed.
+    """
+    if text is None or not text.strip():
+        return set()
+    entries = _parsed(text).get(section) or {}
+    return {name for name in map(_owner, entries.values()) if name is not None}
+
+
 def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
     """Refuse stages of ours that do not name the parameters which they should.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.operations.bucket_guard import expect_no_bucket
-from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params
+from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params, owners
 from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, expect_dataset, layout
@@ -52,6 +52,8 @@ class PipelineResult:
     """Changes to `dvc.yaml`, applied unless this was only a check."""
 
     datasets: tuple[str, ...]
+    tracked: tuple[str, ...]
+    """Datasets without stages: DVC tracks their builds by files `data/NAME.dvc`."""
     stages: Changes
     artifacts: Changes
     made: tuple[str, ...]
@@ -71,6 +73,7 @@ class PipelineResult:
         return {
             "current": self.current,
             "datasets": list(self.datasets),
+            "tracked": list(self.tracked),
             **self.stages.to_json(),
             "artifacts": self.artifacts.to_json(),
             "made": list(self.made),
@@ -89,8 +92,9 @@ def pipeline(
 
     Args:
         registry: the registry.
-        names: of the datasets; empty for all that the configuration has, and then the stages of
-            datasets that it no longer has are taken out. Stages of strangers are never touched.
+        names: of the datasets; empty for all that the configuration has, except those that DVC
+            tracks by a file `data/NAME.dvc` and that have no stages. Then the stages of datasets
+            that it no longer has are taken out. Stages of strangers are never touched.
         look: whether to write nothing.
         only_artifacts: whether to leave the stages as they are.
         today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
@@ -102,18 +106,27 @@ def pipeline(
         PluginError: the source of a dataset without a schema does not load.
     """
     chosen = _chosen(registry, names)
+    storage = registry.storage
+    there = storage.stat(PIPELINE_NAME) is not None
+    text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape") if there else None
+    tracked: set[str] = set()
+    with_artifact = set(chosen)
+    if not (names or only_artifacts):
+        staged = owners(text, "stages")
+        tracked = {each for each in chosen if each not in staged and _pointer(registry, each)}
+        with_artifact -= tracked - owners(text, "artifacts")
+        if not look and len(tracked) == len(chosen):
+            tracked.clear()  # each of them is the error that says how to get stages
     stages: dict[str, StageEntry] = {}
     artifacts: dict[str, StageEntry] = {}
     missing: dict[str, bytes] = {}
     for each in chosen:
-        artifacts |= artifact_of(registry, each)
-        if not only_artifacts:
+        if each in with_artifact:
+            artifacts |= artifact_of(registry, each)
+        if not (only_artifacts or each in tracked):
             _expect_no_pointer(registry, each)
             stages |= stages_of(registry, each, today=today)
             missing |= _missing(registry, each)
-    storage = registry.storage
-    there = storage.stat(PIPELINE_NAME) is not None
-    text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape") if there else None
     prune = not names
     first = Edited(text=text or "") if only_artifacts else edited(text, stages, prune=prune)
     result = edited(first.text, artifacts, prune=prune, section="artifacts")
@@ -125,7 +138,8 @@ def pipeline(
             with storage.create(PIPELINE_NAME) as writer:
                 writer.write(result.text.encode("utf-8", "surrogateescape"))
     return PipelineResult(
-        datasets=chosen,
+        datasets=tuple(each for each in chosen if each not in tracked),
+        tracked=tuple(sorted(tracked)),
         stages=_changes(first),
         artifacts=_changes(result),
         made=tuple(missing),
@@ -150,6 +164,9 @@ def expect_pipeline(registry: Registry, name: str) -> None:
 
 def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
     configured = registry.config.datasets
+    # Without names, the stages of all others are removed.
+    for name in names or registry.config.broken:
+        registry.config.dataset(name)
     for name in names:
         expect_dataset(registry.dataset(name))
         if name not in configured:
@@ -194,15 +211,22 @@ def _changes(done: Edited) -> Changes:
 
 def _expect_no_pointer(registry: Registry, name: str) -> None:
     """Raises UsageError where DVC tracks what a stage would make."""
-    pointer = dvc.pointer(layout.build_folder(name))
-    table = registry.dataset(name).config
-    if registry.storage.stat(pointer) is not None and table.source and table.raw:
+    pointer = _pointer(registry, name)
+    if pointer is not None:
         raise UsageError(
             f"`{pointer}` has DVC track `{layout.build_folder(name)}` already, which the stage "
             f"`build-{name}` would make",
             hint=f"dvc remove {pointer}, which keeps the data, then tfrecreg pipeline {name}; "
             f"for its artifact alone: tfrecreg pipeline {name} --artifacts",
         )
+
+
+def _pointer(registry: Registry, name: str) -> str | None:
+    """The file by which DVC tracks what a stage would make; None without one."""
+    pointer = dvc.pointer(layout.build_folder(name))
+    config = registry.dataset(name).config
+    is_made = config.source is not None and config.raw is not None
+    return pointer if is_made and registry.storage.stat(pointer) is not None else None
 
 
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfrecreg.engines import Engine
 from tfrecreg.errors import UsageError
+from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import PassedOver, read_whole
 from tfrecreg.progress import SILENT, Progress
@@ -14,6 +16,7 @@ from tfrecreg.records import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan import Shard, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.text import safe
+from tfrecreg.validators.payload_kinds import PayloadCounter, described
 
 
 def infer_schema(
@@ -32,7 +35,7 @@ def infer_schema(
         damage: receives the first damage of each damaged shard.
 
     Raises:
-        UsageError: there is no record to infer from.
+        UsageError: there is no record to infer from, or no Example with a feature.
         FailureError: a shard could not be read.
     """
     sketcher = _Sketcher()
@@ -49,6 +52,12 @@ def infer_schema(
             f"`{target.name}` has no readable record to infer a schema from",
             hint="`tfrecreg check` gives the reason",
         )
+    if not sketcher.sketch.names:
+        raise UsageError(
+            f"`{target.name}` has no Example with a feature, so there is no schema to infer: found "
+            f"{described(sketcher.kinds)}",
+            hint="a schema describes tf.train.Examples; `tfrecreg head` shows records",
+        )
     if damage is not None:
         damage += sketcher.damage
     return sketcher.sketch.render(target.dataset or target.name)
@@ -56,6 +65,8 @@ def infer_schema(
 
 class _ShardSketch(NamedTuple):
     sketch: SchemaSketch
+    kinds: Mapping[str, int]
+    """Number of payloads by kind, as a check counts them."""
     fault: Fault | None
     """The first damage of the shard."""
     faults: int
@@ -69,6 +80,7 @@ class _Sketcher(Validator):
 
     def __init__(self) -> None:
         self.sketch = SchemaSketch()
+        self.kinds: Counter[str] = Counter()
         self.damage: list[PassedOver] = []
 
     def begin(
@@ -82,6 +94,7 @@ class _Sketcher(Validator):
     ) -> Iterator[Finding | Measure]:
         for shard, part in parts:
             self.sketch.merge(part.sketch)
+            self.kinds.update(part.kinds)
             if part.fault is not None:
                 self.damage.append(
                     PassedOver(
@@ -97,14 +110,15 @@ class _Sketcher(Validator):
 
 class _SketchVisitor(Visitor):
     def __init__(self, shard: Shard) -> None:
-        del shard  # the sketch does not depend on it
         self._sketch = SchemaSketch()
+        self._payloads = PayloadCounter(shard)
         self._fault: Fault | None = None
         self._faults = 0
 
     def batch(self, batch: RecordBatch) -> None:
-        for example in batch.examples:
-            self._sketch.add(example)
+        self._payloads.add(batch)
+        for example, kind in zip(batch.examples, batch.kinds, strict=True):
+            self._sketch.add(example if kind is PayloadKind.EXAMPLE else None)
 
     def fault(self, fault: Fault) -> None:
         """Damaged records are left out of the sketch."""
@@ -113,4 +127,4 @@ class _SketchVisitor(Visitor):
 
     def close(self, end: StreamEnd) -> _ShardSketch:
         del end
-        return _ShardSketch(self._sketch, self._fault, self._faults)
+        return _ShardSketch(self._sketch, self._payloads.seen().kinds, self._fault, self._faults)

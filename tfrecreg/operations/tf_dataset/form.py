@@ -208,14 +208,17 @@ def _images(
 def _image_shape(
     schema: Schema, name: str, request: FormRequest
 ) -> tuple[int | None, int | None, int | None]:
+    prefix = name.rpartition("/")[0]
+    declared = _only_value(schema, f"{prefix}/channels")
+    # TensorFlow decodes images of other numbers of channels to one of these.
+    channels = request.channels or (declared if declared in (1, 3) else None)
     if request.image_size is not None:
         height, width = request.image_size
-        return height, width, request.channels or None
-    prefix = name.rpartition("/")[0]
+        return height, width, channels
     return (
         _only_value(schema, f"{prefix}/height"),
         _only_value(schema, f"{prefix}/width"),
-        request.channels or None,
+        channels,
     )
 
 

@@ -6,13 +6,15 @@ import re
 import shutil
 import tempfile
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from tfrecreg.codes import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.config import read_limits
-from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.findings import Code, Finding, Location, Measure, Severity
 from tfrecreg.images.decoder import require_pillow
 from tfrecreg.scan.indexes import keys_of
 from tfrecreg.scan.interface import Shard, Target, Validator
@@ -103,9 +105,18 @@ class DuplicatesValidator(Validator):
         for split, seen in matches.within():
             message = f"a record{_of(split)} has the {what} of an earlier one"
             self._add(tally, DUP001, message, split, "", seen, shards, "the same as")
+        different = _different(parts, matches)
         for split, other, seen in matches.across():
             message = f"a record{_of(split)} has the {what} of one{_of(other)}"
-            self._add(tally, DUP002, message, split, other, seen, shards, "the same as")
+            code, smaller = DUP002, min(split, other, key=lambda each: different[each])
+            share, limit = seen.count / different[smaller], self._options.most_shared
+            if share > limit:
+                code = replace(DUP002, severity=Severity.ERROR)
+                message += (
+                    f": {seen.count:,} of {different[smaller]:,} different ones{_of(smaller)}, "
+                    f"{100 * share:.3g} %, and at most {100 * limit:.3g} % may be shared"
+                )
+            self._add(tally, code, message, split, other, seen, shards, "the same as")
         for split, other, seen in groups.across():
             by = self._options.group or self._options.group_key or ""
             message = f"a record{_of(split)} is of a group{_of(other)}, by `{safe(by)}`"
@@ -217,6 +228,17 @@ def _labels(target: Target) -> tuple[str, ...]:
     mapped = target.manifest.labels if target.manifest is not None else {}
     named = (name for name in sorted(mapped) if name not in OF_OBJECTS)
     return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
+
+
+def _different(
+    parts: Sequence[tuple[Shard, DuplicatesPart]], matches: Matches
+) -> Mapping[str, int]:
+    """Number of different records or images by split."""
+    found: Counter[str] = Counter()
+    for shard, part in parts:
+        found[shard.split] += part.compared
+    found.subtract({split: seen.count for split, seen in matches.within()})
+    return found
 
 
 def _keys(

@@ -49,6 +49,10 @@ class DuplicatesOptions:
     """The same by record keys: a regular expression whose first group, or else whole match, is the
     value. Requires the indexes of a build.
     """
+    most_shared: Annotated[float, Meta(ge=0, le=1)] = 0.01
+    """Share of the different records of the smaller split that two splits may have in common: above
+    it, DUP002 is an error.
+    """
 
     def __post_init__(self) -> None:
         if self.group is not None and self.group_key is not None:

@@ -519,7 +519,7 @@ def test_gc_removes_what_a_plan_left_and_not_the_plan(lake: Lake, memory: Any) -
         ("https://example.org/plan?X-Sig=secret", "a plan is not kept in `https://example.org/p"),
         ("file:///tmp/plan", "`file:///tmp/plan` is a local path written as a URL"),
         ("s3://", "`s3://` names no bucket or host"),
-        ("nonsense://lake/x", "no file system has the protocol `nonsense`"),
+        ("nonsense://lake/x", "`nonsense://lake/x` is not read: `nonsense://` is not known as"),
     ],
 )
 def test_urls_that_hold_no_plan(make: Callable[..., Lake], url: str, message: str) -> None:
