@@ -169,7 +169,6 @@ def test_offsets_that_an_earlier_version_kept_are_not_believed(
     write: Write, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It kept those of files that lack their last record as if they were sound."""
-    from tfrecreg.training import kept_offsets
 
     path = write("x.tfrecord", PAYLOADS)
     assert len(tfrecreg.data_source(path)) == RECORDS

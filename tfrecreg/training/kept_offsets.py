@@ -41,9 +41,7 @@ _RACY_NS = 2_000_000_000
 _FOLDER = "tfrecreg/offsets"
 
 
-def kept_offsets(
-    storage: Storage, path: str, shown: str, stream_blake3: str = ""
-) -> RecordOffsets:
+def kept_offsets(storage: Storage, path: str, shown: str, stream_blake3: str = "") -> RecordOffsets:
     """Where the records of a shard are: by its own index, by an entry, or by reading the shard.
 
     Args:
