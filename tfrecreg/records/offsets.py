@@ -260,35 +260,35 @@ def _scanned(
     faults: dict[int, Fault] = {}
     behind: list[Fault] = []
     end: StreamEnd | None = None
+
+    def lose(until: int, at: int) -> None:
+        """Add records that were lost in a gap, which was reported before."""
+        while len(offsets) < until:
+            offsets.append(at)
+            lengths.append(-1)
+
     for event in scan(storage, path, digest=True, list_members=True):
         if isinstance(event, StreamEnd):
             end = event
-            continue
-        if isinstance(event, Fault) and event.code == "CRC008":
+        elif isinstance(event, RecordBatch):
+            lose(event.first, event.offsets[0])
+            offsets.extend(event.offsets)
+            lengths.extend(event.lengths)
+        elif event.code == "CRC008":
             raise UsageError(
                 f"`{shown}` is not a TFRecord: {event.detail}", hint=f"tfrecreg check {shown}"
             )
-        if isinstance(event, Fault) and event.code == "CRC009":
-            continue  # TensorFlow would not read what follows; it is here all the same
-        if isinstance(event, Fault) and (event.record is None or event.code == "CRC004"):
+        elif event.record is not None and event.code != "CRC004":
+            lose(event.record, event.offset)
+            if event.record == len(offsets):
+                faults[event.record] = event
+                lose(event.record + 1, event.offset)
+        elif event.code != "CRC009":  # what TensorFlow would not read is here all the same
             behind.append(replace(event, record=None))
-            continue
-        first = event.record if isinstance(event, Fault) else event.first
-        while len(offsets) < first:  # lost in a gap that was reported before
-            offsets.append(event.offset if isinstance(event, Fault) else event.offsets[0])
-            lengths.append(-1)
-        if isinstance(event, RecordBatch):
-            offsets.extend(event.offsets)
-            lengths.extend(event.lengths)
-        elif first == len(offsets):
-            faults[first] = event
-            offsets.append(event.offset)
-            lengths.append(-1)
     if len(offsets) >= expected:  # else those that the index has besides are what was there
         for fault in behind:
             faults[len(offsets)] = fault
-            offsets.append(fault.offset)
-            lengths.append(-1)
+            lose(len(offsets) + 1, fault.offset)
     assert end is not None
     return RecordOffsets(
         *stamp,
