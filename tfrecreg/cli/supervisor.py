@@ -94,10 +94,10 @@ class Supervisor:
     def finish(self, code: int) -> None:
         """Record the exit code of the finished command, however this process ends."""
         if self._verdict is not None:
-            with suppress(OSError):
+            with suppress(OSError):  # a plugin may have closed it
                 found = [_LIMITS.index(limit) << 4 | each.rank for limit, each in _FOUND]
                 os.write(self._verdict, bytes([code & 0xFF, *found]))
-            os.close(self._verdict)
+                os.close(self._verdict)
 
 
 def _flush() -> None:
