@@ -12,6 +12,8 @@ from typing import IO, Any
 import pytest
 from tests_support import flip
 
+from tfrecreg.operations.init import init
+
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 LINES = [
@@ -83,6 +85,23 @@ def test_messages_that_cannot_be_written_are_3(digits_registry: Path, command: s
         arguments = [each for each in COMMANDS[command] if each != "--json"]
         done = run(digits_registry, *arguments, err=full)
     assert done.returncode == (1 if command == "check --json" else 3)
+
+
+@needs_full
+def test_a_bug_that_cannot_be_told_is_3(tmp_path: Path) -> None:
+    code = (
+        "import tfrecreg.operations.catalog as c\n"
+        "def broken(registry): raise RuntimeError('a bug')\n"
+        "c.list_datasets = broken\n"
+        "from tfrecreg.cli.main import run\n"
+        "run()\n"
+    )
+    init(tmp_path, with_dvc=False)
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, "-C", str(tmp_path), "list"], stderr=full, check=False
+        )
+    assert done.returncode == 3
 
 
 @pytest.mark.parametrize("command", ["check", "list"])

@@ -47,7 +47,8 @@ def run() -> None:
     except SystemExit as error:  # of a plugin
         code = error.code if isinstance(error.code, int) else 3
     except Exception:
-        traceback.print_exc()
+        with suppress(OSError):  # stderr may be full
+            traceback.print_exc()
         code = 3
     if settle() is not None:
         code = max(code, FailureError.exit_code)

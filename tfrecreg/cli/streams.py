@@ -11,17 +11,14 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import Any, TextIO
 
 
 class _Output(io.FileIO):
     failure: OSError | None = None
     """The first error of a write."""
 
-    def write(self, data: ReadableBuffer, /) -> int:
+    def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError as error:
