@@ -18,7 +18,7 @@ from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records import frame_header
 from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 
-__all__ = ["Expected", "Mutant", "compressed", "disagreement", "expected", "mutant"]
+__all__ = ["Expected", "Mutant", "compressed", "disagreement", "expected", "mutant", "mutated"]
 
 Compression = Literal["none", "gzip"]
 
@@ -52,9 +52,19 @@ def mutant(number: int) -> Mutant:
     if compression == "gzip":
         data = compressed(dice, data)
     for _ in range(outside):
-        kinds = _STREAM if compression == "none" else _GZIP
-        data = _mutate(dice, data, payloads, kinds, done)
+        data = mutated(dice, data, payloads, compression, done)
     return Mutant(number, compression, payloads, data, tuple(done))
+
+
+def mutated(
+    dice: random.Random,
+    data: bytes,
+    payloads: tuple[bytes, ...],
+    compression: Compression,
+    done: list[str],
+) -> bytes:
+    """The bytes of a file of `payloads` after one more mutation, whose name is added to `done`."""
+    return _mutate(dice, data, payloads, _STREAM if compression == "none" else _GZIP, done)
 
 
 def _payload(dice: random.Random) -> bytes:

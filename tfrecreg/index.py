@@ -202,16 +202,30 @@ class Index:
         return int(self.lengths.sum(dtype="<u8")) + _FRAME_BYTES * len(self)
 
 
-def load_index(storage: Storage, path: str) -> Index:
+def load_index(storage: Storage, path: str, *, blake3_hex: str = "") -> Index:
     """Read the index at `path`.
 
+    Args:
+        storage: where it is.
+        path: in `storage`.
+        blake3_hex: digest of the file by the manifest; empty to accept any index.
+
     Raises:
-        ManifestError: it is damaged, or larger than :data:`INDEX_LIMIT`.
+        ManifestError: it is damaged, larger than :data:`INDEX_LIMIT`, or another file.
         MissingFileError: it does not exist.
         NewerFormatError: a newer tfrecreg wrote it.
         StorageError: it cannot be read.
     """
-    return read_index(storage.read(path, limit=INDEX_LIMIT), path)
+    data = storage.read(path, limit=INDEX_LIMIT)
+    index = read_index(data, path)
+    found = blake3(data).hexdigest() if blake3_hex else ""
+    if found != blake3_hex:
+        raise ManifestError(
+            f"`{safe(path, limit=1000)}` is not the index that the manifest names: its digest "
+            f"should be {blake3_hex[:16]}…, found {found[:16]}…",
+            hint=_HINT,
+        )
+    return index
 
 
 def read_index(data: bytes, where: str) -> Index:

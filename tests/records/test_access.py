@@ -48,7 +48,6 @@ FORMS: dict[str, bytes] = {
     "members": members(PAYLOADS),
     "blocks": blocks(STREAM),
     "one member": gzip.compress(STREAM),
-    "padded": gzip.compress(STREAM) + bytes(1000),
 }
 
 
@@ -307,12 +306,14 @@ def test_damage_to_one_member_costs_no_other(tmp_path: Path) -> None:
                 assert records[number] == PAYLOADS[number]
 
 
-def test_trailing_bytes_are_no_record(tmp_path: Path) -> None:
+def test_trailing_bytes_count_as_a_damaged_record(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(STREAM + b"\0\0\0")
     with Records(path) as records:
-        assert len(records) == 60
-        assert records[-1] == PAYLOADS[-1]
+        assert (len(records), records.damaged) == (61, (60,))
+        assert records[59] == PAYLOADS[-1]
+        with pytest.raises(DamagedRecordError, match=r"`.*`, at byte .* is damaged: CRC004: 3 "):
+            records[60]
 
 
 def test_a_record_that_the_file_ends_in_is_counted_and_damaged(tmp_path: Path) -> None:

@@ -238,6 +238,6 @@ def statistics_of(values: list[bytes], max_value_bytes: int):
     for start in range(3):
         part = StatisticsPart(options, max_value_bytes)
         column = pa.array([[each] for each in values[start::3]], pa.large_list(pa.large_binary()))
-        part.add(pa.RecordBatch.from_arrays([column], ["text"]), {"text": "bytes"})
+        part.add(pa.RecordBatch.from_arrays([column], ["text"]))
         whole.merge(part)
     return whole.proto().datasets[0].features, whole.sketched

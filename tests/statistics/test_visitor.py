@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ from tfrecreg.statistics import (
     load_tfdv,
     make_visitor,
 )
+from tfrecreg.statistics import part as parts_module
 from tfrecreg.statistics.columns import LayoutReader
 from tfrecreg.storage import LocalStorage
 
@@ -139,6 +141,41 @@ class TestTwoTypes:
     def test_of_numbers_are_two_types_as_well(self, tmp_path: Path) -> None:
         with pytest.raises(RefusedError, match="`a` has float values in some records and int64"):
             statistics(tmp_path, NUMBER, FLOAT)
+
+
+class TestTooManyFeatures:
+    @pytest.fixture(autouse=True)
+    def limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert parts_module.MAX_FEATURES == 10_000
+        monkeypatch.setattr(parts_module, "MAX_FEATURES", 6)
+
+    @pytest.mark.parametrize("each", [1, 3, 9])
+    @pytest.mark.parametrize("shards", [1, 3])
+    def test_are_refused_with_their_number(self, tmp_path: Path, each: int, shards: int) -> None:
+        """Of 9 names, `each` in a record."""
+        names = [f"f{number}" for number in range(9)]
+        payloads = [
+            encode({name: int64_feature(1) for name in names[start : start + each]})
+            for start in range(0, 9, each)
+        ]
+        files = [payloads[at::shards] for at in range(shards)]
+        collector = StatisticsCollector(StatisticsOptions())
+        pattern = write(tmp_path, *files)
+        run_scan(files_target([pattern], schema=None, raw=None), [collector], LocalEngine(1))
+        with pytest.raises(RefusedError) as caught:
+            collector.statistics()
+        assert re.fullmatch(
+            r"the records have [789] features or more: statistics are made of 6 features at most",
+            caught.value.message,
+        )
+        assert caught.value.hint == (
+            "`tfrecreg schema infer` lists the features; values that belong together fit into one "
+            "feature, as a list"
+        )
+
+    def test_begin_above_the_limit(self, tmp_path: Path) -> None:
+        payload = encode({f"f{number}": int64_feature(1) for number in range(6)})
+        assert len(statistics(tmp_path, payload).proto.datasets[0].features) == 6
 
 
 def batches(tmp_path: Path, examples, count: int) -> list[RecordBatch]:

@@ -179,6 +179,22 @@ def test_values_of_two_types_are_told_instead_of_statistics(tmp_path) -> None:
     assert finding.message == ("`x`: bytes values in some examples and int64 values in others")
 
 
+def test_too_many_features_are_told_instead_of_statistics(
+    tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrecreg.statistics.part.MAX_FEATURES", 1)
+    report = judged(tmp_path, feature(""), [{"x": INT(1), "y": INT(2)}])
+    (finding,) = report.findings
+    assert (finding.code, finding.rule) == ("SCH198", "too-many-features")
+    assert finding.message == "2 features or more: statistics are made of 1 features at most"
+    write_examples(tmp_path / "d-test.tfrecord-00000-of-00001", [{"x": INT(1), "y": INT(2)}])
+    (report,) = check([str(tmp_path / "d-*")], options=CheckOptions(only=("drift",)))
+    assert report.errors == (
+        "the validator `drift` failed: the records have 2 features or more: statistics are made "
+        "of 1 features at most",
+    )
+
+
 def test_an_environment_leaves_out_what_it_does_not_have(tmp_path) -> None:
     schema = (
         'default_environment: "TRAINING"\ndefault_environment: "SERVING"\n'

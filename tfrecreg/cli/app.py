@@ -106,6 +106,6 @@ def app(ctx: click.Context, registry: str | None) -> None:
     """Versioned, validated TFRecord datasets.
 
     Exit codes: 0 clean, 1 findings or refused, 2 usage or bad input, 3 the tool, a plugin or the
-    machine failed, or a check is incomplete, 130 interrupted.
+    machine failed, or a check is incomplete, 130 interrupted, 141 nobody reads the output.
     """
     ctx.ensure_object(Face).registry = registry

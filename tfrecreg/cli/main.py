@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 import click
@@ -17,11 +18,14 @@ import click
 from tfrecreg import guard
 from tfrecreg.cli.app import app
 from tfrecreg.cli.common import COMPLETE, Face
+from tfrecreg.cli.streams import explanation, settle, watch_streams, write_failure
 from tfrecreg.cli.supervisor import Supervisor
-from tfrecreg.errors import RefusedError, TfrecregError
+from tfrecreg.errors import FailureError, RefusedError, TfrecregError
 from tfrecreg.text import safe
 
 _INTERRUPTED = 130
+_CLOSED_PIPE = 141
+"""What shells tell of tools that SIGPIPE ends."""
 _GC_OBJECTS = 60_000
 """New objects after which Python looks for cycles among them, instead of 700."""
 
@@ -34,16 +38,20 @@ def run() -> None:
     # other imports of a small command. Nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:]
+    watch_streams()
     supervisor = Supervisor(partial(_refuse, Face(), arguments))
     guard.watch_interrupts()
     guard.on_strangers(supervisor.begin)
     try:
         code = main(arguments)
-    except SystemExit as error:  # a reader of our output who has had enough
+    except SystemExit as error:  # of a plugin
         code = error.code if isinstance(error.code, int) else 3
     except Exception:
-        traceback.print_exc()
+        with suppress(OSError):  # stderr may be full
+            traceback.print_exc()
         code = 3
+    if settle() is not None:
+        code = max(code, FailureError.exit_code)
     supervisor.finish(code)
     # Python looks for garbage once more when it exits: that took a seventh of a small check.
     gc.freeze()
@@ -52,6 +60,26 @@ def run() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
+    try:
+        code = _main(arguments)
+        sys.stdout.flush()
+    except (OSError, SystemExit):  # click and rich exit where a pipe was closed
+        failure = write_failure()
+        if failure is None:
+            raise
+        settle()
+        if isinstance(failure, BrokenPipeError):
+            return _CLOSED_PIPE
+        with suppress(OSError):
+            _say(
+                f"error: cannot write the output: {explanation(failure)}",
+                "write it to another place, or make room there",
+            )
+        return FailureError.exit_code
+    return code
+
+
+def _main(arguments: Sequence[str]) -> int:
     face = Face()
     if COMPLETE in os.environ:
         from tfrecreg.cli.shells import register
@@ -65,7 +93,6 @@ def main(arguments: Sequence[str]) -> int:
             obj=face,
             complete_var=COMPLETE,
         )
-        sys.stdout.flush()
     except TfrecregError as error:
         return _refuse(face, arguments, error)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -76,10 +103,6 @@ def main(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         _say("error: interrupted", "")
         return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader has closed the pipe; stdout is closed so that nothing is printed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return code if isinstance(code, int) else 0
 
 

@@ -25,6 +25,7 @@ from contextlib import suppress
 from types import FrameType
 
 from tfrecreg import guard
+from tfrecreg.cli.streams import watched
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn
@@ -93,10 +94,10 @@ class Supervisor:
     def finish(self, code: int) -> None:
         """Record the exit code of the finished command, however this process ends."""
         if self._verdict is not None:
-            with suppress(OSError):
+            with suppress(OSError):  # a plugin may have closed it
                 found = [_LIMITS.index(limit) << 4 | each.rank for limit, each in _FOUND]
                 os.write(self._verdict, bytes([code & 0xFF, *found]))
-            os.close(self._verdict)
+                os.close(self._verdict)
 
 
 def _flush() -> None:
@@ -117,13 +118,7 @@ def _keep_stdout() -> None:
     out = sys.__stdout__
     if out is None or sys.stdout is not out:
         return
-    sys.stdout = open(  # noqa: SIM115, PTH123 - it is open as long as the process lives
-        os.dup(1),
-        "w",
-        buffering=1 if out.line_buffering else -1,
-        encoding=out.encoding,
-        errors=out.errors,
-    )
+    sys.stdout = watched(os.dup(1), out)
     os.dup2(2, 1)
 
 

@@ -320,6 +320,8 @@ def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
     """Where the records are. Shards without a manifest are looked into."""
     places: list[ShardPlace] = []
     offsets: dict[int, RecordOffsets] = {}
+    files = group.manifest.files if group.manifest is not None else ()
+    digests = {each.path: each.blake3 for each in files}
     for at, shard in enumerate(group.shards):
         storage, entry = shard.storage, shard.entry
         place = ShardPlace(
@@ -335,7 +337,13 @@ def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
         if entry is not None:
             status = storage.stat(shard.path)
             stamp = status.mtime_ns if status is not None else 0
-            place = place._replace(records=entry.records, size=entry.bytes, mtime_ns=stamp)
+            place = place._replace(
+                records=entry.records,
+                size=entry.bytes,
+                mtime_ns=stamp,
+                stream_blake3=entry.stream_blake3,
+                index_blake3=digests.get(entry.index, ""),
+            )
         else:
             found = offsets[at] = look_up(place)
             place = place._replace(

@@ -413,8 +413,10 @@ class _File:
 
     def _damaged(self, number: int, why: str) -> DamagedRecordError:
         at = int(self._places.offsets[number])
+        fault = self._places.faults.get(number)
+        record = "" if fault is not None and fault.record is None else f"record {number} of "
         return DamagedRecordError(
-            f"record {number} of `{self._shown}`, at byte {at}, is damaged: {why}",
+            f"{record}`{self._shown}`, at byte {at}, is damaged: {why}",
             hint=f"tfrecreg check {self._shown}",
         )
 

@@ -45,6 +45,8 @@ class Inflater:
         """Where members began, as they were passed."""
         self.sound_to = stream
         """Byte of the stream up to which members ended as their trailers say."""
+        self.is_padded = False
+        """Whether zeros follow the last member. They may have taken the place of others."""
         self._reader = reader
         self._next = file
         self._input = b""
@@ -107,7 +109,8 @@ class Inflater:
         head = self._input or self._reader.read_at(at, _READ_BYTES)
         if not self._input:
             self._input, self._next = head, at + len(head)
-        if not head or (self.members and head[:1] == b"\0" and self._only_zeros(at)):
+        self.is_padded = bool(self.members) and head[:1] == b"\0" and self._only_zeros(at)
+        if not head or self.is_padded:
             return False
         if head[: len(MAGIC)] != MAGIC[: len(head)]:
             raise DamagedGzipError(f"byte {at} of the file begins no gzip member")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.errors import ManifestError, TfrecregError, UsageError
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC, Index, load_index, read_index
-from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_length
 from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater, Members
 from tfrecreg.records.reader import scan
@@ -45,7 +45,11 @@ class RecordOffsets:
     proven: bool = False
     """Whether all gzip members were verified."""
     faults: Mapping[int, Fault] = field(default_factory=dict)
-    """Damaged records by number, as far as they are known."""
+    """Damaged records by number, as far as they are known. Damage that belongs to no known record
+    has a number behind all records: what was there may have been records.
+    """
+    stream_blake3: str = ""
+    """Hex digest of the decompressed stream, if all of it was read for it."""
 
     @property
     def end(self) -> int:
@@ -62,7 +66,13 @@ def own_index(path: str) -> str:
 
 
 def find_offsets(
-    storage: Storage, path: str, sidecar: tuple[Storage, str] | None, shown: str
+    storage: Storage,
+    path: str,
+    sidecar: tuple[Storage, str] | None,
+    shown: str,
+    *,
+    stream_blake3: str = "",
+    index_blake3: str = "",
 ) -> RecordOffsets:
     """Find the offsets of a shard's records.
 
@@ -72,10 +82,14 @@ def find_offsets(
         sidecar: an index to use, ours or another tool's; None for the build's own beside the shard
             if it fits, else for reading the shard itself.
         shown: name of the shard in messages, escaped.
+        stream_blake3: digest of the decompressed stream by the manifest. Without an index the whole
+            shard is read, and compared with it.
+        index_blake3: digest of the build's own index by the manifest; another one is not used.
 
     Raises:
         UsageError: the shard is not a TFRecord, or `sidecar` is not its index.
-        ManifestError: `sidecar` is an index of ours, and damaged.
+        ManifestError: `sidecar` is an index of ours, and damaged; or the shard has no damage, and
+            is not the one that the manifest names.
         StorageError: a file cannot be read.
     """
     with storage.open(path) as reader:
@@ -84,11 +98,20 @@ def find_offsets(
         gzip = sniff_compression(reader.read_at(0, _SNIFF_BYTES)) == "gzip"
         if sidecar is not None:
             return _believed(stamp, gzip, sidecar, shown)
-        index = _beside(storage, own_index(path))
+        index = _beside(storage, own_index(path), index_blake3)
         if index is not None and _fits(index, stamp[0], gzip):
             return _indexed(stamp, index)
-        found = _inflated(reader, stamp) if gzip else _walked(reader, stamp)
-    found = found if found is not None else _scanned(storage, path, stamp, gzip, shown)
+        found = None
+        if not stream_blake3:
+            found = _inflated(reader, stamp) if gzip else _walked(reader, stamp)
+    if found is None:
+        found = _scanned(storage, path, stamp, gzip, shown, 0 if index is None else len(index))
+    if stream_blake3 and not found.faults and found.stream_blake3 != stream_blake3:
+        raise ManifestError(
+            f"`{shown}` is not the shard that the manifest names: the digest of its records should "
+            f"be {stream_blake3[:16]}…, found {found.stream_blake3[:16]}…",
+            hint=f"tfrecreg check {shown}",
+        )
     return found if index is None else _with_lost(found, len(index))
 
 
@@ -122,12 +145,12 @@ def _believed(
     return places
 
 
-def _beside(storage: Storage, path: str) -> Index | None:
-    """The build's own index; None if it is missing or damaged: `check` reports that."""
+def _beside(storage: Storage, path: str, index_blake3: str) -> Index | None:
+    """The build's own index; None if it is missing, damaged or another: `check` reports that."""
     try:
         if storage.stat(path) is None:
             return None
-        return load_index(storage, path)
+        return load_index(storage, path, blake3_hex=index_blake3)
     except TfrecregError:
         return None
 
@@ -212,6 +235,8 @@ def _inflated(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
             lengths.append(length)
     except DamagedGzipError:
         return None
+    if inflater.is_padded:
+        return None
     members = tuple(inflater.members)
     return RecordOffsets(
         *stamp, _numbers(offsets), _numbers(lengths), members, gzip=True, proven=True
@@ -219,29 +244,62 @@ def _inflated(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
 
 
 def _scanned(
-    storage: Storage, path: str, stamp: tuple[int, int], gzip: bool, shown: str
+    storage: Storage, path: str, stamp: tuple[int, int], gzip: bool, shown: str, expected: int
 ) -> RecordOffsets:
-    """Offsets from the scanner, which reads past damage and numbers records as `check` does."""
+    """Offsets from the scanner, which reads past damage and numbers records as `check` does.
+
+    Args:
+        storage: as :func:`find_offsets`.
+        path: as :func:`find_offsets`.
+        stamp: size and time of the file.
+        gzip: whether it is.
+        shown: as :func:`find_offsets`.
+        expected: records by an index; 0 without one.
+    """
     offsets, lengths = array("q"), array("q")
     faults: dict[int, Fault] = {}
-    for event in scan(storage, path):
-        if isinstance(event, Fault):
-            if event.code == "CRC008":
-                raise UsageError(
-                    f"`{shown}` is not a TFRecord: {event.detail}", hint=f"tfrecreg check {shown}"
-                )
-            # Trailing bytes are not a record, and records after a gap have their own numbers.
-            if event.code != "CRC004" and event.record == len(offsets):
-                faults[event.record] = event
-                offsets.append(event.offset)
-                lengths.append(-1)
+    behind: list[Fault] = []
+    end: StreamEnd | None = None
+
+    def lose(until: int, at: int) -> None:
+        """Add records that were lost in a gap, which was reported before."""
+        while len(offsets) < until:
+            offsets.append(at)
+            lengths.append(-1)
+
+    for event in scan(storage, path, digest=True, list_members=True):
+        if isinstance(event, StreamEnd):
+            end = event
         elif isinstance(event, RecordBatch):
-            while len(offsets) < event.first:  # lost in a gap that was reported before
-                offsets.append(event.offsets[0])
-                lengths.append(-1)
+            lose(event.first, event.offsets[0])
             offsets.extend(event.offsets)
             lengths.extend(event.lengths)
-    return RecordOffsets(*stamp, _numbers(offsets), _numbers(lengths), gzip=gzip, faults=faults)
+        elif event.code == "CRC008":
+            raise UsageError(
+                f"`{shown}` is not a TFRecord: {event.detail}", hint=f"tfrecreg check {shown}"
+            )
+        elif event.record is not None and event.code != "CRC004":
+            lose(event.record, event.offset)
+            if event.record == len(offsets):
+                faults[event.record] = event
+                lose(event.record + 1, event.offset)
+        elif event.code != "CRC009":  # what TensorFlow would not read is here all the same
+            behind.append(replace(event, record=None))
+    if len(offsets) >= expected:  # else those that the index has besides are what was there
+        for fault in behind:
+            faults[len(offsets)] = fault
+            lose(len(offsets) + 1, fault.offset)
+    assert end is not None
+    return RecordOffsets(
+        *stamp,
+        _numbers(offsets),
+        _numbers(lengths),
+        () if faults else end.members,
+        gzip=gzip,
+        proven=True,
+        faults=faults,
+        stream_blake3=end.stream_blake3 or "",
+    )
 
 
 def _numbers(found: array[int]) -> npt.NDArray[np.int64]:

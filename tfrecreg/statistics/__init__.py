@@ -41,7 +41,7 @@ from tfrecreg.statistics.collect import (
 )
 from tfrecreg.statistics.judge import Anomaly, Distance, Judgement, judge_statistics
 from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart
+from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart, TooManyFeatures
 from tfrecreg.statistics.summary import (
     FeatureSummary,
     Image,
@@ -70,6 +70,7 @@ __all__ = [
     "StatisticsPart",
     "StatisticsVisitor",
     "Texts",
+    "TooManyFeatures",
     "judge_statistics",
     "load_tfdv",
     "make_visitor",

@@ -51,6 +51,7 @@ class ValueCounts:
         self._max_bytes = max_bytes
         self._counts: dict[str, dict[_Value, int]] = {}
         self._bytes: dict[str, int] = {}
+        self._total = 0
         self._sketches: dict[str, tuple[Any, Any]] = {}
         """Sketches of features with too many values: most frequent values, and number of values."""
 
@@ -114,7 +115,7 @@ class ValueCounts:
             _feed(load_tfdv(), self._sketches[feature], dict(pairs))
             return
         counts = self._counts.setdefault(feature, {})
-        size = self._bytes.get(feature, 0)
+        size = size_before = self._bytes.get(feature, 0)
         for value, count in pairs:
             before = counts.get(value)
             if before is None:
@@ -123,7 +124,8 @@ class ValueCounts:
             else:
                 counts[value] = before + count
         self._bytes[feature] = size
-        while sum(self._bytes.values()) > self._max_bytes:
+        self._total += size - size_before
+        while self._total > self._max_bytes:
             self._sketch(max(self._bytes, key=lambda name: (self._bytes[name], name)))
 
     def _sketch(self, feature: str) -> None:
@@ -138,7 +140,7 @@ class ValueCounts:
             large_string_placeholder=_LARGE_STRING_LABEL,
         )
         self._sketches[feature] = (frequent, tfdv.sketches.KmvSketch(_KMV_BUCKETS))
-        self._bytes.pop(feature, None)
+        self._total -= self._bytes.pop(feature, 0)
         _feed(tfdv, self._sketches[feature], self._counts.pop(feature, {}))
 
 

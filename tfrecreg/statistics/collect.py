@@ -174,10 +174,11 @@ class StatisticsVisitor(Visitor):
                 known = types.setdefault(name, kind)
                 if known != kind:
                     self._part.clash(Conflict.of(name, known, kind))
+        self._part.meet(types)
         if self._part.conflict is not None:
             self._part.examples += sum(columns.batch.num_rows for columns in pieces)
         elif pieces:
-            self._part.add(merged(self._tfdv, pieces), types)
+            self._part.add(merged(self._tfdv, pieces))
 
 
 _open: WeakValueDictionary[tuple[str, str, StatisticsOptions], StatisticsVisitor] = (

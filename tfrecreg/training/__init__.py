@@ -12,15 +12,17 @@ the source.
 - `batches`: from elements to batches of arrays
 - `order`: the share of a host in an epoch, and its state
 - `certificate`: the proof that an epoch handed out every record exactly once
+- `skipped`: damaged records that were left out, by all worker processes together
 - `consumed`, `permutation`: the mathematics of these
 """
 
 from __future__ import annotations
 
 from tfrecreg.training.certificate import Certificate, EpochReport
-from tfrecreg.training.data_source import DataSource, SkippedRecord
+from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.order import Order, OrderIterator
+from tfrecreg.training.skipped import SkippedRecord
 
 __all__ = [
     "Certificate",

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import prod
-from typing import Any, NamedTuple, SupportsIndex, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from blake3 import blake3
@@ -31,20 +31,11 @@ from tfrecreg.training.image_arrays import image_array
 from tfrecreg.training.order import Order, RecordNumbers
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
+from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
 
 KEY_FEATURE = "record/key"
 """The feature of a batch that has the keys of its records."""
-
-
-class SkippedRecord(NamedTuple):
-    """A damaged record that was left out. Strings are escaped."""
-
-    shard: str
-    record: int
-    """Its number in the shard."""
-    reason: str
-    """``CRC002: data checksum should be …``; with byte and key."""
 
 
 class DataSource(Sequence[Any]):
@@ -58,6 +49,10 @@ class DataSource(Sequence[Any]):
         selection: numbers of its records, through all of these shards.
         elements: what its elements are.
         identity: of the records in `shards`, in their order: equal for the same records.
+        skipped: the list of damaged records that were left out; None for a new one.
+
+    Raises:
+        StorageError: damaged records may be left out, and the list of them cannot be made.
     """
 
     def __init__(
@@ -67,6 +62,7 @@ class DataSource(Sequence[Any]):
         selection: Selection,
         elements: Elements,
         identity: str,
+        skipped: SkippedRecords | None = None,
     ) -> None:
         self.name = name
         """As the user wrote it, escaped."""
@@ -82,7 +78,9 @@ class DataSource(Sequence[Any]):
             if elements.columns is None
             else (each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1)
         )
-        self._skipped: dict[int, SkippedRecord] = {}
+        self._skipped = skipped
+        if skipped is None and elements.damaged == "skip":
+            self._skipped = SkippedRecords()
 
     def __len__(self) -> int:
         return len(self._selection)
@@ -144,8 +142,13 @@ class DataSource(Sequence[Any]):
 
     @property
     def skipped(self) -> tuple[SkippedRecord, ...]:
-        """Damaged records that were left out so far, by this object and in this process."""
-        return tuple(self._skipped[number] for number in sorted(self._skipped))
+        """Damaged records that were left out so far: by this source, its parts and its copies in
+        worker processes, on this machine.
+
+        Raises:
+            StorageError: the list, a temporary file, cannot be read.
+        """
+        return self._skipped.records() if self._skipped is not None else ()
 
     def key(self, record: SupportsIndex) -> str | None:
         """The key of a record; None where no index has it.
@@ -319,9 +322,9 @@ class DataSource(Sequence[Any]):
         return RecordName(shown, record, None if key is None else safe(key, limit=200))
 
     def _with(self, selection: Selection) -> DataSource:
-        part = DataSource(self.name, self._shards, selection, self._elements, self._identity)
-        part._skipped = self._skipped
-        return part
+        return DataSource(
+            self.name, self._shards, selection, self._elements, self._identity, self._skipped
+        )
 
     def _number(self, record: SupportsIndex) -> int:
         position = operator.index(record)
@@ -343,15 +346,15 @@ class DataSource(Sequence[Any]):
                 yield self._element(number, payload, next(read))
 
     def _skip(self, number: int, error: DamagedRecordError) -> None:
-        if self._elements.damaged == "raise":
+        if self._skipped is None:
             raise error
         shard, record = self._shards.locate(number)
         shown = safe(self._shards.places[shard].name, limit=1000)
         reason = error.message.partition(" is damaged: ")[2] or error.message
-        self._skipped[number] = SkippedRecord(shown, record, reason)
-        if len(self._skipped) > self._elements.max_damaged:
+        count = self._skipped.add(number, SkippedRecord(shown, record, reason))
+        if count > self._elements.max_damaged:
             raise RefusedError(
-                f"{len(self._skipped)} damaged records of `{self.name}` were left out, and "
+                f"{count} damaged records of `{self.name}` were left out, and "
                 f"`max_damaged` allows {self._elements.max_damaged}; the last: {error.message}",
                 hint=error.hint,
             ) from error
@@ -391,6 +394,7 @@ class DataSource(Sequence[Any]):
             "ranges": [(each.start, each.stop, each.step) for each in self._selection.ranges],
             "elements": self._elements.plain(),
             "identity": self._identity,
+            "skipped": None if self._skipped is None else self._skipped.place,
         }
         return _restored, (zlib.compress(json.dumps(state).encode("ascii"), 9),)
 
@@ -403,4 +407,5 @@ def _restored(data: bytes) -> DataSource:
         Selection([range(*each) for each in state["ranges"]]),
         Elements.of_plain(state["elements"]),
         state["identity"],
+        None if state["skipped"] is None else SkippedRecords(tuple(state["skipped"])),
     )

@@ -6,12 +6,14 @@ of the shard are the same. Offsets are not trusted further than that: whoever re
 compares its length and its checksums.
 
 As with git's index, the entry of a shard that was changed less than two seconds ago is not kept:
-its time would not tell the next change. Nor is that of a damaged shard.
+its time would not tell the next change. Nor is that of a damaged shard. Where a manifest names the
+digest of the stream, an entry is taken only if all of the stream was read for it and had that
+digest.
 
 The form of an entry may change with any version; entries of another form are made again. Today it
 is, all little-endian: magic, size and modification time of the shard, numbers of records and gzip
-members, whether it is gzip; the offsets, the lengths, and where members begin, in 8 bytes a number;
-blake3 of all that.
+members, whether it is gzip, the digest of the stream (zeros where it is unknown); the offsets, the
+lengths, and where members begin, in 8 bytes a number; blake3 of all that.
 """
 
 from __future__ import annotations
@@ -29,24 +31,28 @@ from tfrecreg.index import INDEX_LIMIT
 from tfrecreg.records.offsets import RecordOffsets, find_offsets, own_index
 from tfrecreg.storage import Storage, user_cache
 
-_MAGIC = b"TFROFFS1"
-_HEADER = struct.Struct("<8sQQQQI")
-"""Magic, size and modification time of the shard, records, gzip members, whether it is gzip."""
+_MAGIC = b"TFROFFS2"
+_HEADER = struct.Struct("<8sQQQQI32s")
+"""Magic, size and modification time of the shard, records, gzip members, whether it is gzip, and
+the digest of its stream.
+"""
 _HASH_BYTES = 32
 _RACY_NS = 2_000_000_000
 _FOLDER = "tfrecreg/offsets"
 
 
-def kept_offsets(storage: Storage, path: str, shown: str) -> RecordOffsets:
+def kept_offsets(storage: Storage, path: str, shown: str, stream_blake3: str = "") -> RecordOffsets:
     """Where the records of a shard are: by its own index, by an entry, or by reading the shard.
 
     Args:
         storage: where the shard is.
         path: in `storage`.
         shown: what messages call it, escaped.
+        stream_blake3: as for :func:`find_offsets`.
 
     Raises:
         UsageError: it is not a TFRecord.
+        ManifestError: it is not the shard with the digest `stream_blake3`.
         StorageError: it cannot be read.
     """
     cache = user_cache()
@@ -54,16 +60,16 @@ def kept_offsets(storage: Storage, path: str, shown: str) -> RecordOffsets:
     # A web server may tell no time and no ETag: then a change would not show.
     is_dated = entry is not None and entry.mtime_ns > 0
     if cache is None or entry is None or not is_dated or storage.stat(own_index(path)) is not None:
-        return find_offsets(storage, path, None, shown)
+        return find_offsets(storage, path, None, shown, stream_blake3=stream_blake3)
     name = f"{_FOLDER}/{blake3(os.fsencode(f'{storage.root}/{path}')).hexdigest(16)}"
     stamp = entry.size, entry.mtime_ns
     with suppress(TfrecregError):  # an entry that cannot be read is as good as none
         if cache.stat(name) is not None:
             known = _parse(cache.read(name, limit=INDEX_LIMIT), stamp)
-            if known is not None:
+            if known is not None and stream_blake3 in ("", known.stream_blake3):
                 return known
     now = time.time_ns()
-    found = find_offsets(storage, path, None, shown)
+    found = find_offsets(storage, path, None, shown, stream_blake3=stream_blake3)
     sound = not found.faults and not (found.lengths < 0).any()
     if sound and now - found.mtime_ns >= _RACY_NS:
         with suppress(TfrecregError), cache.create(name, durable=False) as writer:
@@ -79,6 +85,7 @@ def _render(found: RecordOffsets) -> bytes:
         len(found.offsets),
         len(found.members),
         found.gzip,
+        bytes.fromhex(found.stream_blake3),
     )
     members = np.array(found.members, "<i8").reshape(-1, 2)
     body = b"".join(
@@ -96,7 +103,7 @@ def _parse(data: bytes, stamp: tuple[int, int]) -> RecordOffsets | None:
     """What an entry says; None if it is damaged, or of a shard with another stamp."""
     if len(data) < _HEADER.size + _HASH_BYTES:
         return None
-    magic, size, mtime_ns, records, members, gzip = _HEADER.unpack_from(data)
+    magic, size, mtime_ns, records, members, gzip, digest = _HEADER.unpack_from(data)
     expected = _HEADER.size + 16 * (records + members) + _HASH_BYTES
     if magic != _MAGIC or (size, mtime_ns) != stamp or len(data) != expected:
         return None
@@ -111,4 +118,5 @@ def _parse(data: bytes, stamp: tuple[int, int]) -> RecordOffsets | None:
         numbers[records : 2 * records],
         members=tuple((int(file), int(stream)) for file, stream in table),
         gzip=bool(gzip),
+        stream_blake3=digest.hex() if any(digest) else "",
     )

@@ -44,6 +44,19 @@ class ShardPlace(NamedTuple):
     size: int
     """Bytes of the file."""
     mtime_ns: int
+    stream_blake3: str = ""
+    """Digest of its decompressed stream by the manifest; empty without a manifest."""
+    index_blake3: str = ""
+    """Digest of its index by the manifest."""
+
+    def load_index(self) -> Index:
+        """Its own index.
+
+        Raises:
+            ManifestError: it is damaged, or not the one that the manifest names.
+            StorageError: it cannot be read.
+        """
+        return load_index(storage_at(self.root), self.index_path, blake3_hex=self.index_blake3)
 
 
 class ShardRecords:
@@ -84,7 +97,7 @@ class ShardRecords:
         """
         place, lengths = self.places[shard], self._located(shard).lengths
         if place.index_path:
-            index = load_index(storage_at(place.root), place.index_path)
+            index = place.load_index()
             known = lengths >= 0
             if len(index) == len(lengths) and np.array_equal(
                 index.lengths.astype(np.int64)[known], lengths[known]
@@ -118,7 +131,7 @@ class ShardRecords:
             return None
         index = self._keys.get(shard)
         if index is None:
-            index = self._keys[shard] = load_index(storage_at(place.root), place.index_path)
+            index = self._keys[shard] = place.load_index()
         # An index of other bytes would give other keys.
         length = self._located(shard).lengths[record]
         fits = record < len(index) and length in (-1, index.lengths[record])
@@ -225,12 +238,20 @@ def look_up(place: ShardPlace) -> RecordOffsets:
 
     Raises:
         UsageError: it is not a TFRecord.
+        ManifestError: it has no index, and is not the shard that the manifest names.
         StorageError: it cannot be read.
     """
     storage, shown = storage_at(place.root), safe(place.name, limit=1000)
-    if place.index_path:
-        return find_offsets(storage, place.path, None, shown)
-    return kept_offsets(storage, place.path, shown)
+    if not place.index_path:
+        return kept_offsets(storage, place.path, shown, place.stream_blake3)
+    return find_offsets(
+        storage,
+        place.path,
+        None,
+        shown,
+        stream_blake3=place.stream_blake3,
+        index_blake3=place.index_blake3,
+    )
 
 
 def _within(numbers: range, low: int, high: int) -> range:

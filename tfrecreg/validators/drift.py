@@ -16,6 +16,7 @@ from tfrecreg.scan.interface import Baseline, Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
+    Conflict,
     Distance,
     StatisticsOptions,
     StatisticsPart,
@@ -93,7 +94,7 @@ class DriftValidator(Validator):
         protos = {
             split: part.proto()
             for split, part in by_split(parts).items()
-            if part.examples and part.conflict is None
+            if part.examples and not isinstance(part.conflict, Conflict)
         }
         if target.baseline is not None:
             if not protos.keys() & target.baseline.statistics.keys():

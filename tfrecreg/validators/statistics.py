@@ -18,6 +18,7 @@ from tfrecreg.statistics import (
     Anomaly,
     StatisticsOptions,
     StatisticsPart,
+    TooManyFeatures,
     judge_statistics,
     make_visitor,
     missing_tfdv,
@@ -26,6 +27,7 @@ from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import no_schema_fits
 
 _UNEXPECTED_TYPE = 70
+_TOO_MANY = 98
 
 
 class StatisticsValidator(Validator):
@@ -77,7 +79,9 @@ class StatisticsValidator(Validator):
         total = 0
         for split, part in by_split(parts).items():
             total += part.examples
-            if part.conflict is not None:
+            if isinstance(part.conflict, TooManyFeatures):
+                yield _finding(target, split, Anomaly("", _TOO_MANY, False, str(part.conflict)))
+            elif part.conflict is not None:
                 one, other = part.conflict.types
                 text = f"{one} values in some examples and {other} values in others"
                 anomaly = Anomaly(part.conflict.feature, _UNEXPECTED_TYPE, False, text)

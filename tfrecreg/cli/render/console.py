@@ -12,7 +12,8 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
 
 _GAP = 2
 """Width of the gap between two columns of a table."""
+_LEAST = 2
+"""Width of a column in the narrowest table: that of a wide letter. Narrower, rich omits text."""
 _ENDLESS = 100_000
 """Width of a pipe without `COLUMNS`."""
+_USUAL = 80, 25
+"""Columns and lines of a terminal that does not tell them."""
 _WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
 """A word with its spaces. A number and its unit count as one word."""
 
@@ -101,8 +106,9 @@ class PlainTable:
         self._rows.append(cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wide = not console.is_terminal and not os.environ.get("COLUMNS")
-        width = _ENDLESS if wide else max(console.width - self._indent, 1)
+        wide = not console.is_terminal and _number("COLUMNS") is None
+        least = len(self._rows[0]) * (_LEAST + _GAP) - _GAP
+        width = _ENDLESS if wide else max(console.width - self._indent, least)
         widths = [max(map(cell_len, cells)) for cells in zip(*self._rows, strict=True)]
         plain = not any("\n" in cell for row in self._rows for cell in row)
         if plain and sum(widths) + _GAP * (len(widths) - 1) <= width:
@@ -158,12 +164,37 @@ def count(number: int, noun: str) -> str:
 
 def stdout() -> Console:
     """The console for results. It interprets no markup or emoji, and highlights nothing."""
-    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _console(sys.stdout)
 
 
 def stderr() -> Console:
     """The console for messages and progress."""
-    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _console(sys.stderr)
+
+
+def _console(file: TextIO) -> Console:
+    size: tuple[int | None, int | None] = None, None
+    if any(name in os.environ and _number(name) is None for name in ("COLUMNS", "LINES")):
+        # Rich prints nothing at a width of 0, and fails at digits that are no number for Python.
+        width, height = _USUAL
+        with suppress(OSError, ValueError):
+            width, height = os.get_terminal_size(file.fileno())
+        size = _number("COLUMNS") or width or _USUAL[0], _number("LINES") or height or _USUAL[1]
+    return Console(
+        file=file,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+        width=size[0],
+        height=size[1],
+    )
+
+
+def _number(name: str) -> int | None:
+    """The size that a variable asks for; None if it is not set, or not a usable number."""
+    value = os.environ.get(name, "")
+    return (int(value) or None) if re.fullmatch("[0-9]{1,5}", value) else None
 
 
 def print_json(document: object) -> None:

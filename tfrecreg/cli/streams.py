@@ -1,0 +1,89 @@
+"""stdout and stderr that remember why they could not be written.
+
+An `OSError` of a stream looks like that of any file. Whoever ends a command has to tell the two
+apart: one is a disk that is full or a reader who left, the other is a bug.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import Any, TextIO
+
+
+class _Output(io.FileIO):
+    failure: OSError | None = None
+    """The first error of a write."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.failure = self.failure or error
+            raise
+
+
+def watched(descriptor: int, like: TextIO) -> TextIO:
+    """A stream over an open descriptor, which remembers why it could not be written.
+
+    Args:
+        descriptor: it stays open when the stream is closed.
+        like: the stream whose encoding and buffering it has.
+    """
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
+        encoding=like.encoding,
+        errors=like.errors,
+        line_buffering=getattr(like, "line_buffering", False),
+        write_through=getattr(like, "write_through", False),
+    )
+
+
+def watch_streams() -> None:
+    """Watch stdout and stderr. One that was closed fails with its first write."""
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Else the next file that is opened would have the descriptor, and get the output.
+            os.dup2(os.open(os.devnull, os.O_RDONLY), descriptor)
+            stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
+        stream.flush()
+        made = watched(descriptor, stream)
+        setattr(sys, name, made)
+        setattr(sys, f"__{name}__", made)
+
+
+def write_failure() -> OSError | None:
+    """Why stdout could not be written, or else stderr; None if nothing failed."""
+    for stream in (sys.stdout, sys.stderr):
+        raw = getattr(getattr(stream, "buffer", None), "raw", None)
+        failure: OSError | None = getattr(raw, "failure", None)
+        if failure is not None:
+            return failure
+    return None
+
+
+def settle() -> OSError | None:
+    """Write what is left in stdout and stderr, so that Python does not fail at it when it exits.
+
+    Returns:
+        why one of them could not be written; None if both could be.
+    """
+    found: OSError | None = None
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            found = found or error
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+                stream.flush()
+    return found
+
+
+def explanation(failure: OSError) -> str:
+    """Why it failed, in the words of the system."""
+    return os.strerror(failure.errno or errno.EIO)
