@@ -83,8 +83,8 @@ class Permutation:
 
 def _mix(half: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]:
     # Sums and products of arrays wrap around at 2^64, which is meant.
-    mixed: npt.NDArray[np.uint64] = half + key
+    mixed = half + key
     mixed = (mixed ^ (mixed >> _SHIFT_1)) * _MIX_1
     mixed = (mixed ^ (mixed >> _SHIFT_2)) * _MIX_2
-    mixed = (mixed ^ (mixed >> _SHIFT_3)) >> _TO_62_BITS
-    return mixed
+    found: npt.NDArray[np.uint64] = (mixed ^ (mixed >> _SHIFT_3)) >> _TO_62_BITS
+    return found
