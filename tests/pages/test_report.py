@@ -433,5 +433,5 @@ def test_statistics_without_tfdv_are_refused_at_once(
     digits_original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tfrecreg.statistics.tfdv.find_spec", lambda name: None)
-    with pytest.raises(FailureError, match="^statistics needs "):
+    with pytest.raises(FailureError, match=r"^statistics needs "):
         tfrecreg.report("digits", registry=digits_original, statistics=True)
