@@ -7,14 +7,18 @@ SITE_VENV ?= .venv-site
 BIN := $(VENV)/bin
 PYVER = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CONSTRAINTS = $(wildcard requirements/constraints-$(PYVER).txt)
+EXTRAS = all,dev
 JOBS ?= 2
 FUZZ_SECONDS ?= 600
 MUTANTS ?= 100
 SEED ?= 0
+# The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
+VERSIONS = $(addprefix tests/,engines example images pages plugins scan statistics storage tracking \
+	training validators cli/test_hostile_validators.py operations/test_remote.py)
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo pipeline test test-slow fuzz mutants lint types layers format docs site screenshots benchmark clean
+.PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz mutants lint types layers format docs site screenshots benchmark clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -23,7 +27,7 @@ help: ## List the targets
 $(VENV)/.installed: pyproject.toml hatch_build.py tfrecreg/records/walk.c $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python $(CONSTRAINTS:%=--constraint %) --editable '.[all,dev]'
+	$(BIN)/uv pip install --quiet --python $(BIN)/python $(CONSTRAINTS:%=--constraint %) --editable '.[$(EXTRAS)]'
 	touch $@
 
 demo: $(VENV)/.installed ## Run the whole workflow on generated sample data
@@ -37,6 +41,13 @@ test: $(VENV)/.installed lint types layers ## Run the quick tests, the linters a
 
 test-slow: $(VENV)/.installed ## Run the sweeps that take minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+
+test-versions: $(VENV)/.installed ## Run the quick tests in which versions show
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" $(VERSIONS)
+
+test-lowest: ## Run them with the lower bounds of pyproject.toml, with PYTHON=python3.10
+	$(MAKE) test-versions VENV=.venv-lowest CONSTRAINTS=requirements/lowest-3.10.txt \
+		EXTRAS=tf,dvc,beam,images,coco,arrayrecord,parquet,remote,dev
 
 fuzz: $(VENV)/.installed ## Fuzz the parsers for FUZZ_SECONDS (600)
 	PYTHONPATH=.:tests:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
@@ -79,4 +90,4 @@ benchmark: $(VENV)/.installed ## Run the benchmarks, side by side with the basel
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove the files made by the targets above
-	rm -rf $(VENV) $(SITE_VENV) build dist screenshots site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(SITE_VENV) .venv-* build dist screenshots site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,12 +1,19 @@
-"""Images made byte by byte. Only :func:`png` makes some that decode; the others are headers."""
+"""Images made byte by byte. Only :func:`png` makes some that decode; the others are headers.
+
+And masks, as pycocotools decodes them.
+"""
 
 from __future__ import annotations
 
 import struct
+import warnings
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-__all__ = ["bmp", "chunk", "gif", "jpeg", "png", "segment", "webp"]
+import pytest
+
+__all__ = ["bmp", "chunk", "decoded_mask", "gif", "jpeg", "png", "segment", "webp"]
 
 
 def segment(marker: int, body: bytes) -> bytes:
@@ -101,3 +108,12 @@ def bmp(
     rows = bytes((width * depth + 31) // 32 * 4 * abs(height))
     start = 14 + len(body)
     return b"BM" + struct.pack("<IHHI", start + len(rows), 0, 0, start) + body + rows
+
+
+def decoded_mask(rle: Mapping[str, Any]) -> Any:
+    """The pixels of run lengths, by pycocotools; skips where it is not installed."""
+    coder = pytest.importorskip("pycocotools.mask", reason="the extra `coco` is not installed")
+    with warnings.catch_warnings():
+        # pycocotools 2.0.11 asks NumPy 2 for a copy in the way of NumPy 1.
+        warnings.filterwarnings("ignore", "__array__ implementation", DeprecationWarning)
+        return coder.decode(dict(rle))

@@ -1,7 +1,7 @@
 """Segmentations of objects: polygons unchanged, run lengths as text, or one PNG per object.
 
-pycocotools draws polygons and decodes run lengths; only the forms that need it import it. Its C
-code allocates the size in the data, so every segmentation is measured before it gets there.
+pycocotools draws polygons; only the forms that need it import it. Its C code allocates the size in
+the data, so every segmentation is measured before it gets there.
 
 Run lengths (RLE) read a mask of h × w pixels column by column from the top left, as runs of zeros
 and ones in turn, zeros first. Their text form (the MIT-licensed `maskApi.c` of COCO) writes each
@@ -191,8 +191,10 @@ class Masks:
             self._pieces.append(counts)
             self._rle_sizes += [height, width]
             return
-        mask = require_pycocotools().decode({"size": [height, width], "counts": counts})
-        self._pieces.append(encode_mask(mask))
+        # Not pycocotools' decode: with NumPy 2 it warns, which is an error under `python -W error`.
+        runs = decode_rle(counts)
+        bits = np.repeat((np.arange(len(runs)) % 2).astype(np.uint8), runs)
+        self._pieces.append(encode_mask(bits.reshape(width, height).T))
 
 
 def decode_rle(text: bytes) -> list[int]:

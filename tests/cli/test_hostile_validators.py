@@ -73,7 +73,10 @@ NONSENSE = {
     "a reason that is none": ("def applies(self, target): return 5", "its `applies` said 5"),
     "an empty reason": ("def applies(self, target): return ''", "its `applies` said ''"),
     "needs": ("needs = 'frames'", "its `needs` should be a Need"),
-    "a lambda": ("def begin(self, target, options): return lambda shard: 1", "pickle"),
+    "a lambda": (
+        "def begin(self, target, options): return lambda shard: 1",
+        "TypeError: what `begin` returned cannot be pickled: ",
+    ),
     "no visitor": ("def begin(self, target, options): return int", "failed on"),
     "no findings": ("def finish(self, target, parts): return None", "NoneType"),
     "a text": ("def finish(self, target, parts): yield 'fine'", "it yielded 'fine'"),

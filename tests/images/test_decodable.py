@@ -111,6 +111,8 @@ def test_tensorflow_does_so_with_images_of_other_projects(tf: Any, realdata: Pat
             continue
         if header.format == "png" or is_truncated(data):
             continue
+        if header.format == "webp" and hasattr(tf.io, "decode_webp"):
+            continue  # TensorFlow 2.21 decodes some of them, 2.16 none
         looked += 1
         try:
             tf.io.decode_image(data, expand_animations=False)

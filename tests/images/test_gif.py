@@ -51,9 +51,9 @@ def test_what_is_no_block_behind_a_whole_frame_is_no_cut(broken: bytes) -> None:
     data = made.getvalue().removesuffix(b";") + broken
     with image.open(io.BytesIO(data)) as opened:
         assert opened.convert("RGB").size == (9, 7)
-    tf = pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-    assert tf.io.decode_image(data, expand_animations=False).shape == (7, 9, 3)
     assert not is_truncated(data)
+    tf = pytest.importorskip("tensorflow", "2.16")  # earlier ones refuse what follows the frame
+    assert tf.io.decode_image(data, expand_animations=False).shape == (7, 9, 3)
 
 
 def test_a_length_that_leads_astray_is_no_cut() -> None:

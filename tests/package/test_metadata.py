@@ -10,6 +10,7 @@ from email.message import Message
 from email.parser import Parser
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,6 +111,23 @@ def brought(required: list[Requirement], extra: str, **machine: str) -> dict[str
             name = canonicalize_name(each.name)
             found[name] = found.get(name, SpecifierSet()) & each.specifier
     return found
+
+
+PINS = sorted(CHECKOUT.glob("requirements/*-3.*.txt"))
+
+
+@pytest.mark.parametrize("path", PINS, ids=lambda path: path.stem)
+def test_pins_are_within_the_bounds(required: list[Requirement], path: Path) -> None:
+    """Else they were made before a bound was changed: see `docs/adr/0003-uv-and-constraints.md`."""
+    kind, python = path.stem.split("-")
+    pins = dict(line.split("==") for line in path.read_text("utf-8").split())
+    everything = ["tf", "dvc", "beam", "images", "coco", "arrayrecord", "parquet", "remote", "dev"]
+    if kind == "constraints":
+        everything.append("tfdv-1-16")
+    for extra in everything:
+        for name, bounds in brought(required, extra, python_version=python).items():
+            if name != "tfrecreg":
+                assert pins[name] in bounds, (name, extra)
 
 
 def test_there_is_one_version(

@@ -195,7 +195,7 @@ class NativeFrameScanner:
         self._report = _Report()
         # The pages of this array take no memory until that many records are written to them.
         room = np.empty((3, _CAPACITY), np.int64)
-        self._room = tuple(memoryview(column).cast("B") for column in room)
+        self._room = tuple(column.data.cast("B") for column in room)
         self._addresses = (
             *(column.ctypes.data for column in room),
             ctypes.addressof(self._report),

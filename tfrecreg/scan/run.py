@@ -173,7 +173,11 @@ class _Running:
                 self.digest = Need.DIGESTS in needs
                 self.sha256 = Need.SHA256 in needs
                 self.members = Need.MEMBERS in needs
-                self.maker = pickle.dumps(validator.begin(target, options))
+                maker = validator.begin(target, options)
+                try:
+                    self.maker = pickle.dumps(maker)
+                except Exception as error:
+                    raise TypeError(f"what `begin` returned cannot be pickled: {error}") from error
                 self.key = key_of(validator, target, options, brought)
         except Exception as error:
             if isinstance(error, UsageError) and is_told(error):

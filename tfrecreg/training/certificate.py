@@ -87,7 +87,9 @@ class EpochReport:
 
 def digest_of(payload: bytes) -> npt.NDArray[np.uint8]:
     """The digest of a payload, uint8 of shape (16,), as elements carry it."""
-    return np.frombuffer(record_digest(canonical(payload)), np.uint8).copy()
+    found = np.frombuffer(record_digest(canonical(payload)), np.uint8)
+    digest: npt.NDArray[np.uint8] = found.copy()
+    return digest
 
 
 class Certificate:

@@ -113,8 +113,9 @@ def _values(
 def _floats(memory: bytes, start: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.float32]:
     """Shape (records, count): the packed numbers from these places on."""
     places = start[:, np.newaxis] + np.arange(4 * count)
-    found = np.frombuffer(memory, np.uint8)[places]
-    return found.view("<f4").astype(np.float32, copy=False)
+    found = np.frombuffer(memory, np.uint8)[places].view("<f4")
+    numbers: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
+    return numbers
 
 
 def _boxed(value: bytes, shape: tuple[int, ...]) -> npt.NDArray[np.object_]:

@@ -88,7 +88,7 @@ class Order:
         chosen = range(self._length)
         if isinstance(place, slice):
             part = chosen[place]
-            return self._numbers(np.arange(part.start, part.stop, part.step, np.int64))
+            return self._numbers(np.arange(part.start, part.stop, part.step, dtype=np.int64))
         at = chosen[operator.index(place)]
         return int(self._numbers(np.array([at], np.int64))[0])
 

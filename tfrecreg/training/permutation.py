@@ -86,4 +86,5 @@ def _mix(half: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]
     mixed = half + key
     mixed = (mixed ^ (mixed >> _SHIFT_1)) * _MIX_1
     mixed = (mixed ^ (mixed >> _SHIFT_2)) * _MIX_2
-    return (mixed ^ (mixed >> _SHIFT_3)) >> _TO_62_BITS
+    found: npt.NDArray[np.uint64] = (mixed ^ (mixed >> _SHIFT_3)) >> _TO_62_BITS
+    return found

@@ -94,7 +94,8 @@ class _Dice:
 
     def spread(self, width: float, *shape: int) -> Floats:
         """Numbers from -width to width, more of them near 0 (a triangle)."""
-        return (self.uniform(*shape) - self.uniform(*shape)) * np.float32(width)
+        numbers: Floats = (self.uniform(*shape) - self.uniform(*shape)) * np.float32(width)
+        return numbers
 
 
 def _draw(strokes: tuple[Stroke, ...], count: int, dice: _Dice) -> NDArray[np.uint8]:
