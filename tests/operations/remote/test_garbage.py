@@ -31,7 +31,7 @@ def with_copy(story: Any) -> Any:
     return other
 
 
-@pytest.mark.parametrize("path", [SHARD, "manifest.json", ""])
+@pytest.mark.parametrize("path", [SHARD, pytest.param("manifest.json", marks=pytest.mark.slow), ""])
 def test_the_only_good_copy_stays(placed: Any, path: str) -> None:
     """A first `gc` taught DVC's index that the remote has all files of the list."""
     other = with_copy(placed)
