@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -42,6 +43,8 @@ SHARD = "digits-train.tfrecord-00000-of-00002"
 OTHER = "digits-train.tfrecord-00001-of-00002"
 _OPTIONS = CheckOptions(only=("crc", "manifest", "registry", "schema"))
 _BUCKET = "memory://lake/digits"
+# A store that ends with the process: refused unless the environment names it.
+os.environ.setdefault("TFRECREG_REMOTE_PROTOCOLS", "memory")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tfrecreg.errors import DamagedRecordError, ManifestError
 from tfrecreg.example import canonical
 from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.storage import LocalStorage
+from tfrecreg.training.kept_offsets import kept_offsets
 
 Open = Callable[[Path], tfrecreg.DataSource]
 FOLDER = "data/digits"
@@ -124,7 +125,8 @@ def test_offsets_that_were_kept_of_the_same_bytes_as_bare_files_prove_nothing(
     shard = digits_registry / FOLDER / FIRST
     copy_record(shard)
     shutil.rmtree(shard.parent / "index")
-    assert len(tfrecreg.data_source([shard], raw=True)) == 100
+    # As it was read before there was a manifest.
+    assert len(kept_offsets(LocalStorage(shard.parent), FIRST, FIRST).offsets) == 100
     assert len([each for each in cache.rglob("*") if each.is_file()]) == 1
     with pytest.raises(ManifestError, match="is not the shard that the manifest names"):
         list(open_build(digits_registry))

@@ -17,7 +17,7 @@ from image_support import decoded_mask
 from tfrecreg.cli.main import main
 from tfrecreg.example import decode
 from tfrecreg.operations.init import init
-from tfrecreg.sources import Item, Written
+from tfrecreg.sources import Item, Remark, Written
 from tfrecreg.storage import LocalStorage
 from tfrecreg_coco.coco_options import CocoOptions
 from tfrecreg_coco.source import CocoSource
@@ -44,6 +44,9 @@ BOTH = {"train": 1, "validation": 1}
 PANOPTIC = ("train:panoptic_examples.json", "train:panoptic_coco_detection_format.json")
 EVERY = "instances,stuff,keypoints,captions,panoptic"
 
+UNNAMED = {"SRC030": 6}
+"""The folder of reference masks beside the images: no annotation file names what lies there."""
+
 # Folder, options, what is built of it.
 BUILT: list[tuple[str, dict[str, str], Counts]] = [
     ("dali", {}, Counts({"train": 61}, 91, 4, 17)),
@@ -52,8 +55,8 @@ BUILT: list[tuple[str, dict[str, str], Counts]] = [
         {"masks": "polygons", "categories": "contiguous"},
         Counts({"train": 61}, 91, 4, 17, remarks={"SRC028": 3}),
     ),
-    ("dali-pixelwise", {"masks": "rle"}, Counts({"train": 6}, 12, 0, 3)),
-    ("dali-pixelwise", {"masks": "png"}, Counts({"train": 6}, 12, 0, 3)),
+    ("dali-pixelwise", {"masks": "rle"}, Counts({"train": 6}, 12, 0, 3, remarks=UNNAMED)),
+    ("dali-pixelwise", {"masks": "png"}, Counts({"train": 6}, 12, 0, 3, remarks=UNNAMED)),
     ("panoptic/sample_data", {"images": "input_images"}, Counts({"train": 2}, 50, 3, 133)),
     (
         "panoptic/sample_data",
@@ -427,6 +430,9 @@ def made(folder: Path, **options: Any) -> dict[str, dict[str, tuple[Any, ...]]]:
     source = CocoSource(LocalStorage(folder), CocoOptions(**options))
     found = {}
     for item in source.items():
+        if isinstance(item, Remark):  # a folder of images that no annotation file names
+            assert (item.code, item.key) == ("SRC030", "pixelwise_masks"), item
+            continue
         assert isinstance(item, Item), item
         each = source.example(item)
         assert isinstance(each, Written), each

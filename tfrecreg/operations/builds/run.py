@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import RefusedError
+from tfrecreg.errors import PluginError, RefusedError
 from tfrecreg.manifest import RawTotals
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.bucket import BucketJournal, note_use, store_of
@@ -25,7 +25,7 @@ from tfrecreg.operations.builds.make import (
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.settings import BuildSettings
-from tfrecreg.operations.builds.state import Journal, StageJournal
+from tfrecreg.operations.builds.state import Journal, StageJournal, expect_raw_unchanged
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry
@@ -169,15 +169,20 @@ def _build(
     if prepared.data is not None:
         making = prepared.data.engine_for(making, engine)
     clear_killed(stage)
-    made, resumed = make_all(
-        begun.plan,
-        begun.prepared,
-        stage,
-        journal=journal,
-        build=staged,
-        engine=making,
-        progress=progress,
-    )
+    try:
+        made, resumed = make_all(
+            begun.plan,
+            begun.prepared,
+            stage,
+            journal=journal,
+            build=staged,
+            engine=making,
+            progress=progress,
+        )
+    except PluginError:
+        # Raw data that change meanwhile make a source fail, or give two results for one item.
+        expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
+        raise
     clear_killed(stage)
     try:
         return conclude(

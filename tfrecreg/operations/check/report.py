@@ -61,7 +61,7 @@ class Basis:
     skip: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options by validator, for validators that ran with options."""
-    shards: tuple[ReadShard, ...] = ()
+    shards: tuple[ReadShard, ...] = field(default=(), repr=False)
     """In the order of the target. Without modification times: the same data have the same report on
     every machine.
     """
