@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import FailureError, RefusedError
@@ -83,7 +83,7 @@ class ReadBack:
         beside: Sequence[ReadBackProof] = (),
     ) -> Report:
         """The report of a target."""
-        return check_target(
+        report = check_target(
             target,
             self.registry.config,
             CheckOptions(only=only, fail_on=FailOn.ERROR),
@@ -91,6 +91,7 @@ class ReadBack:
             progress=self.progress,
             beside=beside,
         )
+        return replace(report, folder=None)  # the folder in the making is gone afterwards
 
     def expect_read(self, report: Report) -> None:
         """Raise if the check could not look at everything.
