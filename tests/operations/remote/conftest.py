@@ -69,7 +69,7 @@ def story(released: Path, tmp_path: Path) -> Story:
     return Story(root, FolderPlace(tmp_path / "remote"))
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
 def placed(request: pytest.FixtureRequest, story: Story, monkeypatch: pytest.MonkeyPatch) -> Story:
     """With an empty remote in a folder, and in S3."""
     if request.param == "folder":
