@@ -101,7 +101,29 @@ class MnistSource(Source):
 
     def schema(self) -> str:
         name = "mnist_raw" if self._options.encoding == "raw" else "mnist"
-        return bundled_schema("tfrecreg_mnist", name)
+        text = bundled_schema("tfrecreg_mnist", name)
+        for side, sizes in self._sides().items():
+            if len(sizes) == 1:
+                (size,) = sizes
+                before, feature, after = text.partition(f'name: "image/{side}"')
+                only = f"int_domain {{ min: {size} max: {size} }}"
+                text = before + feature + after.replace("int_domain { min: 1 }", only, 1)
+        return text
+
+    def _sides(self) -> Mapping[str, set[int]]:
+        """Heights and widths of all splits; none if a file is bad, which the build reports."""
+        try:
+            shapes = [
+                read_idx_header(self._raw, file.path, file.dimensions).shape
+                for file in find_idx_files(self._raw, self._options.prefix)
+                if file.role == "images"
+            ]
+        except RawDataError:
+            return {}
+        return {
+            "height": {height for _, height, _ in shapes},
+            "width": {width for _, _, width in shapes},
+        }
 
     def _splits(self) -> list[_Split]:
         """All splits; every byte of every file is verified once after each change of the file."""

@@ -287,6 +287,11 @@ class SchemaFeature(_Countable):
         return isinstance(self.domain, ImageDomain)
 
     @property
+    def channels(self) -> int | None:
+        """Channels of all its images, 1 or 3, by a tag: ``channels:1``."""
+        return next((number for number in (1, 3) if f"channels:{number}" in self.tags), None)
+
+    @property
     def is_label(self) -> bool:
         """Whether a model learns to predict it.
 

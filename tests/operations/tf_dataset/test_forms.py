@@ -126,24 +126,61 @@ def test_single_images_keep_their_sizes(tf: Any, boxes: Path) -> None:
     assert [each["image/encoded"].shape for each in found] == [(4 + n, 6, 1) for n in range(10)]
 
 
-def test_a_shape_that_the_schema_knows_is_static(
-    tf: Any, digits_original: Path, tmp_path: Path
+@pytest.mark.parametrize(("batch_size", "batch"), [(None, ()), (16, (None,))])
+@pytest.mark.parametrize(("channels", "expected"), [(0, 1), (3, 3)])
+def test_a_dataset_of_the_source_mnist_has_static_shapes(
+    tf: Any,
+    digits_original: Path,
+    batch_size: int | None,
+    batch: tuple[None, ...],
+    channels: int,
+    expected: int,
 ) -> None:
-    text = (digits_original / "schemas/digits.pbtxt").read_text()
-    schema = tmp_path / "schema.pbtxt"
-    schema.write_text(text.replace("int_domain { min: 1 }", "int_domain { min: 28 max: 28 }"))
-    for batch_size, shape in ((None, (28, 28, 1)), (16, (None, 28, 28, 1))):
-        dataset = load(
-            "digits",
-            "test",
-            registry=digits_original,
-            schema=schema,
-            decode=True,
-            channels=1,
-            batch_size=batch_size,
-        )
-        assert tuple(dataset.element_spec["image/encoded"].shape) == shape
-        assert sum(1 for _ in dataset) == (4 if batch_size else 60)
+    dataset = load(
+        "digits",
+        "test",
+        registry=digits_original,
+        decode=True,
+        channels=channels,
+        as_supervised=True,
+        batch_size=batch_size,
+    )
+    assert dataset.element_spec == (
+        tf.TensorSpec((*batch, 28, 28, expected), tf.uint8),
+        tf.TensorSpec(batch, tf.int64),
+    )
+    images = [image for image, _ in dataset]
+    assert len(images) == (4 if batch_size else 60)
+    assert images[-1].shape[-3:] == (28, 28, expected)
+
+
+TAGGED = """
+    feature {
+      name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}
+      image_domain {} annotation { tag: "%s" }
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [("channels:1", 1), ("channels:3", 3), ("channels:2", None), ("channels:x", None)],
+)
+def test_channels_are_in_a_tag_of_the_images(
+    odd: Callable[..., Path], tag: str, expected: int | None
+) -> None:
+    root = odd(TAGGED % tag, [{"image/encoded": [png(3, 4, colour=0)]}])
+    spec = load("odd", registry=root, decode=True).element_spec["image/encoded"]
+    assert tuple(spec.shape) == (None, None, expected)
+
+
+@pytest.mark.parametrize("batch_size", [None, 2])
+def test_images_of_other_channels_than_their_tag_are_an_error(
+    tf: Any, odd: Callable[..., Path], batch_size: int | None
+) -> None:
+    root = odd(TAGGED % "channels:1", [{"image/encoded": [png(3, 4, colour=2)]}] * 4)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        batches(root, batch_size=batch_size, decode=True)
 
 
 def test_stored_tensors_come_as_tensors(tf: Any, odd: Callable[..., Path]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.example import encode
+from tfrecreg.schema import IntDomain, parse_schema
 from tfrecreg.sources import Item, RawFile
 from tfrecreg.typed_values import parse_options
 from tfrecreg_mnist import grey_png
@@ -149,6 +150,38 @@ def test_schema_names_exactly_the_features_written(raw: Any, encoding: str) -> N
     (label,) = (each for each in schema.feature if each.name == "image/class/label")
     assert (label.int_domain.min, label.int_domain.max) == (0, 255)
     assert label.int_domain.is_categorical
+
+
+def sides(text: str) -> dict[str, tuple[int, int | None]]:
+    """Lowest and highest height and width that a schema allows."""
+    domains = {each.name: each.domain for each in parse_schema(text).features}
+    return {
+        side: (domain.min, domain.max)
+        for side in ("height", "width")
+        if isinstance(domain := domains[f"image/{side}"], IntDomain) and domain.min is not None
+    }
+
+
+@pytest.mark.parametrize("encoding", ["png", "raw"])
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_the_schema_has_the_sides_of_all_splits(raw: Any, encoding: str, suffix: str) -> None:
+    raw.put_pair("train", suffix=suffix)
+    raw.put_pair("t10k", suffix=suffix)
+    assert sides(raw.source(encoding=encoding).schema()) == {"height": (4, 4), "width": (3, 3)}
+
+
+def test_a_side_in_which_splits_differ_stays_open(raw: Any) -> None:
+    raw.put_pair("train")
+    raw.put("t10k-images-idx3-ubyte", raw.images(5, height=4, width=2))
+    raw.put("t10k-labels-idx1-ubyte", raw.labels(5))
+    assert sides(raw.source().schema()) == {"height": (4, 4), "width": (1, None)}
+
+
+def test_without_readable_images_the_schema_fits_any(raw: Any) -> None:
+    assert sides(raw.source().schema()) == {"height": (1, None), "width": (1, None)}
+    raw.put_pair("train")
+    raw.put("t10k-images-idx3-ubyte", b"not IDX")
+    assert sides(raw.source().schema()) == {"height": (1, None), "width": (1, None)}
 
 
 def test_unknown_encoding_is_refused() -> None:

@@ -211,7 +211,9 @@ def _image_shape(
     prefix = name.rpartition("/")[0]
     declared = _only_value(schema, f"{prefix}/channels")
     # TensorFlow decodes images of other numbers of channels to one of these.
-    channels = request.channels or (declared if declared in (1, 3) else None)
+    known = declared if declared in (1, 3) else None
+    tagged = (each.channels for each in schema.features if each.name == name)
+    channels = request.channels or known or next(tagged, None)
     if request.image_size is not None:
         height, width = request.image_size
         return height, width, channels
