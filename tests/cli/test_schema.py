@@ -49,15 +49,15 @@ def test_differences_are_told_feature_by_feature(cli: Any, root: Path) -> None:
     assert done.code == 0
     assert done.out.splitlines()[2:] == [
         "feature image/breadth",
-        "  expected nothing, found type: INT, int_domain.min: 1, presence.min_fraction: 1, "
-        "presence.min_count: 1, shape: scalar",
+        "  expected nothing, found type: INT, int_domain.min: 28, int_domain.max: 28, "
+        "presence.min_fraction: 1, presence.min_count: 1, shape: scalar",
         "feature image/class/label",
         "  int_domain.max: expected 255, found 9",
         "feature image/format",
         "  string_domain.value: expected also png; found also jpeg",
         "feature image/width",
-        "  expected type: INT, int_domain.min: 1, presence.min_fraction: 1, "
-        "presence.min_count: 1, shape: scalar, found nothing",
+        "  expected type: INT, int_domain.min: 28, int_domain.max: 28, "
+        "presence.min_fraction: 1, presence.min_count: 1, shape: scalar, found nothing",
         "4 differences",
     ]
     assert cli("schema", "diff", "digits@1.0.0", "digits", "--exit-code").code == 1
