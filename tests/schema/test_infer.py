@@ -20,6 +20,7 @@ from tfrecreg.example import (
 )
 from tfrecreg.findings import Severity
 from tfrecreg.schema import Checker, SchemaSketch, compile_schema, parse_schema
+from tfrecreg.schema.definition import StringDomain
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -172,6 +173,17 @@ def test_a_few_strings_that_come_again_become_a_domain() -> None:
 )
 def test_other_bytes_have_no_domain(values: list[Feature]) -> None:
     assert "domain" not in drafted(*values)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[f"{number:02}" for number in range(50)], ["a" * 64], ["é" * 32]],
+    ids=["as many as may be", "as long as may be", "as long in bytes"],
+)
+def test_strings_at_the_limits_still_become_a_domain(words: list[str]) -> None:
+    text = drafted(*(bytes_feature(word) for word in words * 5))
+    (feature,) = parse_schema(text).features
+    assert feature.domain == StringDomain(tuple(words))
 
 
 def test_images_are_known_by_how_they_begin_and_only_where_all_do() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfrecreg.errors import StorageError
 from tfrecreg_coco.annotations import BadAnnotation
 from tfrecreg_coco.objects import Keypoints, fit_box, unclipped_box
 
@@ -219,6 +220,27 @@ class TestPanoptic:
         skipped = raw.skipped()
         assert skipped.code == "SRC031"
         assert says in skipped.detail
+
+    @pytest.mark.parametrize(
+        ("file", "feature"),
+        [
+            ("train2017/1.png", "image/encoded"),
+            ("annotations/panoptic_train2017/1.png", "image/panoptic/encoded"),
+        ],
+    )
+    def test_a_file_is_read_up_to_the_limit_of_images(
+        self, raw: Any, monkeypatch: pytest.MonkeyPatch, file: str, feature: str
+    ) -> None:
+        self.panoptic(raw)
+        path = raw.path / file
+        size = 1000
+        monkeypatch.setattr("tfrecreg_coco.source.MAX_IMAGE_BYTES", size)
+        path.write_bytes(path.read_bytes().ljust(size, b"\0"))
+        assert raw.values()[feature] == (path.read_bytes(),)
+        with path.open("ab") as more:
+            more.write(b"\0")
+        with pytest.raises(StorageError, match=f"{size + 1} bytes, more than the {size} that are"):
+            raw.values()
 
     @pytest.mark.parametrize(
         ("more", "says"),
