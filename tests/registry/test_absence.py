@@ -197,7 +197,7 @@ def test_of_two_releases_the_newest_says_which_schema_is_expected(root: Path) ->
     dataset = registry.dataset("mnist")
     expect_same_schema(dataset, texts["2.0.0"])
     for text in (OTHER, SCHEMA):
-        with pytest.raises(UsageError, match="is not that of `mnist@2.0.0`: expected"):
+        with pytest.raises(UsageError, match=r"is not that of `mnist@2\.0\.0`: expected"):
             expect_same_schema(dataset, text)
 
 
