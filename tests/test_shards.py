@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -193,10 +194,22 @@ class TestParseShardName:
         if found is not None:
             assert found.number >= 0
 
-    def test_hostile_name_takes_no_time(self) -> None:
-        for name in ("1-" * 20_000, "-of-0" * 10_000, ".tfrecord" * 10_000 + "x", "a_1" * 20_000):
-            for end in ("", ".tfrec", ".tfrecord", "!"):
-                parse_shard_name(name + end)
+    @pytest.mark.parametrize(
+        ("name", "plain", "ended"),
+        [
+            ("1-" * 20_000, None, ("1-" * 20_000, 0, None)),
+            ("-of-0" * 10_000, ("-of-0" * 9_998 + "-of", 0, 0), ("-of-0" * 9_998 + "-of", 0, 0)),
+            (".tfrecord" * 10_000 + "x", None, None),
+            ("a_1" * 20_000, None, ("a_1" * 19_999 + "a", 1, None)),
+        ],
+        ids=["numbers", "counts", "endings", "words"],
+    )
+    def test_long_hostile_names_are_read_to_their_end(
+        self, name: str, plain: tuple[str, int, int | None] | None, ended: Any
+    ) -> None:
+        for end, expected in (("", plain), (".tfrec", ended), (".tfrecord", ended), ("!", None)):
+            found = parse_shard_name(name + end)
+            assert (found and (found.prefix, found.number, found.of)) == expected
 
     @pytest.mark.realdata
     def test_real_files_are_known(self, realdata: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ _INVISIBLE = 1e-7
 """Share of a side: float32 cannot distinguish a smaller distance from the border."""
 _LARGEST = 3.4e38
 """Largest coordinate and area: about the largest float32."""
+_SIDES = struct.Struct("<4f")
 _LARGEST_KEYPOINT = 1e30
 _COLUMNS: dict[str, Callable[[Sequence[Any]], Feature]] = {
     "bbox/xmin": float_feature,
@@ -71,7 +73,9 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
     left, top, across, down = bbox
     right, bottom = left + across, top + down
     if left >= 0 and top >= 0 and across > 0 and down > 0 and right <= width and bottom <= height:
-        return Box(left / width, top / height, right / width, bottom / height)
+        box = Box(left / width, top / height, right / width, bottom / height)
+        if _has_area(box):
+            return box
     shown = "has the box [" + ", ".join(f"{value:.10g}" for value in bbox) + "]"
     if not all(map(math.isfinite, (left, top, right, bottom))):
         raise BadAnnotation(f"{shown}, which is not finite")
@@ -84,7 +88,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
         raise BadAnnotation(
             f"{shown}, which sticks out of the {width} × {height} pixels by {out:.6g}"
         )
-    return Box(
+    box = Box(
         max(left, 0.0) / width,
         max(top, 0.0) / height,
         min(right, width) / width,
@@ -92,6 +96,15 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
         clipped=max(-left, right - width) > _INVISIBLE * width
         or max(-top, bottom - height) > _INVISIBLE * height,
     )
+    if not _has_area(box):
+        raise BadAnnotation(f"{shown}, which has no area as float32")
+    return box
+
+
+def _has_area(box: Box) -> bool:
+    """Whether a box in the image has an area as it is written."""
+    xmin, ymin, xmax, ymax = _SIDES.unpack(_SIDES.pack(*box[:4]))
+    return bool(xmin < xmax and ymin < ymax)
 
 
 def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:

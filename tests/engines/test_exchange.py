@@ -72,6 +72,10 @@ def test_what_cannot_be_removed_stays(
 
     exchange = make()
     exchange.put("1", b"1")
-    monkeypatch.setattr(RemoteStorage, "remove", refuse)
-    monkeypatch.setattr("os.unlink", deny)
+    with monkeypatch.context() as denied:
+        denied.setattr(RemoteStorage, "remove", refuse)
+        denied.setattr("os.unlink", deny)
+        exchange.end()
+    assert exchange.get("1") == b"1"
     exchange.end()
+    assert exchange.get("1") is None

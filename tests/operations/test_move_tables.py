@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from registry_support import empty_registry
 from tests_support import tree
@@ -186,15 +186,29 @@ lines = st.sampled_from(
 )
 
 
+tables = st.sampled_from(
+    [
+        "# a comment",
+        "[datasets.a]\nowner = 'ada' # [datasets.c]",
+        "[datasets.b] # b",
+        "[datasets.a.options]\nlist = [\n[1],\n]",
+        "[datasets.\"b\".\"options\"]\ntext = '''\n[gates.default]\n'''",
+        "[gates.default]\ntext = '''\n[datasets.b]\n'''",
+        "[[waivers]]\nowner = 'ada'",
+    ]
+)
+
+
 @settings(max_examples=300)
-@given(st.lists(lines, max_size=12).map("\n".join))
-def test_whatever_parses_is_moved_with_the_same_values(text: str) -> None:
+@given((st.lists(tables, unique=True) | st.lists(lines, max_size=12)).map("\n".join))
+def test_whatever_parses_is_moved_with_the_same_values_and_the_rest_is_refused(text: str) -> None:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
+        with pytest.raises(ConfigError):
+            split_tables(text)
         return
-    if "datasets" not in values:
-        return
+    assume("datasets" in values)
     files, rest = split_tables(text)
     assert {name: tomllib.loads(file) for name, file in files.items()} == values.pop("datasets")
     assert tomllib.loads(rest) == values

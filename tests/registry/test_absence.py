@@ -187,6 +187,20 @@ def test_a_dataset_keeps_the_schema_that_it_was_made_with(root: Path, made: str)
     assert caught.value.hint == (accept if made == "build" else f"{restore}{accept}")
 
 
+def test_of_two_releases_the_newest_says_which_schema_is_expected(root: Path) -> None:
+    registry = empty_registry(root, TABLE)
+    texts = {"1.0.0": OTHER, "1.1.0": SCHEMA, "2.0.0": "# the last\n"}
+    for version, text in texts.items():
+        entry = SchemaEntry(blake3=blake3(text.encode()).hexdigest(), bytes=len(text))
+        put_release(root, manifest("mnist", schema=entry), version)
+        (root / "schemas/mnist.pbtxt").unlink(missing_ok=True)
+    dataset = registry.dataset("mnist")
+    expect_same_schema(dataset, texts["2.0.0"])
+    for text in (OTHER, SCHEMA):
+        with pytest.raises(UsageError, match=r"is not that of `mnist@2\.0\.0`: expected"):
+            expect_same_schema(dataset, text)
+
+
 def test_a_schema_that_the_table_names_is_expected_before_the_first_build(root: Path) -> None:
     registry = empty_registry(root, f'{TABLE}schema = "schemas/msnit.pbtxt"\n')
     with pytest.raises(UsageError) as caught:
@@ -200,6 +214,11 @@ def test_a_schema_that_the_table_names_is_expected_before_the_first_build(root: 
 
 def test_what_is_damaged_says_nothing_of_schemas(root: Path) -> None:
     registry = empty_registry(root, TABLE)
+    put_build(root, "mnist")
+    put_release(root, manifest("mnist"), "1.0.0")
+    (root / "schemas/mnist.pbtxt").unlink()
+    with pytest.raises(UsageError, match="is not that of `mnist`"):
+        expect_same_schema(registry.dataset("mnist"), OTHER)
     write(root / "data/mnist/manifest.json", "{")
     write(root / "registry/mnist/1.0.0/manifest.json", "{")
     expect_same_schema(registry.dataset("mnist"), OTHER)

@@ -107,6 +107,8 @@ def accepted(
         (f"type: INT {ALWAYS}", [{}, {"x": unset_feature()}], "type: INT"),
         ("type: INT presence { min_fraction: 0.9 }", [{}, {}, {"x": N(1)}],
          "type: INT presence { min_fraction: 0.3333 }"),
+        ("type: INT presence { min_fraction: 0.9 }", [{}, {"x": N(1)}, {"x": N(1)}],
+         "type: INT presence { min_fraction: 0.6666 }"),
         ("type: INT presence { min_count: 5 }", [{}, {"x": N(1)}, {"x": N(1)}],
          "type: INT presence { min_count: 2 }"),
         ("type: INT presence { min_count: 5 }", [{}], "type: INT"),

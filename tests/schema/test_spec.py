@@ -149,9 +149,12 @@ def test_json_says_what_the_schema_says() -> None:
 
 @pytest.mark.realdata
 def test_every_real_schema_has_a_json_form_and_a_source(realdata: Path) -> None:
-    for path in sorted((realdata / "schema").rglob("*.pbtxt")):
+    paths = sorted((realdata / "schema").rglob("*.pbtxt"))
+    assert paths
+    for path in paths:
         schema = parse_schema(path.read_bytes(), str(path))
-        json.dumps(schema_json(schema), allow_nan=False)
+        shown = json.loads(json.dumps(schema_json(schema), allow_nan=False))
+        assert list(shown["features"]) == [each.name for each in schema.features]
         compile(tf_source(schema), str(path), "exec")
 
 

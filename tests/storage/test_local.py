@@ -349,10 +349,19 @@ class TestRemove:
 
 
 class TestSyncDir:
-    def test_syncs_folders(self, storage: LocalStorage) -> None:
+    def test_syncs_folders(self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
         put(storage, "a/b")
+        real, synced = os.fsync, []
+
+        def fsync(handle: int) -> None:
+            real(handle)
+            synced.append(os.fstat(handle).st_ino)
+
+        monkeypatch.setattr(writer_module.os, "fsync", fsync)
         storage.sync_dir("a")
         storage.sync_dir("")
+        root = Path(storage.root)
+        assert synced == [(root / "a").stat().st_ino, root.stat().st_ino]
 
     def test_what_is_no_folder_is_refused(self, storage: LocalStorage) -> None:
         put(storage, "a")

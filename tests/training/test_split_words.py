@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from tfrecreg.errors import UsageError
@@ -75,6 +76,37 @@ def test_what_is_refused(words: str, fault: str) -> None:
     assert caught.value.exit_code == 2
 
 
+def plain_range(start: str, stop: str, records: int) -> tuple[int, int] | None:
+    """What bounds mean, as exact fractions; None where they are refused."""
+    if {"%" in bound for bound in (start, stop) if bound} not in ({True}, {False}):
+        return None
+    places = []
+    for bound, default in ((start, 0), (stop, records)):
+        exact = Fraction(bound.rstrip("%") or default)
+        place = round(exact * records / 100 if "%" in bound else exact)
+        if abs(place) > records or ("%" in bound and abs(exact) > 100):
+            return None
+        places.append(place + records if place < 0 else place)
+    return (places[0], places[1]) if places[0] <= places[1] else None
+
+
+PLAIN_BOUND = (
+    st.integers(-102, 102).map(lambda value: f"{value}%")
+    | st.integers(-42, 42).map(str)
+    | st.just("")
+)
+
+
+@given(records=st.integers(0, 40), start=PLAIN_BOUND, stop=PLAIN_BOUND)
+def test_bounds_are_refused_where_they_mean_nothing(records: int, start: str, stop: str) -> None:
+    words, expected = f"train[{start}:{stop}]", plain_range(start, stop, records)
+    if expected is None:
+        with pytest.raises(UsageError):
+            find_ranges(words, {"train": [records]})
+    else:
+        assert find_ranges(words, {"train": [records]}) == [("train", range(*expected))]
+
+
 def test_even_parts_are_contiguous_and_the_first_are_larger() -> None:
     assert [list(part) for part in even_parts(range(5, 16), 3, drop_remainder=False)] == [
         [5, 6, 7, 8],
@@ -126,7 +158,7 @@ def test_bounds_are_rounded_as_tfds_rounds_them(
     try:
         ours = find_ranges(words, splits)
     except UsageError:
-        return
+        reject()  # a test above says which bounds are refused
     assert theirs(tfds, words, splits) == [(name, r.start, r.stop) for name, r in ours]
 
 

@@ -25,6 +25,7 @@ from tfrecreg.operations.diff.match import Pairs
 from tfrecreg.operations.diff.reading import Readers, Reading, alone
 
 RECORDS = 150
+SMALL_TASKS = {"_STEP": 3, "_TASK": 7, "_SHARD": 1, "_FEW": 0}
 ENGINES = {
     "two jobs": partial(LocalEngine, 2),
     "processes": partial(open_engine, "futures:executors_support:processes", jobs=2),
@@ -71,7 +72,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task for every few pairs."""
-    for name, value in {"_STEP": 3, "_TASK": 7, "_SHARD": 1, "_FEW": 0}.items():
+    for name, value in SMALL_TASKS.items():
         monkeypatch.setattr(f"tfrecreg.operations.diff.reading.{name}", value)
 
 
@@ -145,8 +146,13 @@ def test_few_records_start_no_processes(registry: Path, monkeypatch: pytest.Monk
     def refuse(*_: object) -> None:
         raise AssertionError("a process was started")
 
+    alone = diff("old", "new", registry=registry, engine=LocalEngine(1))
     monkeypatch.setattr("tfrecreg.engines.pool._Worker.__init__", refuse)
-    diff("old", "new", registry=registry, engine=LocalEngine(2))
+    assert diff("old", "new", registry=registry, engine=LocalEngine(2)) == alone
+    for name, value in SMALL_TASKS.items():
+        monkeypatch.setattr(f"tfrecreg.operations.diff.reading.{name}", value)
+    with pytest.raises(AssertionError, match="a process was started"):
+        diff("old", "new", registry=registry, engine=LocalEngine(2))
 
 
 def test_where_nothing_is_to_be_read_no_engine_starts(registry: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from image_support import decoded_mask
 
@@ -190,13 +191,49 @@ def test_what_is_no_encode_rle_run_lengths_is_refused(text: bytes) -> None:
         decode_rle(text)
 
 
-@given(st.binary(max_size=30))
-def test_any_bytes_are_read_or_refused(text: bytes) -> None:
+NUMBER = rb"[P-o]{0,6}[0-O]"
+"""A run in text form: up to six digits after which more follow, and the last one."""
+
+
+def plain_rle(text: bytes) -> list[int] | None:
+    """The run lengths of a text form, by its definition; None for other text."""
+    if not re.fullmatch(rb"(%b)*" % NUMBER, text):
+        return None
+    counts: list[int] = []
+    for digits in re.findall(NUMBER, text):
+        bits = "".join(f"{(byte - 48) % 32:05b}" for byte in reversed(digits))
+        value = int(bits, 2) - (int(bits[0]) << len(bits))  # two's complement
+        counts.append(value + counts[-2] if len(counts) > 2 else value)
+    return counts
+
+
+def read_rle(text: bytes) -> list[int] | None:
     try:
-        counts = decode_rle(text)
+        return decode_rle(text)
     except ValueError:
-        return
-    assert all(abs(count) < 1 << 40 for count in counts)
+        return None
+
+
+@given(st.binary(max_size=30) | st.text("0?@OPlo", max_size=30).map(str.encode))
+@example(b"o" * 6 + b"O")
+@example(b"o" * 7 + b"O")
+def test_any_bytes_are_read_as_the_form_defines_them(text: bytes) -> None:
+    assert read_rle(text) == plain_rle(text)
+
+
+@pytest.mark.parametrize("counts", [[5, 3, 7, 2, 90_000, 40, 1 << 26, 0], COUNTS])
+def test_every_prefix_of_a_text_is_the_first_runs_or_ends_inside_a_number(
+    counts: list[int],
+) -> None:
+    text = encode_rle(counts)
+    ends = {len(encode_rle(counts[:number])): number for number in range(len(counts) + 1)}
+    assert len(text) > len(counts)
+    for end in range(len(text) + 1):
+        if end in ends:
+            assert decode_rle(text[:end]) == counts[: ends[end]]
+            continue
+        with pytest.raises(ValueError, match=r"^its counts end inside a number$"):
+            decode_rle(text[:end])
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 7), (5, 8), (2, 9), (40, 33)])

@@ -7,10 +7,12 @@ import struct
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tfrecreg.errors import StorageError
 from tfrecreg_coco.annotations import BadAnnotation
 from tfrecreg_coco.objects import Keypoints, fit_box, unclipped_box
 
@@ -74,6 +76,12 @@ def test_how_much_is_a_little_can_be_said() -> None:
     assert fit_box([50, 0, 60, 80], 100, 80, 10).xmax == 1
 
 
+@pytest.mark.parametrize("bbox", [[50, 0, 1e-9, 80], [0, 40, 100, 1e-9], [-0.5, 79, 101, 1e-7]])
+def test_a_box_whose_area_float32_cannot_hold_is_refused(bbox: list[float]) -> None:
+    assert refusal(*bbox).endswith(", which has no area as float32")
+    assert fit_box([0, 0, 1e-9, 1e-9], 100, 80, 0).xmax > 0
+
+
 def test_a_missing_box_is_refused() -> None:
     with pytest.raises(BadAnnotation, match="has no box"):
         fit_box(None, 100, 80, 1)
@@ -82,12 +90,36 @@ def test_a_missing_box_is_refused() -> None:
 numbers = st.floats(width=64) | st.floats(-200, 200)
 
 
-@given(st.lists(numbers, max_size=5), st.integers(1, 1 << 16), st.integers(1, 1 << 16))
+def fits(bbox: list[float], width: int, height: int, clip: int) -> bool:
+    """Whether a box has an area in an image, and sticks out of it by `clip` pixels at most."""
+    if len(bbox) != 4 or not all(map(math.isfinite, bbox)):
+        return False
+    return all(
+        -clip <= low < high <= side + clip
+        and np.float32(max(low, 0) / side) < np.float32(min(high, side) / side)
+        for low, high, side in (
+            (bbox[0], bbox[0] + bbox[2], width),
+            (bbox[1], bbox[1] + bbox[3], height),
+        )
+    )
+
+
+sides = st.integers(1, 200) | st.integers(1, 1 << 16)
+
+
+@given(
+    st.lists(numbers, max_size=5)
+    | st.tuples(*[st.floats(-2, 150)] * 2, *[st.floats(-1, 160)] * 2).map(list),
+    sides,
+    sides,
+)
+@settings(max_examples=300)
 def test_what_is_written_is_from_0_to_1_and_has_an_area(bbox, width, height) -> None:
-    try:
-        box = fit_box(bbox, width, height, 1)
-    except BadAnnotation:
+    if not fits(bbox, width, height, 1):
+        with pytest.raises(BadAnnotation):
+            fit_box(bbox, width, height, 1)
         return
+    box = fit_box(bbox, width, height, 1)
     for low, high in ((box.xmin, box.xmax), (box.ymin, box.ymax)):
         assert 0 <= low < high <= 1
     packed = struct.unpack("<4f", struct.pack("<4f", *box[:4]))
@@ -219,6 +251,27 @@ class TestPanoptic:
         skipped = raw.skipped()
         assert skipped.code == "SRC031"
         assert says in skipped.detail
+
+    @pytest.mark.parametrize(
+        ("file", "feature"),
+        [
+            ("train2017/1.png", "image/encoded"),
+            ("annotations/panoptic_train2017/1.png", "image/panoptic/encoded"),
+        ],
+    )
+    def test_a_file_is_read_up_to_the_limit_of_images(
+        self, raw: Any, monkeypatch: pytest.MonkeyPatch, file: str, feature: str
+    ) -> None:
+        self.panoptic(raw)
+        path = raw.path / file
+        size = 1000
+        monkeypatch.setattr("tfrecreg_coco.source.MAX_IMAGE_BYTES", size)
+        path.write_bytes(path.read_bytes().ljust(size, b"\0"))
+        assert raw.values()[feature] == (path.read_bytes(),)
+        with path.open("ab") as more:
+            more.write(b"\0")
+        with pytest.raises(StorageError, match=f"{size + 1} bytes, more than the {size} that are"):
+            raw.values()
 
     @pytest.mark.parametrize(
         ("more", "says"),

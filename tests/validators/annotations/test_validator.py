@@ -353,6 +353,9 @@ class TestOptions:
             ({"imbalance": 1}, "`limits.annotations.imbalance` should be a number > 1"),
             ({"imbalance": "3"}, "`limits.annotations.imbalance` should be a number > 1"),
             ({"text": "x"}, "`text` belongs to a `label`, which is not named"),
+            ({"label": ""}, "`limits.annotations.label` should be"),
+            ({"label": "x", "text": ""}, "`limits.annotations.text` should be"),
+            ({"label_map": ""}, "`limits.annotations.label_map` should be"),
         ],
     )
     def test_an_option_that_makes_no_sense_is_refused(

@@ -16,6 +16,7 @@ from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
 from tfrecreg.example.wire import varint_size
 from tfrecreg.validators.inflation import shard_sizes
 from tfrecreg.validators.inflation.feature_sample import (
+    FeatureSample,
     Range,
     byte_levels,
     message_bytes,
@@ -69,6 +70,40 @@ class TestLevels:
         found = byte_levels(np.full((3, 2), 0.5))
         assert found is not None
         assert found.tolist() == [[0, 0], [0, 0], [0, 0]]
+
+
+class TestChannels:
+    """Images whose channels were scaled separately, as with a mean and a deviation for each."""
+
+    SHAPE = ImageShape(16, 8, 3)
+
+    @staticmethod
+    def pixels() -> np.ndarray:
+        """Each channel from 0 to 255, and no two of the same pixels."""
+        ramp = np.concatenate([np.arange(64), np.arange(192, 256)]).astype(np.uint8)
+        return np.stack([ramp, ramp[::-1], np.roll(ramp, 41)], axis=1)
+
+    def sample(self, values: np.ndarray) -> FeatureSample:
+        sample = FeatureSample()
+        feature = float_feature(values.astype("<f4").tobytes())
+        sample.add("image/raw", feature, [self.SHAPE])
+        return sample
+
+    def test_three_scales_are_the_levels_of_the_pixels(self) -> None:
+        pixels = self.pixels()
+        scales, offsets = np.float32([1 / 255, 0.017, 2 / 255]), np.float32([-0.5, -2.1, 3.25])
+        sample = self.sample(pixels * scales + offsets)
+        height, width, channels = 16, 8, 3
+        rows = pixels.reshape(height, width, channels)
+        assert (sample.wide, sample.levels, sample.pixels) == (True, pixels.size, pixels.size)
+        assert (sample.tried, sample.png) == (pixels.size, png_bytes(rows))
+        turned = pixels.T.reshape(height, width, channels)
+        assert png_bytes(turned) != png_bytes(rows)
+
+    def test_one_channel_without_levels_is_enough_to_leave_it_alone(self) -> None:
+        values = self.pixels().astype(float) / 255
+        values[:, 1] = np.random.default_rng(1).normal(size=len(values))
+        assert (self.sample(values).wide, self.sample(values).levels) == (False, 0)
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
