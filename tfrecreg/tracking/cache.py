@@ -102,16 +102,25 @@ def abandoned(root: str) -> list[Stale]:
     DVC's lock from before this call until then, so that no command of this repository writes them.
 
     A cache outside the repository is left alone: other repositories may write there.
+
+    Raises:
+        FailureError: the cache cannot be listed.
     """
     with opened(root, "dvc gc") as repo:
         folder = Path(repo.cache.local.path)
         own = Path(repo.dvc_dir).resolve() in folder.resolve().parents
-    found = sorted(folder.rglob(".*.tmp")) if own else []
-    return [
-        Stale(str(path), path.lstat().st_size)
-        for path in found
-        if _TEMPORARY.fullmatch(path.name) and not path.is_dir()
-    ]
+    try:
+        found = sorted(folder.rglob(".*.tmp")) if own else []
+        return [
+            Stale(str(path), path.lstat().st_size)
+            for path in found
+            if _TEMPORARY.fullmatch(path.name) and not path.is_dir()
+        ]
+    except OSError as error:
+        raise FailureError(
+            f"`{safe(str(folder))}` cannot be listed: {error.strerror}",
+            hint="check who owns DVC's cache",
+        ) from error
 
 
 def remove(objects: Iterable[Stale]) -> None:
