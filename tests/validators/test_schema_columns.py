@@ -104,7 +104,7 @@ def test_each_layout_is_read_either_way(tmp_path: Path, change: dict[str, Featur
 
 
 def test_values_of_a_domain_are_counted_either_way(tmp_path: Path) -> None:
-    """Half of the values have to be in the domain: 80 of 160 are, then 80 of 168; one finding a split."""
+    """Half of the values of a split have to be in the domain: 40 of 80 are, then 40 of 84."""
     inside, outside = row(word=bytes_feature(b"a")), row(word=bytes_feature([b"b"] * 4))
     for times, expected in ((20, []), (22, ["SCH006"] * 2)):
         found = look(tmp_path, [inside] * 80 + [outside] * times)
