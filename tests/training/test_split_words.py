@@ -93,7 +93,7 @@ def plain_range(start: str, stop: str, records: int) -> tuple[int, int] | None:
 PLAIN_BOUND = (
     st.integers(-102, 102).map(lambda value: f"{value}%")
     | st.integers(-42, 42).map(str)
-    | st.just("")
+    | st.sampled_from(["", "100%", "101%", "-100%", "-101%"])
 )
 
 

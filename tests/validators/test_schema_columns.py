@@ -51,6 +51,7 @@ CHANGES: list[dict[str, Feature]] = [
     {"box": float_feature([nan, inf])},
     {"box": float_feature([0] * 5)},
     {"flag": int64_feature(1)},
+    {"flag": int64_feature(2)},
     {"flag": int64_feature([0, 2])},
     {"word": bytes_feature([b"a", b"b", b"b"])},
     {"word": bytes_feature(b"a")},
@@ -94,6 +95,21 @@ def test_what_is_found_is_the_same_either_way(tmp_path: Path) -> None:
     found = look(tmp_path, payloads)
     codes = {each["code"] for each in found["findings"]}
     assert codes >= {f"SCH00{number}" for number in (1, 2, 3, 4, 5, 6, 7)}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_each_layout_is_read_either_way(tmp_path: Path, change: dict[str, Feature]) -> None:
+    planned = {**change, "soon": float_feature(1)}
+    look(tmp_path, [row(**change)] * 40 + [row()] * 40 + [row(**planned)] * 40)
+
+
+def test_values_of_a_domain_are_counted_either_way(tmp_path: Path) -> None:
+    """Half of the values of a split have to be in the domain: 40 of 80 are, then 40 of 84."""
+    inside, outside = row(word=bytes_feature(b"a")), row(word=bytes_feature([b"b"] * 4))
+    for times, expected in ((20, []), (22, ["SCH006"] * 2)):
+        found = look(tmp_path, [inside] * 80 + [outside] * times)
+        codes = [each["code"] for each in found["findings"] if "`word`" in each["message"]]
+        assert codes == expected
 
 
 RECORDS = st.builds(lambda changes: row(**changes), st.sampled_from([{}, *CHANGES]))
