@@ -111,6 +111,18 @@ def test_the_values_of_all_records_are_those_of_each(records: list[tuple[Any, ..
             assert values(slot, column, row, memory) == each[slot.name].values
 
 
+@pytest.mark.parametrize("number", [0, 127, 128, 255, 256, 16384, 2**63 - 1, -1, -(2**63)])
+def test_integers_at_the_bounds_of_their_bytes(number: int) -> None:
+    examples = [example(label, b"x", (0, 1, 2), number) for label in (1, number)]
+    layout = layout_of(decode(encode(examples[0])))
+    assert layout is not None
+    rows, columns, _ = read(layout, [encode(each) for each in examples])
+    assert rows == [0, 1]
+    found = {slot.name: column.integers for slot, column in zip(layout, columns, strict=True)}
+    assert found["a"].tolist() == [1, number]
+    assert found["é"].tolist() == [number, number]
+
+
 def test_what_is_not_of_the_layout_is_left_to_others() -> None:
     good = example(1, b"x" * 200, (0, 1, 2), 3)
     others: list[Example] = [

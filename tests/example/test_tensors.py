@@ -43,6 +43,7 @@ FLOATS = struct.pack("<6f", *range(6))
         (proto(9, (2,), delimited(10, b"\xac\x02\x01")), "int64", (2,), 2),
         (proto(9, (2,), b"\x50\x01\x50\x02"), "int64", (2,), 2),
         (proto(1, (1000,), delimited(5, bytes(4))), "float32", (1000,), 1000),
+        (proto(14, (3,), delimited(13, b"\x80\x7f")), "bfloat16", (3,), 3),
         (proto(18, (1,), delimited(12, bytes(16))), "complex128", (1,), 1),
         (proto(1, (6,), b"\x18\x00" + delimited(4, FLOATS)), "float32", (6,), 6),
     ],

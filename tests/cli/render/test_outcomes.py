@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tfrecreg.cli.render.console import print_json
-from tfrecreg.cli.render.outcomes import print_preview
+from tfrecreg.cli.render.outcomes import print_gc, print_preview
 from tfrecreg.operations.builds import BuildRequest, preview
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.init import init
+from tfrecreg.operations.remote import Doomed
 from tfrecreg.registry import open_registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage import LocalStorage
@@ -31,6 +34,23 @@ def test_a_dry_run(pipe, tmp_path: Path) -> None:
     assert lines[5] == ""
     assert lines[6].startswith("a push of its release would send about ")
     assert len(lines) == 7
+
+
+@pytest.mark.parametrize(
+    ("applied", "told"),
+    [
+        (True, "removed 2 things, 3.0 kB"),
+        (False, "nothing was removed; `tfrecreg gc --apply` removes 2 things, 3.0 kB"),
+    ],
+)
+def test_gc_says_whether_it_removed_anything(pipe, applied: bool, told: str) -> None:
+    doomed = [
+        Doomed(kind="stage", path=f"data/.{name}", bytes=size, why="a killed command")
+        for name, size in (("a", 1000), ("b", 2000))
+    ]
+    lines = pipe(lambda console: print_gc(console, doomed, applied=applied)).splitlines()
+    assert [line.split()[-1] for line in lines[:-1]] == ["path", "data/.a", "data/.b"]
+    assert lines[-1] == told
 
 
 def test_json_is_ascii_and_one_document(capsys) -> None:
