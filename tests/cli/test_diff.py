@@ -145,6 +145,16 @@ def test_names_of_the_data_are_escaped(cli, root: Path) -> None:
     assert "\x1b" not in done.out
 
 
+def test_a_payload_that_is_no_example_is_named_as_such(cli, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    put_build(root, {"train": [{"a": b"no example", "b": example(1)}]})
+    put_release(root, "1.0.0")
+    put_build(root, {"train": [{"a": b"another text", "b": example(1)}]})
+    done = cli("-C", root, "diff", "d@1.0.0", "d")
+    assert "changed: 1 example\n  train a: (payload)\n" in done.out
+    assert "of 1 example that were compared\n  (payload): changed in 1\n" in done.out
+
+
 def test_what_cannot_be_compared_is_said(cli, root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     put_build(other, BEFORE)

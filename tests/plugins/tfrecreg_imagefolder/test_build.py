@@ -265,6 +265,23 @@ def test_raw_files_that_change_are_noticed(build, raw, monkeypatch) -> None:
     assert "the raw file `cat/1.png` changed during the build" in done.err
 
 
+def test_raw_files_that_change_after_the_last_shard_are_noticed(build, raw, monkeypatch) -> None:
+    from tfrecreg_imagefolder.source import ImageFolderSource
+
+    raw.puts("cat/1.png", "cat/2.png")
+    labels = ImageFolderSource.labels
+
+    def change(self):
+        raw.put("cat/1.png", png(9, 9))
+        return labels(self)
+
+    monkeypatch.setattr(ImageFolderSource, "labels", change)
+    done = build()
+    assert done.code == 2
+    assert "the raw file `cat/1.png` changed during the build" in done.err
+    assert not Path("data/pets").exists()
+
+
 def test_decoding_names_pillow_in_the_manifest(build, raw) -> None:
     pytest.importorskip("PIL", reason="Pillow is not installed")
     raw.puts("cat/1.png", "dog/1.png")
