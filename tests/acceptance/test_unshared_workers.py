@@ -36,8 +36,8 @@ def s3(request: pytest.FixtureRequest) -> Iterator[S3]:
 
 
 @pytest.fixture(scope="module")
-def unseen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the workers do not see."""
+def unseen(s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the workers do not see: one for each server."""
     folder = tmp_path_factory.mktemp("unseen")
     try:
         done = subprocess.run([*hiding(folder), "true"], capture_output=True, check=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from dask_support import Cluster, cluster
@@ -88,6 +90,18 @@ def test_a_task_that_ends_its_workers_is_a_failure(tmp_path: Path) -> None:
         ):
             list(engine.run(exit_hard, range(3)))
         assert caught.value.message.startswith("a task ended every worker that ran it")
+
+
+def test_a_worker_that_ends_while_it_is_greeted_is_left_out(tmp_path: Path) -> None:
+    with cluster(tmp_path / "dask", env={"PYTHONPATH": TESTS}) as made:
+        wait_for_workers(made, 2)
+        gone, left = made.workers
+        gone.send_signal(signal.SIGSTOP)  # it is asked, and does not answer
+        Timer(2, made.kill, [gone]).start()
+        with closing(open_engine("dask", address=made.address)) as engine:
+            engine.warm(process_of)
+            assert gone.poll() is not None
+            assert set(engine.run(process_of, range(4))) == {left.pid}
 
 
 def test_each_worker_is_compared_before_work_starts(

@@ -136,11 +136,15 @@ class DaskEngine(RemoteEngine[Any]):
             raise self._idle() from error
 
     def _greet(self) -> None:
+        from distributed.comm.core import CommClosedError
+
         try:
             answers = self._client.run(perform_there, greeting(), on_error="return")
         except _GONE as error:
             raise self._lost() from error
         for answer in answers.values():
+            if isinstance(answer, CommClosedError):
+                continue  # the worker ended meanwhile: it gets no task
             if isinstance(answer, BaseException):
                 raise failed(self.name, "cannot use a worker", answer) from answer
             result_of(answer)
