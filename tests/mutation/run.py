@@ -32,8 +32,8 @@ from mutation_support import Mutation, compiles, mutated, mutations
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGES = ("tfrecreg", "plugins")
-MOST_TESTS = 60
-"""Tests that a mutant meets at the most."""
+ROUND = 60
+"""Tests that a mutant meets at a time: it meets two rounds at the most."""
 PATIENCE = 60.0
 """Seconds that a mutant has beyond three times what its tests take."""
 
@@ -58,25 +58,37 @@ class Tests(NamedTuple):
     by_line: Mapping[tuple[str, int], frozenset[str]]
     by_file: Mapping[str, frozenset[str]]
 
-    def of(self, mutant: Chosen) -> list[str]:
-        """The tests to run, the quickest first: those that execute the line, or, if it is executed
-        while its module is imported, those that execute anything of the module.
+    def of(self, mutant: Chosen) -> list[list[str]]:
+        """The tests to run, in rounds: those that execute the line, or, if it is executed while its
+        module is imported, those that execute anything of the module.
+
+        A line may be executed by thousands. First come a third named as the module is, which are
+        about it, a third that is quick, and a third by chance; then as many by chance.
         """
         last = mutant.mutation.line
         at_line = self.by_line.get((mutant.path, last), frozenset())
         known = [
             each for each in at_line or self.by_file.get(mutant.path, ()) if each in self.seconds
         ]
-        known.sort(key=lambda each: (self.seconds[each], each))
-        if len(known) <= MOST_TESTS:
-            return known
-        # The quickest half, and others by chance: the quickest may all be of one kind.
-        half = MOST_TESTS // 2
-        others = random.Random(mutant.place).sample(known[half:], half)
-        return [*known[:half], *sorted(others, key=self._quickest)]
+        known.sort(key=self._quickest)
+        third = ROUND // 3
+        stem = Path(mutant.path).stem.strip("_")
+        chosen = [each for each in known if stem in each.partition("::")[0]][:third]
+        chosen += _without(known, chosen)[: 2 * third - len(chosen)]
+        others = _without(known, chosen)
+        random.Random(mutant.place).shuffle(others)
+        chosen += others[: ROUND - len(chosen)]
+        rest = _without(others, chosen)[:ROUND]
+        return [sorted(each, key=self._quickest) for each in (chosen, rest) if each]
 
     def _quickest(self, test: str) -> tuple[float, str]:
         return self.seconds[test], test
+
+
+def _without(tests: Iterable[str], left_out: Iterable[str]) -> list[str]:
+    """The other tests, in their order."""
+    out = frozenset(left_out)
+    return [each for each in tests if each not in out]
 
 
 def main() -> int:
@@ -222,11 +234,11 @@ def _judge_all(sample: Sequence[Chosen], tests: Tests, copies: Sequence[Path]) -
     lock = threading.Lock()
 
     def judge(mutant: Chosen) -> tuple[Chosen, str, int]:
-        selected = tests.of(mutant)
+        rounds = tests.of(mutant)
         with lock:
             copy = free.pop()
         try:
-            return mutant, _judge(mutant, selected, tests, copy), len(selected)
+            return mutant, _judge(mutant, rounds, tests, copy), sum(map(len, rounds))
         finally:
             with lock:
                 free.append(copy)
@@ -240,20 +252,21 @@ def _judge_all(sample: Sequence[Chosen], tests: Tests, copies: Sequence[Path]) -
             yield verdict
 
 
-def _judge(mutant: Chosen, selected: Sequence[str], tests: Tests, copy: Path) -> str:
-    if not selected:
+def _judge(mutant: Chosen, rounds: Sequence[list[str]], tests: Tests, copy: Path) -> str:
+    if not rounds:
         return "not executed"
     path = copy / mutant.path
     source = path.read_text(encoding="utf-8")
     path.write_text(mutated(source, mutant.mutation), encoding="utf-8")
     try:
-        seconds = 3 * sum(tests.seconds[each] for each in selected) + PATIENCE
-        code = _pytest(copy, "-x", "-n", "0", *selected, seconds=seconds)
+        for selected in rounds:
+            seconds = 3 * sum(tests.seconds[each] for each in selected) + PATIENCE
+            code = _pytest(copy, "-x", "-n", "0", *selected, seconds=seconds)
+            if code != 0:
+                return "timed out" if code is None else "killed"
     finally:
         path.write_text(source, encoding="utf-8")
-    if code is None:
-        return "timed out"
-    return "survived" if code == 0 else "killed"
+    return "survived"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,155 @@
+"""The core and the rooms: which module belongs to which, who imports whom, and how large they are.
+
+    python tests/rooms_support.py             # the table
+    python tests/rooms_support.py --write     # shorten the lists of rooms.toml to what is left
+
+On sys.path by `pythonpath` in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import grimp
+import msgspec
+
+__all__ = ["CORE", "Import", "Rooms", "table"]
+
+CHECKOUT = Path(__file__).parents[1]
+FILE = CHECKOUT / "tests/package/rooms.toml"
+CORE = "core"
+SURFACE = frozenset({"tfrecreg", "tfrecreg.api"})
+"""Lists of public names, wherever they are defined: neither core nor room."""
+
+
+class Import(NamedTuple):
+    """A module that imports another, in a function or for a type among them."""
+
+    module: str
+    imported: str
+
+    def __str__(self) -> str:
+        return f"{self.module} -> {self.imported}"
+
+
+class Lists(msgspec.Struct, forbid_unknown_fields=True):
+    """What `rooms.toml` says."""
+
+    rooms: Mapping[str, list[str]]
+    lines: Mapping[str, int]
+    from_the_core: list[str]
+    between_rooms: list[str]
+
+
+class Rooms:
+    """The modules of the package, by room.
+
+    Args:
+        file: the lists that they are held against.
+    """
+
+    def __init__(self, file: Path = FILE) -> None:
+        self.lists = msgspec.toml.decode(file.read_bytes(), type=Lists)
+        self._room_of = {
+            prefix: room for room, prefixes in self.lists.rooms.items() for prefix in prefixes
+        }
+        self._graph = grimp.build_graph("tfrecreg", cache_dir=None)
+
+    def room(self, module: str) -> str:
+        """The room of a module, by the longest prefix that a room claims."""
+        while module:
+            if module in self._room_of:
+                return self._room_of[module]
+            module = module.rpartition(".")[0]
+        return CORE
+
+    @cached_property
+    def claims_of_nothing(self) -> list[str]:
+        """Prefixes of `rooms.toml` that no module has."""
+        return sorted(set(self._room_of) - self._graph.modules)
+
+    @cached_property
+    def _across(self) -> list[tuple[str, Import]]:
+        """Imports of rooms from elsewhere, with the room of the importing module."""
+        return [
+            (here, Import(module, imported))
+            for module in sorted(self._graph.modules - SURFACE)
+            for imported in sorted(self._graph.find_modules_directly_imported_by(module))
+            if (here := self.room(module)) != self.room(imported) != CORE
+            and imported not in SURFACE
+        ]
+
+    @cached_property
+    def from_the_core(self) -> list[Import]:
+        """Imports of rooms by the core."""
+        return [each for here, each in self._across if here == CORE]
+
+    @cached_property
+    def between_rooms(self) -> list[Import]:
+        """Imports of rooms by other rooms."""
+        return [each for here, each in self._across if here != CORE]
+
+    @cached_property
+    def lines(self) -> Counter[str]:
+        """Lines of Python by room, the bundled sources among them."""
+        lines: Counter[str] = Counter()
+        for path in sorted((CHECKOUT / "tfrecreg").rglob("*.py")):
+            name = ".".join(path.relative_to(CHECKOUT).with_suffix("").parts)
+            lines[self.room(name.removesuffix(".__init__"))] += _lines(path)
+        for path in sorted((CHECKOUT / "plugins").rglob("*.py")):
+            lines[path.relative_to(CHECKOUT / "plugins").parts[0]] += _lines(path)
+        return lines
+
+
+def _lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def table(rooms: Rooms) -> str:
+    """Lines of the core and of each room, and who imports it from where."""
+    core = Counter(rooms.room(each.imported) for each in rooms.from_the_core)
+    others = Counter(rooms.room(each.imported) for each in rooms.between_rooms)
+    rows = [f"{'':24}{'lines':>8}{'core':>8}{'rooms':>8}"]
+    rows += [
+        f"{room:24}{lines:8,}{core[room]:8}{others[room]:8}"
+        for room, lines in rooms.lines.most_common()
+    ]
+    totals = rooms.lines.total(), core.total(), others.total()
+    rows.append(f"{'in all':24}{totals[0]:8,}{totals[1]:8}{totals[2]:8}")
+    return "\n".join(rows)
+
+
+def _shortened(rooms: Rooms) -> str:
+    """`rooms.toml` without what is superfluous in it. It never gets longer."""
+    text = FILE.read_text(encoding="utf-8")
+    head = text[: text.index("# Lines of Python")]
+    lines = {
+        room: min(rooms.lists.lines.get(room, sys.maxsize), -(-count // 50) * 50)
+        for room, count in sorted(rooms.lines.items())
+    }
+    budgets = "".join(f"{room} = {count}\n" for room, count in lines.items())
+    return (
+        f"{_listed('from_the_core', rooms.from_the_core, rooms.lists.from_the_core)}"
+        f"{_listed('between_rooms', rooms.between_rooms, rooms.lists.between_rooms)}"
+        f"{head[head.index('[rooms]') :]}"
+        "# Lines of Python that each may have. These numbers only get smaller, or an ADR says\n"
+        f"# why not.\n[lines]\n{budgets}"
+    )
+
+
+def _listed(name: str, found: Iterable[Import], known: Iterable[str]) -> str:
+    left = sorted({str(each) for each in found} & set(known))
+    return f"{name} = [\n" + "".join(f'    "{each}",\n' for each in left) + "]\n\n"
+
+
+if __name__ == "__main__":
+    found = Rooms()
+    print(table(found))
+    if "--write" in sys.argv:
+        text = FILE.read_text(encoding="utf-8")
+        FILE.write_text(text[: text.index("from_the_core")] + _shortened(found), encoding="utf-8")
