@@ -28,11 +28,12 @@ counted.
 
 
 def main() -> None:
-    from tfrecreg.engines import LocalEngine, usable_cores
-    from tfrecreg.operations.builds import BuildRequest, build
+    from tfrecreg.engines.local import LocalEngine, usable_cores
+    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.run import build
     from tfrecreg.operations.init import init
-    from tfrecreg.plugins import plugins
-    from tfrecreg.registry import open_registry
+    from tfrecreg.plugins.manager import plugins
+    from tfrecreg.registry.registry import open_registry
 
     source, raw, out, *options = sys.argv[1:]
     shutil.rmtree(out, ignore_errors=True)

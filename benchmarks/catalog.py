@@ -12,7 +12,8 @@ from pathlib import Path
 from blake3 import blake3
 
 from benchmarks.pairs import run
-from tfrecreg.manifest import (
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.manifest.model import (
     FORMAT_VERSION,
     SCHEMA_NAME,
     Change,
@@ -27,8 +28,6 @@ from tfrecreg.manifest import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
-    render_manifest,
-    seal,
 )
 from tfrecreg.operations.init import init
 from tfrecreg.reference import Version

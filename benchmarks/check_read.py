@@ -17,8 +17,9 @@ TURNS = 3
 
 
 def main() -> None:
-    from tfrecreg.engines import LocalEngine
-    from tfrecreg.operations.check import CheckOptions, check
+    from tfrecreg.engines.local import LocalEngine
+    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.operations.check.run import check
 
     kind, jobs, out = sys.argv[1:]
     os.chdir(out)

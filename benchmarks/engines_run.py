@@ -18,7 +18,7 @@ from pathlib import Path
 
 def main() -> None:
     import tfrecreg
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     what, name, jobs, raw, out = sys.argv[1:]
     if what == "build" or not Path(out).exists():

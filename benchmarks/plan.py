@@ -14,7 +14,7 @@ _PLAN = """
 import resource, sys, time
 from tfrecreg.operations.builds.plan import make_plan
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import Item
+from tfrecreg.sources.interface import Item
 count = int(sys.argv[1])
 listed = (
     Item("train", f"class_{number % 1000:04d}/image_{number:09d}.jpg", 100_000 + number % 5000)

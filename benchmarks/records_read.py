@@ -21,8 +21,9 @@ from pathlib import Path
 
 from tfrecreg import AdoptRequest, CheckOptions, adopt, check, init, open_registry
 from tfrecreg.api import Example
-from tfrecreg.engines import LocalEngine
-from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.testing import write_shard
 
 _WARM = 200

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.pairs import alternate, row, run
-from tfrecreg.records import frame
+from tfrecreg.records.framing import frame
 
 __all__ = ["main"]
 
@@ -29,7 +29,8 @@ print(f"seconds={time.perf_counter() - begin}")
 """
 _CHECK = """
 import sys, time
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 begin = time.perf_counter()
 (report,) = check([sys.argv[1]], options=CheckOptions(only=("crc",)))
 assert report.status == "pass", report

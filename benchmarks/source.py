@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.pairs import Measured, alternate, row, run
-from tfrecreg.example import bytes_feature, encode, int64_feature
-from tfrecreg.records import frame
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.records.framing import frame
 
 __all__ = ["main"]
 

@@ -25,10 +25,12 @@ def ours(path: str) -> Callable[[], int]:
     """A function that computes our statistics and returns their number of examples."""
     from dataclasses import replace
 
-    from tfrecreg.engines import LocalEngine
+    from tfrecreg.engines.local import LocalEngine
     from tfrecreg.operations.targets import files_target
-    from tfrecreg.scan import run_scan
-    from tfrecreg.statistics import StatisticsCollector, StatisticsOptions, load_tfdv
+    from tfrecreg.scan.run import run_scan
+    from tfrecreg.statistics.collect import StatisticsCollector
+    from tfrecreg.statistics.options import StatisticsOptions
+    from tfrecreg.statistics.tfdv import load_tfdv
     from tfrecreg.validators.crc import CrcValidator
     from tfrecreg.validators.schema.validator import SchemaValidator
 
@@ -51,7 +53,7 @@ def tfdv(path: str, *, informed: bool) -> Callable[[], int]:
     import tensorflow_data_validation as tfdv
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    from tfrecreg.statistics import StatisticsOptions
+    from tfrecreg.statistics.options import StatisticsOptions
 
     known = StatisticsOptions(schema=SCHEMA).schema_proto() if informed else None
 

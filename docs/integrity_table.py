@@ -24,13 +24,16 @@ from pathlib import Path
 
 from other_readers import OtherReader, Reading, record_mark
 
-from tfrecreg.example import bytes_feature, encode
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
-from tfrecreg.records import frame, frame_header
+from tfrecreg.records.framing import frame, frame_header
 from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 
 PAGE = Path(__file__).resolve().parent / "integrity.md"
 BEGIN = "<!-- Made by `python docs/integrity_table.py`: do not edit. -->\n"

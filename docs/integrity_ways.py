@@ -24,18 +24,21 @@ from typing import Any
 from integrity_table import put, starts, swap
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.releases import check_registry
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.data_source import data_source
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.gate import gate
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records import frame
-from tfrecreg.registry import open_registry
+from tfrecreg.records.framing import frame
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 BEGIN = "<!-- Made by `python docs/integrity_ways.py`: do not edit. -->\n"
 END = "<!-- End of the table by way of asking. -->\n"

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.operations.check import CheckOptions, check
-from tfrecreg.records import frame
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
+from tfrecreg.records.framing import frame
 
 __all__ = ["Digits", "Document", "document", "framed", "places"]
 

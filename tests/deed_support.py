@@ -22,16 +22,20 @@ from kept_support import expect_kept, expect_nothing_left
 from tests_support import entries, put_back, tree
 
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.catalog import list_datasets
-from tfrecreg.operations.check import CheckOptions, check
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote import gc
-from tfrecreg.registry import open_registry, resolve
+from tfrecreg.operations.remote.garbage import gc
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage, is_temporary
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.writer import is_temporary
 
 __all__ = ["Deed", "write_images"]
 

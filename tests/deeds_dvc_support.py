@@ -17,10 +17,11 @@ from git_support import commit, git, start
 
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.operations.init import init
-from tfrecreg.operations.pipeline import pipeline
-from tfrecreg.operations.remote import pull, push
+from tfrecreg.operations.pipeline.run import pipeline
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
 from tfrecreg.operations.tag import TagRequest, tag
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 
 __all__ = [
     "DvcAdd",

@@ -17,9 +17,9 @@ from salvage_support import filler, make, put
 from tests_support import flip
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.export import export
-from tfrecreg.operations.salvage import salvage
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.export.run import export
+from tfrecreg.operations.salvage.run import salvage
+from tfrecreg.registry.registry import open_registry
 
 __all__ = ["ExportIndex", "ExportTfds", "Salvage"]
 

@@ -11,13 +11,16 @@ from foreign_support import write_set
 from kept_support import expect_kept
 from tests_support import flip, tree
 
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.init import init
-from tfrecreg.operations.remote import gc
-from tfrecreg.operations.repair import repair
+from tfrecreg.operations.remote.garbage import gc
+from tfrecreg.operations.repair.run import repair
 from tfrecreg.operations.tag import TagRequest, tag
-from tfrecreg.registry import open_registry, resolve
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
 
 __all__ = [
     "AdoptCopy",

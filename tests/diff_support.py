@@ -17,9 +17,13 @@ from image_support import png
 from registry_support import write
 
 from tfrecreg.digests import ContentHasher, record_digest
-from tfrecreg.example import Example, bytes_feature, canonical, encode, int64_feature
+from tfrecreg.example.decode import canonical
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.example.model import Example
 from tfrecreg.index import IndexBuilder
-from tfrecreg.manifest import (
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.manifest.model import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     SCHEMA_NAME,
@@ -33,12 +37,12 @@ from tfrecreg.manifest import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
-    render_manifest,
-    seal,
 )
-from tfrecreg.operations.diff import Side, side_of
-from tfrecreg.records import frame
-from tfrecreg.registry import layout, open_registry, resolve
+from tfrecreg.operations.diff.side import Side, side_of
+from tfrecreg.records.framing import frame
+from tfrecreg.registry import layout
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
 
 SCHEMA = """\
 feature {

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from check_support import framed
 
-from tfrecreg.example import Example, Feature, bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.model import Example, Feature
 from tfrecreg.example.wire import fields, varint
 
 __all__ = ["SEQUENCES", "event", "example", "field", "put", "sequence", "summary", "write_set"]

@@ -24,23 +24,18 @@ from registry_support import manifest
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import SchemaError, TfrecregError
-from tfrecreg.example import (
-    NotAnExampleError,
-    bytes_feature,
-    canonical,
-    decode,
-    decode_or_none,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.decode import canonical, decode, decode_or_none
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.kinds import decode_sequence, payload_kind
-from tfrecreg.images import ImageError, is_truncated, read_header, sniff
+from tfrecreg.example.wire import NotAnExampleError
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.images.sniff import sniff
 from tfrecreg.index import IndexBuilder, read_index
-from tfrecreg.manifest import SplitEntry, parse_manifest, render_manifest
-from tfrecreg.records import frame_header
-from tfrecreg.records.framing import unmask
+from tfrecreg.manifest.file import parse_manifest, render_manifest
+from tfrecreg.manifest.model import SplitEntry
+from tfrecreg.records.framing import frame_header, unmask
 from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.records.offsets import parse_sidecar
 from tfrecreg.schema.proto import parse_schema, render_schema

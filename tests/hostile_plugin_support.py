@@ -243,7 +243,7 @@ class InProcess:
 
     def run(self, *arguments: str | Path) -> Any:
         from tfrecreg.code_digest import code_digest, code_of
-        from tfrecreg.plugins import plugins
+        from tfrecreg.plugins.manager import plugins
 
         for each in (plugins, code_of, code_digest):  # as in a new process
             each.cache_clear()
@@ -262,7 +262,7 @@ class InProcess:
 
 @pytest.fixture
 def here(cli: Any, place: Place, monkeypatch: pytest.MonkeyPatch) -> Any:
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     place.site.mkdir()
     monkeypatch.syspath_prepend(str(place.site))

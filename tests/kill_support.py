@@ -14,7 +14,7 @@ from typing import Any
 
 from child_support import Child, apart
 
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.writer import LocalWriter
 
 __all__ = ["calls_of", "in_child", "killing"]

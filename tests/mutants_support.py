@@ -15,7 +15,7 @@ from memory_support import Seen, see
 
 from docs.other_readers import Reading, record_mark
 from tfrecreg.findings import TensorflowOutcome
-from tfrecreg.records import frame_header
+from tfrecreg.records.framing import frame_header
 from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 
 __all__ = ["Expected", "Mutant", "compressed", "disagreement", "expected", "mutant", "mutated"]

@@ -12,18 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.amounts import SkipLimit
-from tfrecreg.operations.builds import BuildRequest
-from tfrecreg.operations.builds.parts import (
-    Collected,
-    CollectRequest,
-    PartResult,
-    PlanPart,
-    collect_parts,
-    plan_to,
-    run_part,
-)
+from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect_parts
+from tfrecreg.operations.builds.parts.one_part import PartResult, PlanPart, run_part
+from tfrecreg.operations.builds.parts.prepare_plan import plan_to
+from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.progress import SILENT
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
 
 __all__ = ["Site", "StoredSite", "stored_site"]

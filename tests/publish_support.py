@@ -116,9 +116,9 @@ def _parsed(line: str) -> Said:
 
 def _publish(root: Path, name: str, turn: Turn, versions: str) -> dict[str, Any]:
     from tfrecreg.errors import TfrecregError
-    from tfrecreg.operations.builds import BuildRequest
+    from tfrecreg.operations.builds.request import BuildRequest
     from tfrecreg.operations.release import publish
-    from tfrecreg.registry import open_registry
+    from tfrecreg.registry.registry import open_registry
 
     request = BuildRequest(
         name=name, source="mnist", raw=str(_raw(root, turn)), options={"encoding": "raw"}

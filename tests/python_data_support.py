@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.builds import BuildRequest, BuildResult, build
+from tfrecreg.operations.builds.conclude import BuildResult
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.init import init
-from tfrecreg.registry import Registry, layout, open_registry
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry, open_registry
 
 __all__ = ["COUNT", "Elements", "Notes", "Slow", "element", "made", "refused", "registry", "stage"]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.manifest import ShardEntry
+from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt, render_receipt
-from tfrecreg.records import ShardWriter
 from tfrecreg.records.hashing import hash_both
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.storage.local import LocalStorage
 
 __all__ = ["item_keys", "receipt_path", "reseal", "write_bytes", "write_shard"]
 

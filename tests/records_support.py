@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tfrecreg.digests import record_digest
-from tfrecreg.example import Feature, encode
-from tfrecreg.records import ShardWriter
-from tfrecreg.storage import LocalStorage
+from tfrecreg.example.encode import encode
+from tfrecreg.example.model import Feature
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.storage.local import LocalStorage
 
 __all__ = ["write_examples"]
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.manifest import (
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.manifest.model import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     Manifest,
@@ -22,10 +23,8 @@ from tfrecreg.manifest import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
-    render_manifest,
-    seal,
 )
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.registry import Registry, open_registry
 
 SCHEMA = 'feature { name: "text" type: BYTES presence { min_fraction: 1 } shape {} }\n'
 

@@ -18,13 +18,14 @@ from typing import Any
 
 from s3_support import ENVIRONMENT, S3
 
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 __all__ = [
     "Cache",

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 from salvage_support import Made, filler, make, nested
 
-from tfrecreg.records import frame_header
 from tfrecreg.records.frame_scan import header_candidates
-from tfrecreg.records.framing import header_length, masked_crc
+from tfrecreg.records.framing import frame_header, header_length, masked_crc
 from tfrecreg.records.gzip_writer import MAGIC, MEMBER_HEADER, TRAILER
 
 __all__ = ["Damaged", "damaged"]

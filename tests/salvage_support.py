@@ -16,10 +16,11 @@ from typing import Any
 import google_crc32c
 
 from tfrecreg.digests import record_digest
-from tfrecreg.example import canonical
+from tfrecreg.example.decode import canonical
 from tfrecreg.index import IndexBuilder
-from tfrecreg.operations.salvage import ShardResult, salvage
-from tfrecreg.records import frame
+from tfrecreg.operations.salvage.model import ShardResult
+from tfrecreg.operations.salvage.run import salvage
+from tfrecreg.records.framing import frame
 from tfrecreg.records.gzip_writer import GzipEncoder
 
 __all__ = [

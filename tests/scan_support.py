@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.errors import StorageError
-from tfrecreg.example import bytes_feature, encode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
-from tfrecreg.records import Fault, RecordBatch, StreamEnd, frame
-from tfrecreg.scan import Need, Shard, Tally, Target
-from tfrecreg.storage import LocalStorage, Reader, Storage
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.framing import frame
+from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.tally import Tally
+from tfrecreg.storage.interface import Reader, Storage
+from tfrecreg.storage.local import LocalStorage
 
 ODD = Code("ODD001", "odd-record", Severity.ERROR, "a record is odd", "make it even", "A page.")
 

@@ -16,25 +16,17 @@ from typing import Any
 import pytest
 from scan_support import framed
 
-from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.example import (
-    Feature,
-    bytes_feature,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Feature
 from tfrecreg.example.wire import varint
 from tfrecreg.operations.targets import files_target
-from tfrecreg.scan import run_scan
-from tfrecreg.statistics import (
-    SplitStatistics,
-    StatisticsCollector,
-    StatisticsOptions,
-    load_tfdv,
-    missing_tfdv,
-)
+from tfrecreg.scan.run import run_scan
+from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv
 
 IMAGES = """
 feature { name: "image" type: BYTES image_domain {} }

@@ -16,7 +16,8 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from package_support import CHECKOUT
 
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 
 __all__ = ["Careless", "counted", "forbid_links", "names", "put", "run"]
 

@@ -8,8 +8,8 @@ import pytest
 
 import tfrecreg
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ The names below are the library; ``docs/python.md`` shows their use. Plugins imp
 and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
-  and write them: `toml_files`, `typed_values`, `amounts`, `suggest`;
-  `progress`; and `lazy`, for packages whose names are imported when they are used
+  and write them: `toml_files`, `typed_values`, `amounts`, `suggest`; `progress`
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`
@@ -19,51 +18,64 @@ Everything is imported on first use, so that ``import tfrecreg`` is fast.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tfrecreg._version import __version__
-from tfrecreg.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from tfrecreg.amounts import SkipLimit
-    from tfrecreg.engines import open_engine
+    from tfrecreg.engines.choose import open_engine
     from tfrecreg.errors import TfrecregError
-    from tfrecreg.example import decode, encode
+    from tfrecreg.example.decode import decode
+    from tfrecreg.example.encode import encode
     from tfrecreg.example.tensors import parse_tensor, serialize_tensor
     from tfrecreg.example.values import to_example
     from tfrecreg.gating import FailOn
-    from tfrecreg.operations.adopt import AdoptRequest, AdoptResult, adopt
-    from tfrecreg.operations.builds import BuildRequest, BuildResult, build
+    from tfrecreg.operations.adopt.request import AdoptRequest
+    from tfrecreg.operations.adopt.run import AdoptResult, adopt
+    from tfrecreg.operations.builds.conclude import BuildResult
+    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.run import build
     from tfrecreg.operations.catalog import list_datasets
-    from tfrecreg.operations.check import CheckOptions, Report, check
+    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.operations.check.report import Report
+    from tfrecreg.operations.check.run import check
     from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.describe import describe
-    from tfrecreg.operations.diff import DiffResult, diff
+    from tfrecreg.operations.diff.result import DiffResult
+    from tfrecreg.operations.diff.run import diff
     from tfrecreg.operations.digest import ContentDigests, digest
-    from tfrecreg.operations.export import export
+    from tfrecreg.operations.export.run import export
     from tfrecreg.operations.gate import gate
     from tfrecreg.operations.head import head
     from tfrecreg.operations.init import init
     from tfrecreg.operations.load import load
-    from tfrecreg.operations.pipeline import pipeline
+    from tfrecreg.operations.pipeline.run import pipeline
     from tfrecreg.operations.release import ReleaseRequest, ReleaseResult, release
-    from tfrecreg.operations.remote import gc, pull, push
-    from tfrecreg.operations.repair import repair
-    from tfrecreg.operations.salvage import salvage
-    from tfrecreg.operations.schemas import (
+    from tfrecreg.operations.remote.garbage import gc
+    from tfrecreg.operations.remote.sending import push
+    from tfrecreg.operations.remote.transfer import pull
+    from tfrecreg.operations.repair.run import repair
+    from tfrecreg.operations.salvage.run import salvage
+    from tfrecreg.operations.schemas.accept import propose
+    from tfrecreg.operations.schemas.compare import (
         CompatibilityOptions,
         check_compatibility,
         diff_schemas,
-        propose,
     )
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
-    from tfrecreg.pages import PageResult, SiteResult, report, site
-    from tfrecreg.records import Records, read
+    from tfrecreg.pages.make import PageResult, report
+    from tfrecreg.pages.static_site import SiteResult, site
+    from tfrecreg.records.access import Records, read
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
-    from tfrecreg.registry import Build, Dataset, Registry, Release, open_registry, resolve
+    from tfrecreg.registry.lookup import Build, Release, resolve
+    from tfrecreg.registry.registry import Dataset, Registry, open_registry
     from tfrecreg.shards import ShardPolicy
-    from tfrecreg.training import Certificate, DataSource, Order
+    from tfrecreg.training.certificate import Certificate
+    from tfrecreg.training.data_source import DataSource
+    from tfrecreg.training.order import Order
 
 __all__ = [
     "AdoptRequest",
@@ -134,54 +146,99 @@ __all__ = [
 
 _EXPORTS = {
     "tfrecreg.amounts": ("SkipLimit",),
-    "tfrecreg.engines": ("open_engine",),
+    "tfrecreg.engines.choose": ("open_engine",),
     "tfrecreg.errors": ("TfrecregError",),
-    "tfrecreg.example": ("decode", "encode"),
-    "tfrecreg.example.tensors": ("parse_tensor", "serialize_tensor"),
+    "tfrecreg.example.decode": ("decode",),
+    "tfrecreg.example.encode": ("encode",),
+    "tfrecreg.example.tensors": (
+        "parse_tensor",
+        "serialize_tensor",
+    ),
     "tfrecreg.example.values": ("to_example",),
     "tfrecreg.gating": ("FailOn",),
-    "tfrecreg.operations.adopt": ("AdoptRequest", "AdoptResult", "adopt"),
-    "tfrecreg.operations.builds": ("BuildRequest", "BuildResult", "build"),
+    "tfrecreg.operations.adopt.request": ("AdoptRequest",),
+    "tfrecreg.operations.adopt.run": (
+        "AdoptResult",
+        "adopt",
+    ),
+    "tfrecreg.operations.builds.conclude": ("BuildResult",),
+    "tfrecreg.operations.builds.request": ("BuildRequest",),
+    "tfrecreg.operations.builds.run": ("build",),
     "tfrecreg.operations.catalog": ("list_datasets",),
-    "tfrecreg.operations.check": ("CheckOptions", "Report", "check"),
+    "tfrecreg.operations.check.options": ("CheckOptions",),
+    "tfrecreg.operations.check.report": ("Report",),
+    "tfrecreg.operations.check.run": ("check",),
     "tfrecreg.operations.data_source": ("data_source",),
     "tfrecreg.operations.describe": ("describe",),
-    "tfrecreg.operations.diff": ("DiffResult", "diff"),
-    "tfrecreg.operations.digest": ("ContentDigests", "digest"),
-    "tfrecreg.operations.export": ("export",),
+    "tfrecreg.operations.diff.result": ("DiffResult",),
+    "tfrecreg.operations.diff.run": ("diff",),
+    "tfrecreg.operations.digest": (
+        "ContentDigests",
+        "digest",
+    ),
+    "tfrecreg.operations.export.run": ("export",),
     "tfrecreg.operations.gate": ("gate",),
     "tfrecreg.operations.head": ("head",),
     "tfrecreg.operations.init": ("init",),
     "tfrecreg.operations.load": ("load",),
-    "tfrecreg.operations.pipeline": ("pipeline",),
-    "tfrecreg.operations.release": ("ReleaseRequest", "ReleaseResult", "release"),
-    "tfrecreg.operations.remote": ("gc", "pull", "push"),
-    "tfrecreg.operations.repair": ("repair",),
-    "tfrecreg.operations.salvage": ("salvage",),
-    "tfrecreg.operations.schemas": (
+    "tfrecreg.operations.pipeline.run": ("pipeline",),
+    "tfrecreg.operations.release": (
+        "ReleaseRequest",
+        "ReleaseResult",
+        "release",
+    ),
+    "tfrecreg.operations.remote.garbage": ("gc",),
+    "tfrecreg.operations.remote.sending": ("push",),
+    "tfrecreg.operations.remote.transfer": ("pull",),
+    "tfrecreg.operations.repair.run": ("repair",),
+    "tfrecreg.operations.salvage.run": ("salvage",),
+    "tfrecreg.operations.schemas.accept": ("propose",),
+    "tfrecreg.operations.schemas.compare": (
         "CompatibilityOptions",
         "check_compatibility",
         "diff_schemas",
-        "propose",
     ),
     "tfrecreg.operations.stats": ("stats",),
-    "tfrecreg.operations.tag": ("TagRequest", "tag"),
-    "tfrecreg.pages": ("PageResult", "SiteResult", "report", "site"),
-    "tfrecreg.records": ("Records", "read"),
+    "tfrecreg.operations.tag": (
+        "TagRequest",
+        "tag",
+    ),
+    "tfrecreg.pages.make": (
+        "PageResult",
+        "report",
+    ),
+    "tfrecreg.pages.static_site": (
+        "SiteResult",
+        "site",
+    ),
+    "tfrecreg.records.access": (
+        "Records",
+        "read",
+    ),
     "tfrecreg.records.tfrecord_writer": ("TFRecordWriter",),
-    "tfrecreg.registry": (
+    "tfrecreg.registry.lookup": (
         "Build",
-        "Dataset",
-        "Registry",
         "Release",
-        "open_registry",
         "resolve",
     ),
+    "tfrecreg.registry.registry": (
+        "Dataset",
+        "Registry",
+        "open_registry",
+    ),
     "tfrecreg.shards": ("ShardPolicy",),
-    "tfrecreg.training": ("Certificate", "DataSource", "Order"),
+    "tfrecreg.training.certificate": ("Certificate",),
+    "tfrecreg.training.data_source": ("DataSource",),
+    "tfrecreg.training.order": ("Order",),
 }
+_HOMES = {name: module for module, names in _EXPORTS.items() for name in names}
+
 if not TYPE_CHECKING:  # which knows these names from above, and no others
-    __getattr__ = lazy_exports(__name__, _EXPORTS)
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

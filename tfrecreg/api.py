@@ -31,17 +31,9 @@ from tfrecreg.errors import (
     StorageError,
     UsageError,
 )
-from tfrecreg.example import (
-    Example,
-    Feature,
-    Kind,
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header, sniff
 from tfrecreg.images.decoder import (
     Conversion,
     Decoder,
@@ -49,7 +41,10 @@ from tfrecreg.images.decoder import (
     require_pillow,
     shared_decoder,
 )
-from tfrecreg.manifest import Manifest
+from tfrecreg.images.model import ImageError, ImageHeader
+from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.images.sniff import sniff
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.plugins.specs import hookimpl
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import (
@@ -75,7 +70,7 @@ from tfrecreg.sources.interface import (
     SourceRecord,
     Written,
 )
-from tfrecreg.storage import Entry, Reader, Storage
+from tfrecreg.storage.interface import Entry, Reader, Storage
 from tfrecreg.storage.local_copy import open_local
 from tfrecreg.text import safe
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:  # who only collects rows needs no NumPy

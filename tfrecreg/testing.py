@@ -10,11 +10,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfrecreg.example import Example, decode, encode
-from tfrecreg.plugins import plugins
-from tfrecreg.records import frame
-from tfrecreg.sources import Item, Skipped
-from tfrecreg.storage import LocalStorage
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.model import Example
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.records.framing import frame
+from tfrecreg.sources.interface import Item, Skipped
+from tfrecreg.storage.local import LocalStorage
 
 __all__ = ["examples", "write_shard"]
 

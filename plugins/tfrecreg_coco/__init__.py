@@ -23,5 +23,3 @@ Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` (in the repository they are i
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

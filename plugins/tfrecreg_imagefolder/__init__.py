@@ -14,5 +14,3 @@ The schema is `imagefolder.pbtxt` (in the repository it is in `schemas/`).
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

@@ -13,5 +13,3 @@ Schemas: `mnist.pbtxt` and `mnist_raw.pbtxt` (in the repository they are in `sch
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

@@ -19,8 +19,10 @@ from pause_support import meeting, pausing
 from steps_support import CHANGING, Step, steps_of
 from system_support import unsynced as unsynced  # and this one
 
-from tfrecreg.operations.remote import gc, pull, push
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.remote.garbage import gc
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.registry.registry import open_registry
 
 PLAIN = (
     *("build", "growth", "first", "release", "adopt-copy", "adopt-link", "adopt-in-place"),

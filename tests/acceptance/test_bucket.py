@@ -20,9 +20,9 @@ from memory_support import PRINT_PEAK, on_linux
 from s3_command_support import command, ended, run
 from s3_support import KEY, S3, SECRET, SERVERS, Faults, faulty, s3_server
 
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = pytest.mark.slow
 

@@ -12,15 +12,19 @@ from tests_support import flip
 
 from tfrecreg.cli.main import main
 from tfrecreg.config import Config
-from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import CheckOptions, Report, check_target
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.init import init
 from tfrecreg.operations.targets import build_target, files_target
-from tfrecreg.records import RecordBatch, scan
-from tfrecreg.registry import open_registry
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.reader import scan
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 ENGINE = LocalEngine(1)
 OPTIONS = CheckOptions(only=("crc", "manifest"))

@@ -18,7 +18,7 @@ from mutants_support import Mutant, disagreement, expected, mutant
 from docs.other_readers import OtherReader, Reading, record_mark
 from tfrecreg.codes import CORE_CODES, CodeList
 from tfrecreg.findings import TensorflowOutcome
-from tfrecreg.records import frame_header
+from tfrecreg.records.framing import frame_header
 from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 
 SAMPLE, SWEEP = range(550, 750), range(1_000, 11_000)

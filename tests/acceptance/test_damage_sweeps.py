@@ -17,8 +17,10 @@ from check_support import framed
 from memory_support import MemoryReader, MemoryStorage, Seen, see
 
 from tfrecreg.errors import FailureError
-from tfrecreg.records import Fault, RecordBatch, StreamEnd, frame, scan
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.framing import frame
 from tfrecreg.records.gzip_writer import GzipEncoder
+from tfrecreg.records.reader import scan
 from tfrecreg.records.scanner import VARIABLE, load_scanner, scanner_kind
 
 

@@ -32,8 +32,8 @@ DIGITS = 1500
 KILLS = 3
 MAKE = """
 import sys
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.storage.local import LocalStorage
 write_digits(LocalStorage(sys.argv[1]), train=int(sys.argv[2]), test=100, seed=3)
 """
 EAGER = """

@@ -24,7 +24,7 @@ from system_support import unsynced as unsynced  # and this one
 from tests_support import tree
 
 from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.storage import is_temporary
+from tfrecreg.storage.writer import is_temporary
 
 QUICK = ("build", "release", "repair", "yank", "gc", "salvage")
 ALL = ("build", "release", "yank", "gc", "salvage", "first", "tag")

@@ -17,16 +17,20 @@ from kill_support import calls_of, in_child
 from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds import BuildRequest, build, make, plan
-from tfrecreg.operations.check import CheckOptions, check
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds import make, plan
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 class Segmenting(LocalEngine):

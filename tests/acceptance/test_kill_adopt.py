@@ -13,11 +13,13 @@ from system_support import unsynced as unsynced  # a fixture: what is killed los
 from tests_support import tree
 
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 
 ADOPTED = ("labels.json", "ledger.jsonl", "manifest.json", "index")
 

@@ -35,10 +35,12 @@ from remote_support import (
 from s3_support import ENVIRONMENT, S3, s3_server
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.operations.remote import gc, pull, push
-from tfrecreg.registry import open_registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.operations.remote.garbage import gc
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,12 @@ from git_support import commit, git, start
 from publish_support import Said, all_at_once, images
 
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.releases import check_registry
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.tracking.dvc import cached_files
 
 

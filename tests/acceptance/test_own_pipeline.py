@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.operations.pipeline import pipeline
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.pipeline.run import pipeline
+from tfrecreg.registry.registry import open_registry
 
 ROOT = Path(__file__).parents[2]
 OWN = "examples/own-registry"

@@ -21,9 +21,9 @@ from s3_support import S3, SERVERS, Faults, faulty, s3_server
 from sources_support import SOURCES, make_raw
 from warm_support import Warm
 
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = pytest.mark.slow
 

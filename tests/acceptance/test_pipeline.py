@@ -19,10 +19,10 @@ from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
 from tfrecreg.cli.render.formats import FORMATS
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.operations.pipeline import pipeline
-from tfrecreg.registry import open_registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.operations.pipeline.run import pipeline
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = [
     pytest.mark.slow,

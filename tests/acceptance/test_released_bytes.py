@@ -25,8 +25,9 @@ from system_support import unsynced as unsynced  # and this one
 from tests_support import flip
 
 from tfrecreg.config import CONFIG_NAME
-from tfrecreg.operations.remote import pull, push
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.registry.registry import open_registry
 
 SHARD = "digits-train.tfrecord-00000-of-00002"
 PIECES = 3

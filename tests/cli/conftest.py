@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tfrecreg.cli.main import main
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 @dataclass

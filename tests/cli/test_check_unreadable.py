@@ -16,12 +16,13 @@ from check_support import framed
 from tests_support import flip
 
 from tfrecreg.config import Config
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import StorageError
-from tfrecreg.operations.check import CheckOptions, check_target
+from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.targets import files_target
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import refusal
 from tfrecreg.storage.reader import LocalReader
 

@@ -10,9 +10,9 @@ import pytest
 from diff_support import SCHEMA, example, put_build, put_release
 from page_support import read_page
 
-from tfrecreg.example import bytes_feature, int64_feature
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.reference import Version
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 
 BEFORE = {
     "test": [{"t0": example(50), "t1": example(51)}],

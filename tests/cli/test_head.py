@@ -10,7 +10,8 @@ from page_support import read_page
 from scan_support import framed
 from tests_support import flip
 
-from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 
 
 @pytest.fixture

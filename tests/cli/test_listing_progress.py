@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 from image_support import png
 
-from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.builds.state import WatchedStorage
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
-from tfrecreg.registry import open_registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.storage.local import LocalStorage
 
 FILES = 250
 

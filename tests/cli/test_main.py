@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from tests_support import interruptible
 
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 def test_an_unknown_command_suggests_the_one_that_was_meant(cli) -> None:
@@ -138,7 +138,7 @@ def test_a_build_in_the_background_of_a_shell_ignores_the_interrupt(tmp_path) ->
 
 
 def test_a_broken_plugin_is_named_and_harms_nothing(cli, tmp_path, monkeypatch) -> None:
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     info = tmp_path / "site" / "stranger-2.1.dist-info"
     info.mkdir(parents=True)

@@ -12,7 +12,8 @@ from tests_support import flip
 
 from tfrecreg.cli.output import expect_free_file, write_text
 from tfrecreg.errors import UsageError
-from tfrecreg.example import encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import int64_feature
 
 HINT = "hint: name a file in a folder that is there and that you may write to"
 

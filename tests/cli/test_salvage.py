@@ -11,7 +11,7 @@ from salvage_support import Made, filler, make, payloads_in, put, report_of
 from tests_support import flip, tree
 
 from tfrecreg.errors import StorageError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.reader import LocalReader
 
 FIRST = "digits-train.tfrecord-00000-of-00002"

@@ -7,7 +7,8 @@ import pytest
 from statistics_support import alike_examples, dealt, needs_tfdv, write
 
 from tfrecreg.errors import MissingExtraError
-from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_one_json_document(cli, files: str) -> None:
 
 
 def test_the_text_of_tfdv(cli, files: str, tmp_path: Path) -> None:
-    from tfrecreg.statistics import load_tfdv
+    from tfrecreg.statistics.tfdv import load_tfdv
 
     done = cli("stats", files, "--pbtxt")
     path = tmp_path / "stats.pbtxt"

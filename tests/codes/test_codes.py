@@ -13,7 +13,7 @@ import pytest
 import tfrecreg.codes
 from tfrecreg.codes import CORE_CODES, PAGES, CodeList, codes_on
 from tfrecreg.findings import Code, Severity
-from tfrecreg.plugins import plugins
+from tfrecreg.plugins.manager import plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"

@@ -42,11 +42,12 @@ from tests_support import flip
 from tfrecreg.cli.app import COMMANDS
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import parse_config, parse_dataset
-from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.operations.demo.digits import draw_digits, write_digits
-from tfrecreg.plugins import plugins
-from tfrecreg.records import frame
-from tfrecreg.storage import LocalStorage
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.records.framing import frame
+from tfrecreg.storage.local import LocalStorage
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ import pytest
 
 import tfrecreg
 from tfrecreg.cli.main import main
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import MissingExtraError, UsageError
 
 SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"

@@ -14,7 +14,7 @@ import pytest
 from dask_support import Cluster, cluster
 from engines_support import exit_hard, fail, process_of, refuse_two, touch_late
 
-from tfrecreg.engines import open_engine
+from tfrecreg.engines.choose import open_engine
 from tfrecreg.engines.handshake import terms
 from tfrecreg.engines.remote import AHEAD
 from tfrecreg.errors import FailureError, RawDataError, UsageError

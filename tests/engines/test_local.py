@@ -33,7 +33,7 @@ from engines_support import (
 )
 from tests_support import interruptible
 
-from tfrecreg.engines import LocalEngine, usable_cores
+from tfrecreg.engines.local import LocalEngine, usable_cores
 from tfrecreg.errors import FailureError, PluginError, RawDataError, UsageError
 from tfrecreg.guard import Misbehaviour
 
@@ -232,7 +232,7 @@ def test_two_runs_at_once_do_not_disturb_each_other() -> None:
 
 SCRIPT = """
     import time
-    from tfrecreg.engines import LocalEngine
+    from tfrecreg.engines.local import LocalEngine
 
     def nap(task):
         time.sleep(0 if task == 0 else 60)
@@ -348,8 +348,8 @@ BUILD = """
 from pathlib import Path
 
 import tfrecreg
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.storage.local import LocalStorage
 
 if not Path("raw").exists():
     write_digits(LocalStorage("raw"), train=20_000, test=10, seed=1)

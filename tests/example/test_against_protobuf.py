@@ -9,20 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import (
-    Example,
-    Feature,
-    NotAnExampleError,
-    bytes_feature,
-    canonical,
-    decode,
-    decode_or_none,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.example.decode import decode_fast, decode_fully
+from tfrecreg.example.decode import canonical, decode, decode_fast, decode_fully, decode_or_none
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example, Feature
+from tfrecreg.example.wire import NotAnExampleError
 
 Judge = Callable[[bytes], "tuple[bytes, bool] | None"]
 

@@ -10,18 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import (
-    Example,
-    Kind,
-    bytes_feature,
-    decode,
-    decode_or_none,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
 from tfrecreg.example.columns import Layout, Slot, layout_of, read_columns
+from tfrecreg.example.decode import decode, decode_or_none
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example, Kind
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 300)
 LAYOUT = (

@@ -10,20 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.example import (
-    Feature,
-    Kind,
-    NotAnExampleError,
-    bytes_feature,
-    canonical,
-    decode,
-    decode_or_none,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.example.decode import decode_fast, decode_fully
+from tfrecreg.example.decode import canonical, decode, decode_fast, decode_fully, decode_or_none
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Feature, Kind
+from tfrecreg.example.wire import NotAnExampleError
 
 Delimited = Callable[[int, bytes], bytes]
 

@@ -12,14 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import (
-    Feature,
-    Kind,
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Feature, Kind
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,11 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.example import (
-    Feature,
-    Kind,
-    NotAnExampleError,
-    bytes_feature,
-    decode,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Feature, Kind
+from tfrecreg.example.wire import NotAnExampleError
 
 QUIET, SIGNALLING = bytes.fromhex("0000c07f"), bytes.fromhex("0100807f")
 FEATURES = {

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.example import canonical, decode, encode
-from tfrecreg.example.decode import decode_fully
+from tfrecreg.example.decode import canonical, decode, decode_fully
+from tfrecreg.example.encode import encode
 
 Judge = Callable[[bytes], "tuple[bytes, bool] | None"]
 

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from tfrecreg.errors import UsageError
-from tfrecreg.example import Kind, decode, encode, int64_feature
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import int64_feature
+from tfrecreg.example.model import Kind
 from tfrecreg.example.tensors import parse_tensor, serialize_tensor
 from tfrecreg.example.values import to_example
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.images import ImageError, is_truncated, read_header
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import is_truncated, read_header
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 

@@ -16,8 +16,8 @@ from image_support import chunk, jpeg, png
 
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.images import decoder as module
-from tfrecreg.images import read_header
 from tfrecreg.images.decoder import Conversion, Decoder, Undecodable, shared_decoder
+from tfrecreg.images.read import read_header
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -176,7 +176,7 @@ def test_it_ends_when_its_parent_does(tmp_path) -> None:
     code = (
         "import os, sys; sys.path[:] = eval(sys.argv[1])\n"
         "from image_support import png\n"
-        "from tfrecreg.images import read_header\n"
+        "from tfrecreg.images.read import read_header\n"
         "from tfrecreg.images.decoder import Decoder\n"
         "decoder = Decoder(); decoder.verify(png(), read_header(png()))\n"
         "print(decoder._process.pid, flush=True); os._exit(0)"

@@ -5,8 +5,9 @@ import re
 import pytest
 from image_support import jpeg, segment
 
-from tfrecreg.images import ImageError, is_truncated, read_header
 from tfrecreg.images import jpeg as jpeg_module
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import is_truncated, read_header
 
 MARKER = jpeg_module._MARKER
 

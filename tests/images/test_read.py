@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from image_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.codes import CORE_CODES
-from tfrecreg.images import (
-    IMAGE_FORMATS,
-    REASONS,
-    ImageError,
-    ImageHeader,
-    is_truncated,
-    read_header,
-)
+from tfrecreg.images.model import IMAGE_FORMATS, REASONS, ImageError, ImageHeader
+from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.text import safe
 
 MADE = [

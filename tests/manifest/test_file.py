@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecreg.errors import ManifestError, NewerFormatError
-from tfrecreg.manifest import (
+from tfrecreg.manifest.file import manifest_digest, parse_manifest, render_manifest, seal
+from tfrecreg.manifest.model import (
     FORMAT_VERSION,
     Change,
     FileEntry,
@@ -25,10 +26,6 @@ from tfrecreg.manifest import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
-    manifest_digest,
-    parse_manifest,
-    render_manifest,
-    seal,
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.manifest import parse_manifest
+from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.totals import Totals, quick_totals, totals_of
 
 Harm = Callable[[bytes], bytes]

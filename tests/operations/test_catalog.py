@@ -9,9 +9,10 @@ import pytest
 from registry_support import empty_registry, manifest, put_build, put_release, write
 
 from tfrecreg.errors import ManifestError, UsageError
-from tfrecreg.manifest import Provenance, ShardEntry, SplitEntry
+from tfrecreg.manifest.model import Provenance, ShardEntry, SplitEntry
 from tfrecreg.operations.catalog import list_datasets, log, manifest_json
-from tfrecreg.registry import open_registry, resolve
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
 
 
 def sized(name: str, records: int) -> dict[str, object]:

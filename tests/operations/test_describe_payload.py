@@ -9,8 +9,9 @@ from foreign_support import event, field, put, sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.kinds import PayloadKind, payload_kind
+from tfrecreg.example.model import Feature
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.format_payload import ShownPart, describe_payload
 from tfrecreg.operations.head import head

@@ -11,9 +11,9 @@ from check_support import framed
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.records import HOLD_LIMIT
+from tfrecreg.records.reader import HOLD_LIMIT
 
 
 def shards_of(root: Path, split: str) -> list[Path]:

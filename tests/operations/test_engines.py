@@ -11,16 +11,18 @@ import psutil
 import pytest
 
 from tfrecreg.cli.main import main
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.builds import BuildRequest, build, preview
-from tfrecreg.operations.check import check
-from tfrecreg.operations.diff import diff
-from tfrecreg.operations.export import export
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.diff.run import diff
+from tfrecreg.operations.export.run import export
 from tfrecreg.operations.release import ReleaseRequest, publish, release
-from tfrecreg.operations.salvage import salvage
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.salvage.run import salvage
+from tfrecreg.registry.registry import open_registry
 
 
 class Watched(LocalEngine):

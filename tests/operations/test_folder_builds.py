@@ -12,7 +12,8 @@ import pytest
 from check_support import Document, document, framed, places
 
 from tfrecreg.errors import ManifestError, NewerFormatError, NotHereError, RefusedError, UsageError
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.data_source import data_source
 from tfrecreg.operations.digest import digest
 from tfrecreg.operations.folder_builds import find_target

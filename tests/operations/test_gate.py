@@ -16,9 +16,11 @@ from tests_support import flip
 
 from tfrecreg.errors import NewerFormatError, UsageError
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.gate import gate
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 
 TODAY = date(2026, 5, 1)
 NEVER = CheckOptions(fail_on=FailOn.NEVER)
@@ -147,9 +149,10 @@ def refused(root: Path, path: Path, complaint: str, target: str = "digits") -> N
 
 
 def test_a_report_about_another_build_is_refused(digits_registry: Path) -> None:
-    from tfrecreg.operations.builds import BuildRequest, build
-    from tfrecreg.operations.demo import write_digits
-    from tfrecreg.storage import LocalStorage
+    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.demo.digits import write_digits
+    from tfrecreg.storage.local import LocalStorage
 
     path = save(digits_registry)
     raw = digits_registry / "raw-now"

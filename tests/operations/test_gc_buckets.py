@@ -14,15 +14,16 @@ from python_data_support import Notes
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import FailureError, ManifestError, StorageError, UsageError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import check
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote import gc
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.operations.remote.garbage import gc
 from tfrecreg.registry.locations import location_of
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage
 
 CONFIG = """\

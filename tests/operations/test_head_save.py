@@ -10,7 +10,9 @@ from scan_support import framed
 from tests_support import tree
 
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.example import Example, bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.example.model import Example
 from tfrecreg.operations.head import ShownRecord, head
 from tfrecreg.operations.head_save import save_images
 from tfrecreg.operations.targets import files_target

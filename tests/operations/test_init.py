@@ -13,7 +13,7 @@ from tests_support import tree
 from tfrecreg.config import Config
 from tfrecreg.errors import FailureError, StorageError, UsageError
 from tfrecreg.operations.init import init
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.tracking import dvc
 
 FILES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tfrecreg.operations.leftovers import remove_leftovers
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 def test_temporary_files_are_removed_and_others_stay(tmp_path: Path) -> None:

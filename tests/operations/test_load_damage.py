@@ -12,11 +12,12 @@ from registry_support import empty_registry, put_build, write
 
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.index import read_index
-from tfrecreg.manifest import ShardEntry, SplitEntry
-from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.manifest.model import ShardEntry, SplitEntry
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.load import load
-from tfrecreg.records import Records
-from tfrecreg.registry import open_registry
+from tfrecreg.records.access import Records
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
 
 SHARD = "digits-train.tfrecord-00000-of-00002"

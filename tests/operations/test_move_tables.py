@@ -16,7 +16,7 @@ from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import ConfigError
 from tfrecreg.operations.init import init
 from tfrecreg.operations.move_tables import split_tables
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -10,7 +10,7 @@ import pytest
 
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.operations.raw_sizes import measure_raw, total_raw
-from tfrecreg.sources import RawFile
+from tfrecreg.sources.interface import RawFile
 
 
 def test_whole_file_compression_is_taken_off_and_nothing_else(tmp_path: Path) -> None:

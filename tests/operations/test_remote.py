@@ -18,14 +18,17 @@ from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import FailureError, ManifestError, RefusedError, UsageError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import check
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote import gc, pull, push
-from tfrecreg.registry import Registry, open_registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.remote.garbage import gc
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.tracking import dvc
 
 

@@ -10,15 +10,18 @@ from registry_support import SCHEMA, empty_registry, manifest, put_build, put_re
 from scan_support import Broken, files, framed, payload, shard, stream, target
 from tests_support import flip
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, ManifestError, UsageError
-from tfrecreg.example import encode, int64_feature
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import int64_feature
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.folder_builds import find_target
-from tfrecreg.operations.schemas import find_schema, infer_schema
-from tfrecreg.scan import Target
-from tfrecreg.schema import parse_schema
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.schemas.compare import find_schema
+from tfrecreg.operations.schemas.infer import infer_schema
+from tfrecreg.scan.interface import Target
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.payload_kinds import described
 
 ENGINE = LocalEngine(1)

@@ -12,7 +12,8 @@ from statistics_support import IMAGES, alike_examples, dealt, needs_tfdv, write
 from tests_support import flip
 
 from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.example import encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import int64_feature
 from tfrecreg.operations.stats import stats
 
 

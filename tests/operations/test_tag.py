@@ -13,14 +13,16 @@ from git_support import commit, git, start
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from tfrecreg.errors import ConflictError, FailureError, UsageError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.operations.tag import TagRequest, TagResult, tag
-from tfrecreg.registry import Registry, open_registry, resolve
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.tracking import git as git_
 
 

@@ -11,9 +11,10 @@ import pytest
 from registry_support import empty_registry, manifest, put_release, write
 
 from tfrecreg.cli.main import main
-from tfrecreg.manifest import Manifest, Parent, ShardEntry, SplitEntry, render_manifest, seal
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.manifest.model import Manifest, Parent, ShardEntry, SplitEntry
 from tfrecreg.operations.reshuffle_advice import LongTail, long_tails
-from tfrecreg.registry import Registry
+from tfrecreg.registry.registry import Registry
 
 
 def sized(*records: int, split: str = "train", base: Manifest | None = None) -> Manifest:

@@ -11,8 +11,9 @@ import pytest
 from tfrecreg.errors import ManifestError, MissingFileError, UsageError
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.targets import files_target, reference_target
-from tfrecreg.registry import open_registry, resolve
-from tfrecreg.scan import Target
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.scan.interface import Target
 
 
 def touch(folder: Path, *names: str) -> None:

@@ -17,7 +17,7 @@ from deeds_support import deed as deed  # the fixture
 from package_support import source_modules
 
 from tfrecreg.registry import layout, transaction
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 OWNER = "tfrecreg.registry.transaction"
 OUTSIDE = "tfrecreg.registry.output_folder"

@@ -277,7 +277,6 @@ def test_importing_the_library_imports_next_to_nothing(checked_out: Interpreter)
     assert {name for name in modules if name.startswith("tfrecreg")} == {
         "tfrecreg",
         "tfrecreg._version",
-        "tfrecreg.lazy",
     }, done.err
     assert roots(modules) - set(sys.stdlib_module_names) == {"tfrecreg"}
 

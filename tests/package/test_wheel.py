@@ -42,13 +42,13 @@ SCHEMAS = sorted(path.name for path in (CHECKOUT / "schemas").glob("*.pbtxt"))
 
 READ_SCHEMA = """
 import sys
-from tfrecreg.sources import bundled_schema
+from tfrecreg.sources.bundled import bundled_schema
 sys.stdout.write(bundled_schema(sys.argv[1], sys.argv[2]))
 """
 
 MADE_SCHEMA = """
 import sys
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_mnist.source import MnistOptions, MnistSource
 sys.stdout.write(MnistSource(LocalStorage("/"), MnistOptions()).schema())
 """

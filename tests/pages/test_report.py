@@ -22,13 +22,12 @@ from statistics_support import needs_tfdv
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.images.decoder import shared_decoder
-from tfrecreg.operations.page import make_page
 from tfrecreg.operations.page.content import Bars
-from tfrecreg.pages import diff_page
-from tfrecreg.pages.make import BUDGET
+from tfrecreg.operations.page.run import make_page
+from tfrecreg.pages.make import BUDGET, diff_page
 from tfrecreg.progress import SILENT
 
 

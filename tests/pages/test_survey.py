@@ -11,8 +11,9 @@ from scan_support import shard
 
 import tfrecreg
 from tfrecreg.operations.page.survey import Survey, SurveyVisitor
-from tfrecreg.records import RecordBatch, StreamEnd, scan
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.records.reader import scan
+from tfrecreg.storage.local import LocalStorage
 
 
 def survey(folder: Path, *sides: int) -> Survey:

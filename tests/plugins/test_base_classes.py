@@ -10,9 +10,9 @@ import pytest
 from tfrecreg.api import Need, RecordValidator, Source, Validator, Visitor
 from tfrecreg.errors import PluginError
 from tfrecreg.guard import Brought
-from tfrecreg.plugins import Plugins
-from tfrecreg.sources import GuardedSource
-from tfrecreg.storage import LocalStorage
+from tfrecreg.plugins.manager import Plugins
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import overrides
 
 Site = Any  # of conftest.py, which test modules cannot import

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import MissingExtraError, PluginError
-from tfrecreg.plugins import Plugins
+from tfrecreg.plugins.manager import Plugins
 
 Site = Any  # of conftest.py, which test modules cannot import
 
@@ -461,7 +461,7 @@ def test_a_process_finds_its_plugins_once_and_without_warnings(site: Site) -> No
         run(
             site,
             """
-        from tfrecreg.plugins import plugins
+        from tfrecreg.plugins.manager import plugins
         assert plugins() is plugins()
         assert "lines" in [one.name for one in plugins().sources()]
         assert "broken" in [one.distribution for one in plugins().broken]

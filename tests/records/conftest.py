@@ -14,8 +14,8 @@ import pytest
 from memory_support import MemoryReader, MemoryStorage, Seen
 
 from tfrecreg.errors import FailureError
-from tfrecreg.records import frame
 from tfrecreg.records import scanner as scanner_module
+from tfrecreg.records.framing import frame
 from tfrecreg.records.gzip_writer import MEMBER_BYTES, GzipEncoder
 
 

@@ -31,17 +31,13 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.index import IndexBuilder
-from tfrecreg.records import (
-    Fault,
-    RecordBatch,
-    Records,
-    ShardWriter,
-    frame_header,
-    read,
-    scan,
-)
+from tfrecreg.records.access import Records, read
+from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.framing import frame_header
 from tfrecreg.records.gzip_writer import GzipEncoder
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.reader import scan
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.storage.local import LocalStorage
 
 FORMS: dict[str, bytes] = {
     "plain": STREAM,

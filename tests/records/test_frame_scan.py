@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.records import frame
 from tfrecreg.records.frame_scan import (
     KEPT_BYTES,
     Finder,
@@ -29,7 +28,7 @@ from tfrecreg.records.frame_scan import (
     repaired_length,
     stored_length,
 )
-from tfrecreg.records.framing import MAX_LENGTH, frame_header, header_length, masked_crc
+from tfrecreg.records.framing import MAX_LENGTH, frame, frame_header, header_length, masked_crc
 from tfrecreg.records.scanner import ENGINES, NativeFinder, NativeFrameScanner, load_scanner
 
 Compiled = list[tuple[str, NativeFrameScanner]]
@@ -200,7 +199,8 @@ def test_walkers_agree_on_any_bytes(memory: bytes, base: int, walkers: Any) -> N
 GUARDED = """
 import ctypes, mmap, random, sys
 from pathlib import Path
-from tfrecreg.records import frame, frame_header, scanner
+from tfrecreg.records.framing import frame, frame_header
+from tfrecreg.records import scanner
 scanner.LIBRARY = Path(sys.argv[1])
 walk, page = scanner.load_scanner().walk, mmap.PAGESIZE
 libc = ctypes.CDLL(None)

@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 from tfrecreg.records.gzip_random_access import decoded_size
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 def test_decoded_size_is_that_of_all_members(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from salvage_support import nested
 
 from tfrecreg.records.gzip_reader import GzipStream
 from tfrecreg.records.stream import HashedFile
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 TEXT = random.Random(3).randbytes(400) * 60
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
-from tfrecreg.records import scan
 from tfrecreg.records.hashing import HashThread
+from tfrecreg.records.reader import scan
 from tfrecreg.records.stream import HashedFile
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 DATA = bytes(range(256)) * 20
 DIGEST = blake3(DATA).hexdigest()

@@ -14,7 +14,7 @@ from scan_support import framed
 from tests_support import flip
 
 from tfrecreg.errors import DamagedRecordError, UsageError
-from tfrecreg.records import Records, read
+from tfrecreg.records.access import Records, read
 from tfrecreg.records.offsets import parse_sidecar, render_sidecar
 
 PAYLOADS = [b"", b"ab", bytes(300), b"c"]

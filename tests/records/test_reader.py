@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.errors import StorageError
-from tfrecreg.records import frame_header, scan
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.framing import frame_header
+from tfrecreg.records.reader import scan
+from tfrecreg.storage.local import LocalStorage
 
 
 def flips(shard: Any, count: int, seed: int) -> Any:

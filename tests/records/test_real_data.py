@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.reader import scan
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = pytest.mark.realdata
 

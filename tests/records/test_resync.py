@@ -9,8 +9,7 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from tfrecreg.records import frame_header
-from tfrecreg.records.framing import masked_crc, unmask
+from tfrecreg.records.framing import frame_header, masked_crc, unmask
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,18 @@ from memory_support import MemoryReader, MemoryStorage
 
 from tfrecreg.codes import CodeList
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.records import RecordBatch, frame_header, scan, scanner_kind
 from tfrecreg.records import scanner as scanner_module
+from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.frame_scan import PythonFrameScanner
-from tfrecreg.records.scanner import VARIABLE, NativeFrameScanner, make_frame_scanner, scanner
+from tfrecreg.records.framing import frame_header
+from tfrecreg.records.reader import scan
+from tfrecreg.records.scanner import (
+    VARIABLE,
+    NativeFrameScanner,
+    make_frame_scanner,
+    scanner,
+    scanner_kind,
+)
 
 WINDOWS: tuple[dict[str, Any], ...] = (
     {},

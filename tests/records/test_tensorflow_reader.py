@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.findings import TensorflowOutcome
-from tfrecreg.records import frame_header
+from tfrecreg.records.framing import frame_header
 from tfrecreg.records.gzip_writer import INPUT_BUFFER
 from tfrecreg.records.tensorflow_reader import (
     InputBuffer,

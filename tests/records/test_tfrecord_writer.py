@@ -13,7 +13,9 @@ from blake3 import blake3
 import tfrecreg
 from tfrecreg import TFRecordWriter
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.example import bytes_feature, canonical, encode, int64_feature
+from tfrecreg.example.decode import canonical
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.index import read_index
 
 

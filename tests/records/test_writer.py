@@ -11,9 +11,10 @@ from blake3 import blake3
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import UsageError
 from tfrecreg.index import read_index
-from tfrecreg.records import MAX_LENGTH, SegmentWriter, ShardWriter, hashed_write
+from tfrecreg.records.framing import MAX_LENGTH
 from tfrecreg.records.gzip_writer import INPUT_BUFFER, ends_badly
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.writer import SegmentWriter, ShardWriter, hashed_write
+from tfrecreg.storage.local import LocalStorage
 
 PAYLOADS = [random.Random(n).randbytes(n * 13 % 500) for n in range(300)]
 LARGE = [random.Random(n).randbytes(900_000) for n in range(3)]

@@ -11,8 +11,7 @@ from git_support import commit, git, start
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
 from tfrecreg.errors import NotHereError, UsageError
-from tfrecreg.manifest import SchemaEntry
-from tfrecreg.registry import Registry, resolve
+from tfrecreg.manifest.model import SchemaEntry
 from tfrecreg.registry.absence import (
     absent_schema,
     expect_same_schema,
@@ -20,6 +19,8 @@ from tfrecreg.registry.absence import (
     schema_hint,
     strays,
 )
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import Registry
 
 TABLE = '[datasets.mnist]\nsource = "mnist"\nraw = "raw"\n'
 STAGES = """\

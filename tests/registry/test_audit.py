@@ -12,10 +12,11 @@ from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
 from tfrecreg.errors import NewerFormatError
-from tfrecreg.manifest import Manifest, parse_manifest, render_manifest, seal
+from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.reference import Version
-from tfrecreg.registry import Registry, open_registry
 from tfrecreg.registry.audit import Audit, audit
+from tfrecreg.registry.registry import Registry, open_registry
 
 
 def found(root: Path) -> list[tuple[str, str]]:

@@ -19,15 +19,18 @@ from tests_support import put_back, tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import StorageError
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.builds.parts import CollectRequest, collect_parts, plan_to
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
+from tfrecreg.operations.builds.parts.prepare_plan import plan_to
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.operations.remote import gc
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.operations.remote.garbage import gc
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.registry.transaction import transaction
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 MANIFEST, SCHEMA, CONFIG = (
     "data/digits/manifest.json",

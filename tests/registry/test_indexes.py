@@ -9,7 +9,7 @@ from blake3 import blake3
 from registry_support import empty_registry, write
 
 from tfrecreg.errors import StorageError
-from tfrecreg.manifest import FileEntry
+from tfrecreg.manifest.model import FileEntry
 from tfrecreg.registry import indexes, layout
 
 DATA = b"0123456789"

@@ -14,9 +14,9 @@ from registry_support import empty_registry
 
 from tfrecreg.errors import StorageError
 from tfrecreg.reference import is_dataset_name
-from tfrecreg.registry import Registry
 from tfrecreg.registry.layout import EVERYTHING, lock_path
 from tfrecreg.registry.lock import copy_unless_read, dataset_lock, hold_copy
+from tfrecreg.registry.registry import Registry
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:
 
 def test_a_killed_holder_holds_nothing(registry: Registry) -> None:
     code = (
-        "import sys, time; from tfrecreg.registry import open_registry\n"
+        "import sys, time; from tfrecreg.registry.registry import open_registry\n"
         "from tfrecreg.registry.lock import dataset_lock\n"
         "with dataset_lock(open_registry(sys.argv[1]), 'mnist'):\n"
         "    print('held', flush=True); time.sleep(60)\n"

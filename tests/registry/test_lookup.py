@@ -9,8 +9,9 @@ import pytest
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
 from tfrecreg.errors import ManifestError, NewerFormatError, NotHereError, UsageError
-from tfrecreg.manifest import Manifest, SchemaEntry, ShardEntry
-from tfrecreg.registry import Registry, expect_dataset, resolve
+from tfrecreg.manifest.model import Manifest, SchemaEntry, ShardEntry
+from tfrecreg.registry.lookup import expect_dataset, resolve
+from tfrecreg.registry.registry import Registry
 
 NEWER = '{"format_version": 9}'
 

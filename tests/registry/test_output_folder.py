@@ -10,9 +10,9 @@ import pytest
 
 from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.operations.init import init
-from tfrecreg.registry import Registry, open_registry
 from tfrecreg.registry.output_folder import free_folder, new_folder
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -18,9 +18,10 @@ from tfrecreg.errors import (
     StorageError,
     UsageError,
 )
-from tfrecreg.manifest import MANIFEST_NAME, render_manifest
+from tfrecreg.manifest.file import render_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.reference import Version
-from tfrecreg.registry import Registry, find_registry, open_registry
+from tfrecreg.registry.registry import Registry, find_registry, open_registry
 
 
 @pytest.fixture

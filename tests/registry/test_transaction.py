@@ -13,16 +13,17 @@ from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import ConflictError, StorageError, UsageError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote import gc
+from tfrecreg.operations.remote.garbage import gc
 from tfrecreg.operations.tag import TagRequest, tag
-from tfrecreg.registry import Registry, open_registry
 from tfrecreg.registry.lock import copy_unless_read
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.registry.transaction import removal, transaction
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 def built(root: Path, seed: int) -> Registry:
@@ -150,7 +151,8 @@ def test_the_next_command_clears_away_what_a_killed_one_staged(root: Path) -> No
 
 READER = """
 import sys
-from tfrecreg.registry import open_registry, resolve
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.registry.lookup import resolve
 resolve(open_registry(sys.argv[1]), "digits@1.0.0").storage()
 print("reading", flush=True)
 sys.stdin.read()

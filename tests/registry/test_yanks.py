@@ -10,7 +10,9 @@ from registry_support import empty_registry, put_build, put_release, write
 
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.reference import Version
-from tfrecreg.registry import Registry, layout, resolve
+from tfrecreg.registry import layout
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.yanks import Yank, parse_yanks, read_yanks, yanked
 

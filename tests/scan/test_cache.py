@@ -12,11 +12,12 @@ import pytest
 from scan_support import ODD, Broken, Counting, Eye, Looking, files, stream
 from tests_support import flip
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.scan import Need, ScanCache, ScanResult, Tally, Target, run_scan
-from tfrecreg.scan.interface import Cacheable, Shard
-from tfrecreg.scan.tally import JsonCodec
-from tfrecreg.storage import LocalStorage
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.scan.cache import ScanCache
+from tfrecreg.scan.interface import Cacheable, Need, Shard, Target
+from tfrecreg.scan.run import ScanResult, run_scan
+from tfrecreg.scan.tally import JsonCodec, Tally
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = pytest.mark.usefixtures("light_workers")
 

@@ -10,9 +10,8 @@ import pytest
 from scan_support import ODD
 
 from tfrecreg.findings import MAX_LOCATIONS, Location, TensorflowOutcome
-from tfrecreg.records import StreamEnd
-from tfrecreg.scan import Tally
-from tfrecreg.scan.tally import JsonCodec, key_from
+from tfrecreg.records.batch import StreamEnd
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.schema.check import DistinctValues
 from tfrecreg.validators.crc import CheckedShard, CrcValidator
 
@@ -78,7 +77,7 @@ def test_different_values_come_back() -> None:
     class Part(NamedTuple):
         seen: dict[str, DistinctValues]
 
-    from tfrecreg.example import bytes_feature, int64_feature
+    from tfrecreg.example.features import bytes_feature, int64_feature
 
     seen = DistinctValues(ValueCount(2, 5))
     seen.add(int64_feature([3, -1, 3]))

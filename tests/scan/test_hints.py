@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from scan_support import Counting, Looking, framed, payload, shard, target
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.findings import Finding
-from tfrecreg.records import ShardWriter
-from tfrecreg.scan import Shard, run_scan
+from tfrecreg.records.writer import ShardWriter
 from tfrecreg.scan.indexes import IndexHints
-from tfrecreg.storage import LocalStorage
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.run import run_scan
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.crc import CrcValidator
 
 COUNT, BEFORE, LOST = 40, 10, 5

@@ -6,9 +6,10 @@ import pytest
 from scan_support import Looking, stream, target
 from scan_support import shard as make_shard
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.scan import Shard, run_scan
-from tfrecreg.storage import LocalStorage
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.run import run_scan
+from tfrecreg.storage.local import LocalStorage
 
 
 class Merger(Looking):

@@ -9,14 +9,17 @@ from typing import Any, ClassVar
 import pytest
 from scan_support import ODD, files, framed
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
-from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.findings import Code, Severity
 from tfrecreg.guard import Brought
-from tfrecreg.scan import ScanCache, ScanResult, Target, run_scan
+from tfrecreg.scan.cache import ScanCache
+from tfrecreg.scan.interface import Target
 from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
-from tfrecreg.storage import LocalStorage
+from tfrecreg.scan.run import ScanResult, run_scan
+from tfrecreg.storage.local import LocalStorage
 
 EVEN = Code("ODD002", "even-record", Severity.WARNING, "a record is even", "make it odd", "A page.")
 

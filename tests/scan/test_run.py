@@ -22,12 +22,13 @@ from scan_support import (
     target,
 )
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConfigError, SchemaError
 from tfrecreg.findings import MAX_LOCATIONS, Location, Measure, Severity
-from tfrecreg.records import StreamEnd
-from tfrecreg.scan import Need, ScanResult, Shard, Target, Visitor, run_scan
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.batch import StreamEnd
+from tfrecreg.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.scan.run import ScanResult, run_scan
+from tfrecreg.storage.local import LocalStorage
 
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
 

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from scan_support import ODD
 
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Severity
-from tfrecreg.records import RecordBatch, frame, scan
-from tfrecreg.scan import Shard, Tally
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.framing import frame
+from tfrecreg.records.reader import scan
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.tally import Tally
+from tfrecreg.storage.local import LocalStorage
 
 DATA = (b"first", b"second one")
 

@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import (
-    Example,
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Severity
-from tfrecreg.schema import Checker, compile_schema, parse_schema
 from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
+from tfrecreg.schema.check import Checker
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.proto import parse_schema
 
 ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
 B, F, N = bytes_feature, float_feature, int64_feature

@@ -7,19 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.schema import (
-    FloatDomain,
-    ImageDomain,
-    IntDomain,
-    Schema,
-    StringDomain,
-    compile_schema,
-    parse_schema,
-    render_schema,
-    tensor_specs,
-)
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.definition import FloatDomain, ImageDomain, IntDomain, Schema, StringDomain
 from tfrecreg.schema.differ import compare_schemas
 from tfrecreg.schema.pbtxt import spans
+from tfrecreg.schema.proto import parse_schema, render_schema
+from tfrecreg.schema.spec import tensor_specs
 
 FILES = sorted((Path(__file__).parents[2] / "schemas").glob("*.pbtxt"))
 

@@ -6,30 +6,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import (
-    Example,
-    Feature,
-    bytes_feature,
-    decode,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example, Feature
 from tfrecreg.findings import Severity
-from tfrecreg.schema import (
+from tfrecreg.schema.check import Checker
+from tfrecreg.schema.compiled import CompiledSchema, compile_schema
+from tfrecreg.schema.definition import (
     BoolDomain,
-    Checker,
-    CompiledSchema,
     FloatDomain,
     IntDomain,
+    Presence,
     SchemaFeature,
     StringDomain,
     ValueCount,
-    compile_schema,
-    parse_schema,
 )
-from tfrecreg.schema.definition import Presence
+from tfrecreg.schema.proto import parse_schema
 
 REQUIRED = "presence { min_fraction: 1 }"
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.example import Example, bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.schema import Checker, compile_schema, parse_schema
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example
+from tfrecreg.schema.check import Checker
+from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import SparseFeature, WeightedFeature
+from tfrecreg.schema.proto import parse_schema
 
 PARTS = """
 feature { name: "i" type: INT }

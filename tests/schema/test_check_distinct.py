@@ -6,9 +6,11 @@ import msgspec
 import pytest
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.example import bytes_feature, int64_feature
-from tfrecreg.schema import ValueCount, compile_schema, parse_schema
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.schema.check import MAX_DISTINCT, DistinctValues
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.definition import ValueCount
+from tfrecreg.schema.proto import parse_schema
 
 
 def seen(bounds: ValueCount, *values: int | bytes) -> DistinctValues:

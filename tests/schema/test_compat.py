@@ -17,25 +17,16 @@ from hypothesis import strategies as st
 
 from tfrecreg.codes import SCH020, SCH021
 from tfrecreg.errors import SchemaError
-from tfrecreg.example import (
-    Example,
-    Kind,
-    bytes_feature,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Severity
-from tfrecreg.schema import (
-    Checker,
-    Schema,
-    compile_schema,
-    parse_schema,
-    tensor_specs,
-    tf_feature_spec,
-)
+from tfrecreg.schema.check import Checker
 from tfrecreg.schema.compat import RULES, Mode, clashes, parse_mode
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.definition import Schema
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.schema.spec import tensor_specs, tf_feature_spec
 
 ALWAYS = "presence { min_fraction: 1 }"
 NONE = None  # the schema does not have the feature

@@ -5,15 +5,9 @@ import pickle
 import pytest
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.schema import (
-    CompiledSchema,
-    FloatDomain,
-    ImageDomain,
-    IntDomain,
-    SchemaFeature,
-    compile_schema,
-)
-from tfrecreg.schema import parse_schema as parse
+from tfrecreg.schema.compiled import CompiledSchema, compile_schema
+from tfrecreg.schema.definition import FloatDomain, ImageDomain, IntDomain, SchemaFeature
+from tfrecreg.schema.proto import parse_schema as parse
 
 ENVIRONMENTS = """
 default_environment: "TRAINING"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.schema import parse_schema
+from tfrecreg.schema.proto import parse_schema
 
 TWICE = 'feature { name: "x" type: INT }\nfeature { name: "x" type: FLOAT }'
 

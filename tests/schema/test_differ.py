@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.schema import parse_schema, render_schema
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
+from tfrecreg.schema.proto import parse_schema, render_schema
 
 BODY = """
 feature {

@@ -9,20 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import (
-    Example,
-    Feature,
-    Kind,
-    bytes_feature,
-    decode,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Severity
-from tfrecreg.schema import Checker, SchemaSketch, compile_schema, parse_schema
+from tfrecreg.schema.check import Checker
+from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import StringDomain
+from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.schema.proto import parse_schema
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

@@ -9,9 +9,9 @@ import pytest
 
 from tfrecreg.cli.render.schemas import print_changes
 from tfrecreg.errors import SchemaError
-from tfrecreg.schema import parse_schema
 from tfrecreg.schema.compat import clashes
 from tfrecreg.schema.differ import SchemaChange
+from tfrecreg.schema.proto import parse_schema
 
 
 def features(count: int, kind: str = "INT") -> str:

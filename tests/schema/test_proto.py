@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.schema import (
+from tfrecreg.schema.definition import (
     BoolDomain,
     FloatDomain,
     ImageDomain,
     IntDomain,
     OtherDomain,
+    Presence,
     SchemaFeature,
     StringDomain,
+    StructDomain,
     ValueCount,
-    parse_schema,
-    render_schema,
 )
-from tfrecreg.schema.definition import Presence, StructDomain
+from tfrecreg.schema.proto import parse_schema, render_schema
 
 
 def feature(body: str) -> SchemaFeature:
@@ -50,7 +50,7 @@ def test_importing_the_package_imports_neither_tensorflow_nor_protobuf() -> None
 
 def test_parsing_imports_no_tensorflow() -> None:
     code = (
-        "import sys; from tfrecreg.schema import parse_schema;"
+        "import sys; from tfrecreg.schema.proto import parse_schema;"
         "parse_schema('feature { name: \"x\" type: INT }');"
         "print('tensorflow' in sys.modules, 'google.protobuf' in sys.modules)"
     )

@@ -10,15 +10,10 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import MissingExtraError, SchemaError
-from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
-from tfrecreg.schema import (
-    TensorSpec,
-    parse_schema,
-    schema_json,
-    tensor_specs,
-    tf_feature_spec,
-    tf_source,
-)
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.schema.spec import TensorSpec, schema_json, tensor_specs, tf_feature_spec, tf_source
 
 REQUIRED = "presence { min_fraction: 1 min_count: 1 }"
 

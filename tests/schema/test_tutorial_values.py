@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 from check_support import framed
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
-from tfrecreg.operations.schemas import infer_schema
-from tfrecreg.schema import parse_schema, tf_feature_spec, tf_source
+from tfrecreg.operations.schemas.infer import infer_schema
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.schema.spec import tf_feature_spec, tf_source
 
 
 class Colour(enum.IntEnum):

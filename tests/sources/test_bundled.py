@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import PluginError
-from tfrecreg.sources import bundled_schema
+from tfrecreg.sources.bundled import bundled_schema
 
 
 @pytest.fixture

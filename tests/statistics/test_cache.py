@@ -8,8 +8,11 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.statistics import LeftOut, SplitStatistics, StatisticsCache, StatisticsOptions
-from tfrecreg.storage import LocalStorage
+from tfrecreg.statistics.cache import StatisticsCache
+from tfrecreg.statistics.collect import SplitStatistics
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.part import LeftOut
+from tfrecreg.storage.local import LocalStorage
 
 CONTENT = "c" * 64
 OPTIONS = StatisticsOptions()

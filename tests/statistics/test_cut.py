@@ -3,14 +3,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import (
-    bytes_feature,
-    decode,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.wire import varint
 from tfrecreg.statistics.columns import Cutter
 

@@ -21,10 +21,12 @@ from statistics_support import (
     write,
 )
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.example import bytes_feature, float_feature, int64_feature
-from tfrecreg.statistics import StatisticsOptions, load_tfdv, parse_proto, render_proto
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import StatisticsPart
+from tfrecreg.statistics.summary import parse_proto, render_proto
+from tfrecreg.statistics.tfdv import load_tfdv
 
 FLOATS = 'feature { name: "share" type: FLOAT float_domain { is_categorical: true } }'
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.errors import SchemaError, UsageError
-from tfrecreg.statistics import StatisticsOptions
+from tfrecreg.statistics.options import StatisticsOptions
 
 SCHEMA = """
 feature { name: "image" type: BYTES image_domain {} }

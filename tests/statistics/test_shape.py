@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.statistics.columns import are_single_fields
 

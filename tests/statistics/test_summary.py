@@ -7,8 +7,16 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from tfrecreg.statistics import FeatureSummary, Image, Numbers, Texts, named, parse_proto
-from tfrecreg.statistics.summary import render_proto, summarize
+from tfrecreg.statistics.summary import (
+    FeatureSummary,
+    Image,
+    Numbers,
+    Texts,
+    named,
+    parse_proto,
+    render_proto,
+    summarize,
+)
 
 COMMON = """
 common_stats { num_non_missing: 3 num_missing: 1 min_num_values: 1 max_num_values: 2

@@ -20,23 +20,21 @@ from statistics_support import (
 )
 from tests_support import flip
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError
-from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.operations.targets import files_target
-from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
-from tfrecreg.scan import run_scan
-from tfrecreg.statistics import (
-    StatisticsCollector,
-    StatisticsOptions,
-    StatisticsVisitor,
-    load_tfdv,
-    make_visitor,
-)
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.reader import scan
+from tfrecreg.scan.run import run_scan
 from tfrecreg.statistics import part as parts_module
+from tfrecreg.statistics.collect import StatisticsCollector, StatisticsVisitor, make_visitor
 from tfrecreg.statistics.columns import LayoutReader
-from tfrecreg.storage import LocalStorage
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.tfdv import load_tfdv
+from tfrecreg.storage.local import LocalStorage
 
 SEQUENCE = encode({"a": int64_feature(1)}) + b"\x12\x05\n\x03\n\x01x"
 EVENT = b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"

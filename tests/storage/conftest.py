@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

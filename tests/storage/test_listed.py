@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import RawDataError, StorageError, UsageError
-from tfrecreg.storage import LocalStorage
 from tfrecreg.storage.listed import ListedStorage, listed_storage
+from tfrecreg.storage.local import LocalStorage
 
 FILES = {"a/x.jpg": b"0123456789", "a/deep/y": b"y", "a-b": b"-", "b/z ü.png": b"zz", "k": b""}
 

@@ -10,7 +10,7 @@ import pytest
 from storage_support import names, put
 
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 class TestPaths:

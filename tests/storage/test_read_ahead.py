@@ -15,9 +15,9 @@ import pytest
 from storage_support import counted
 
 from tfrecreg.errors import MissingFileError, StorageError, TransferError
-from tfrecreg.storage import LocalStorage
 from tfrecreg.storage.interface import RereadableReader
 from tfrecreg.storage.listed import ListedStorage, listed_storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.local_copy import open_local
 from tfrecreg.storage.read_ahead import ListedObject, ReadAhead
 from tfrecreg.storage.remote import RemoteStorage, reading_ahead

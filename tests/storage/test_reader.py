@@ -12,8 +12,8 @@ import pytest
 from storage_support import put, run
 
 from tfrecreg.errors import MissingFileError, StorageError
-from tfrecreg.storage import LocalStorage
 from tfrecreg.storage import reader as reader_module
+from tfrecreg.storage.local import LocalStorage
 
 
 class TestOpen:
@@ -122,7 +122,7 @@ class TestOpen:
         script = (
             "import os, sys\n"
             "from tfrecreg.errors import StorageError\n"
-            "from tfrecreg.storage import LocalStorage\n"
+            "from tfrecreg.storage.local import LocalStorage\n"
             "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
             "storage = LocalStorage(sys.argv[1])\n"
             "def tell(call):\n"

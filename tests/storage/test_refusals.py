@@ -13,7 +13,7 @@ from tests_support import tree
 
 from tfrecreg.errors import StorageError
 from tfrecreg.registry.lock import dataset_lock
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 from storage_support import put
 
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
-from tfrecreg.storage import LocalStorage
 from tfrecreg.storage import renames as renames_module
+from tfrecreg.storage.local import LocalStorage
 
 
 class Kill(BaseException):

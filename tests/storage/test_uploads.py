@@ -12,7 +12,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from storage_support import Careless
 
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.storage.uploads import expect_condition

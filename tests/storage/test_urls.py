@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at, storage_of
 from tfrecreg.storage.urls import is_url, named_url, query_of, split_url, without_secrets
 

@@ -10,7 +10,7 @@ import pytest
 from blake3 import blake3
 
 from tfrecreg.errors import StorageError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces, WorkerPlaces
 

@@ -11,8 +11,9 @@ import pytest
 from storage_support import forbid_links, names, put, run
 
 from tfrecreg.errors import StorageError
-from tfrecreg.storage import LocalStorage, is_temporary
 from tfrecreg.storage import writer as writer_module
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.writer import is_temporary
 
 
 class TestCreate:
@@ -127,7 +128,7 @@ class TestCreate:
         script = (
             "import resource, sys\n"
             "from tfrecreg.errors import StorageError\n"
-            "from tfrecreg.storage import LocalStorage\n"
+            "from tfrecreg.storage.local import LocalStorage\n"
             "storage = LocalStorage(sys.argv[1])\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
             "writer = storage.create('a')\n"
@@ -159,7 +160,7 @@ class TestCreate:
         (tmp_path / "a").write_bytes(b"old")
         script = (
             "import os, sys\n"
-            "from tfrecreg.storage import LocalStorage\n"
+            "from tfrecreg.storage.local import LocalStorage\n"
             "writer = LocalStorage(sys.argv[1]).create('a')\n"
             "writer.write(bytes(3_000_000))\n"
             "os.kill(os.getpid(), 9)\n"

@@ -9,15 +9,10 @@ import pytest
 from foreign_support import SEQUENCES, event
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.example import (
-    Feature,
-    bytes_feature,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.schema import parse_schema
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Feature
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.training.arrays import ExampleReader, columns_of
 
 SCHEMA = """
@@ -158,7 +153,7 @@ def test_without_a_schema_every_feature_has_one_dimension() -> None:
 
 def test_tensorflow_makes_the_same_of_what_is_dense(read: ExampleReader) -> None:
     tf = pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-    from tfrecreg.schema import tf_feature_spec
+    from tfrecreg.schema.spec import tf_feature_spec
 
     payload = encode(FULL)
     theirs = tf.io.parse_single_example(payload, tf_feature_spec(parse_schema(SCHEMA, "x")))

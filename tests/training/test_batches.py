@@ -10,7 +10,8 @@ from training.conftest import Write
 
 import tfrecreg
 from tfrecreg.errors import UsageError
-from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 
 
 def test_features_of_fixed_shape_are_stacked(digits_original: Path) -> None:

@@ -16,8 +16,7 @@ from training.conftest import Write, payload
 
 import tfrecreg
 from tfrecreg.errors import UsageError
-from tfrecreg.training import Certificate
-from tfrecreg.training.certificate import RecordName
+from tfrecreg.training.certificate import Certificate, RecordName
 
 NAME = "0" * 32
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from training.test_arrays import FULL, SCHEMA
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
-from tfrecreg.schema import parse_schema
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.model import Feature
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.training.arrays import ExampleReader, columns_of
 from tfrecreg.training.element_blocks import BlockReader
 

@@ -15,7 +15,7 @@ from training.conftest import Write, payload
 
 import tfrecreg
 from tfrecreg.errors import DamagedRecordError, RefusedError
-from tfrecreg.records import Records
+from tfrecreg.records.access import Records
 
 RECORDS = 60
 PAYLOADS = [payload(number) for number in range(RECORDS)]

@@ -22,9 +22,9 @@ from mutants_support import compressed, mutant, mutated
 
 import tfrecreg
 from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 Compression = Literal["none", "gzip"]
 EXCHANGED = "exchange_two_of_one_length"

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecreg.errors import UsageError
-from tfrecreg.training import Order
 from tfrecreg.training.consumed import Stage
+from tfrecreg.training.order import Order
 
 SOURCE = "0123456789abcdef"
 SEEDS = st.none() | st.integers(0, 1000)

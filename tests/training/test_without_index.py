@@ -15,9 +15,9 @@ from tests_support import flip
 import tfrecreg
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import DamagedRecordError, ManifestError
-from tfrecreg.example import canonical
+from tfrecreg.example.decode import canonical
 from tfrecreg.index import IndexBuilder, load_index
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.training.kept_offsets import kept_offsets
 
 Open = Callable[[Path], tfrecreg.DataSource]

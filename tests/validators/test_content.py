@@ -15,10 +15,11 @@ import tfrecreg
 from tfrecreg.cli.main import main
 from tfrecreg.digests import content_digest
 from tfrecreg.errors import UsageError
-from tfrecreg.example import encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import int64_feature
 from tfrecreg.findings import Finding
 from tfrecreg.index import read_index
-from tfrecreg.manifest import SplitEntry
+from tfrecreg.manifest.model import SplitEntry
 from tfrecreg.registry import layout
 
 

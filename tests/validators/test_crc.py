@@ -14,7 +14,7 @@ from tests_support import flip
 
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.findings import MAX_LOCATIONS
-from tfrecreg.records import frame_header
+from tfrecreg.records.framing import frame_header
 
 READS = "reads without an error"
 PAYLOADS = [bytes([number]) * (20 + number) for number in range(30)]
@@ -274,8 +274,9 @@ class TestCRC006:
 
 def build_gzip(digits: Digits) -> Path:
     """The same raw data as a second dataset, in gzip; its folder."""
-    from tfrecreg.operations.builds import BuildRequest, build
-    from tfrecreg.registry import open_registry
+    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.run import build
+    from tfrecreg.registry.registry import open_registry
 
     raw = str(digits.root / "raw")
     request = BuildRequest(name="packed", source="mnist", raw=raw, compression="gzip")

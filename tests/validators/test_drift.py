@@ -12,9 +12,11 @@ from records_support import write_examples
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import UsageError
-from tfrecreg.example import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 
 LABELS = 'feature { name: "label" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'
 

@@ -6,8 +6,10 @@ import pytest
 from blake3 import blake3
 from image_support import jpeg, png
 
-from tfrecreg.example import Example, bytes_feature, encode, int64_feature
-from tfrecreg.records import RecordBatch
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.example.model import Example
+from tfrecreg.records.batch import RecordBatch
 from tfrecreg.validators import image_features
 from tfrecreg.validators.image_features import ImageFeatures
 from tfrecreg.validators.record_tables import value_digest

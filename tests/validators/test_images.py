@@ -14,7 +14,9 @@ from check_support import Digits, Document, document, framed
 from image_support import bmp, chunk, gif, jpeg, png, webp
 
 from tfrecreg.errors import ConfigError
-from tfrecreg.example import Feature, bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.example.model import Feature
 from tfrecreg.images import decoder
 from tfrecreg.operations.init import init
 
@@ -278,7 +280,7 @@ def test_a_dataset_without_images_says_why_it_was_not_looked_at(digits: Digits) 
 
     from scan_support import target
 
-    from tfrecreg.registry import open_registry
+    from tfrecreg.registry.registry import open_registry
     from tfrecreg.validators.images import ImagesValidator
 
     manifest = open_registry(digits.root).dataset("digits").build_manifest()

@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_support import jpeg, png
 
-from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
-from tfrecreg.records import RecordBatch
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.model import Feature
+from tfrecreg.records.batch import RecordBatch
 from tfrecreg.validators import record_tables
 from tfrecreg.validators.record_tables import Tables, holds_bytes, holds_integers, tables_of
 

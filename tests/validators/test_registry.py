@@ -14,9 +14,10 @@ from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import ConfigError
-from tfrecreg.manifest import Manifest, render_manifest, seal
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.reference import Version
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.yanks import Yank
 

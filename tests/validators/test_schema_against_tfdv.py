@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.example import (
-    Example,
-    bytes_feature,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Finding, Severity
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.schema.validator import SchemaValidator
 
 B, F, N = bytes_feature, float_feature, int64_feature

@@ -17,18 +17,13 @@ import pytest
 from check_support import framed
 
 from tfrecreg.cli.main import main
-from tfrecreg.engines import LocalEngine
-from tfrecreg.example import (
-    Example,
-    Feature,
-    bytes_feature,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example, Feature
 from tfrecreg.findings import Finding, Severity
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 
 B, F, N = bytes_feature, float_feature, int64_feature
 EACH = 20

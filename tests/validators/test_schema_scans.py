@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.example import encode, int64_feature
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import int64_feature
 from tfrecreg.findings import Finding
-from tfrecreg.records import RecordBatch, frame, scan
-from tfrecreg.scan import ScanResult, Shard, Target, run_scan
-from tfrecreg.schema import SchemaSketch
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.framing import frame
+from tfrecreg.records.reader import scan
+from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.scan.run import ScanResult, run_scan
+from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.schema.validator import SchemaValidator
 
 TAXI = "tfrecord/tfx/components/testdata/csv_example_gen"

@@ -13,17 +13,20 @@ from check_support import document, framed
 from image_support import png
 from tests_support import flip
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.example import Example, bytes_feature, encode, float_feature
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Finding
-from tfrecreg.manifest import Ledger, Manifest, SourceEntry
-from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.manifest.model import Ledger, Manifest, SourceEntry
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.init import init
 from tfrecreg.operations.targets import build_target
-from tfrecreg.registry import open_registry
-from tfrecreg.scan import run_scan
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.scan.run import run_scan
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.source import SourceValidator
 
 

@@ -15,9 +15,12 @@ from tensorflow_metadata.proto.v0.anomalies_pb2 import AnomalyInfo
 from tfrecreg.cli.main import main
 from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.errors import UsageError
-from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.model import Feature
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 from tfrecreg.statistics import tfdv
 
 # Not `importorskip`: whoever collects tests would import TensorFlow.

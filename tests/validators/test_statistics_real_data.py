@@ -9,7 +9,9 @@ import pytest
 
 from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 
 TESTDATA = "tfrecord/tfx/components/testdata"
 SETS = {

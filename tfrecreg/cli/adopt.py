@@ -11,9 +11,9 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
-    from tfrecreg.operations.adopt import AdoptPlan, AdoptResult
-    from tfrecreg.operations.adopt.request import How
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.adopt.request import AdoptPlan, How
+    from tfrecreg.operations.adopt.run import AdoptResult
 
 
 @click.command(name="adopt")
@@ -72,7 +72,8 @@ def command(
     digests, an index, and a drafted schema if there is none. `tfrecreg release NAME` then freezes
     them like any other build.
     """
-    from tfrecreg.operations.adopt import AdoptRequest, adopt, preview_adopt
+    from tfrecreg.operations.adopt.request import AdoptRequest
+    from tfrecreg.operations.adopt.run import adopt, preview_adopt
 
     request = AdoptRequest(
         name=name,

@@ -17,9 +17,10 @@ from tfrecreg.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
-    from tfrecreg.operations.builds import BuildResult, Growth
-    from tfrecreg.operations.builds.parts import Collected
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.builds.conclude import BuildResult
+    from tfrecreg.operations.builds.growth import Growth
+    from tfrecreg.operations.builds.parts.collect import Collected
     from tfrecreg.operations.builds.run import Preview
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.shards import ShardPolicy
@@ -170,7 +171,8 @@ def command(
             collected, released = made
             _print(face, collected.built, released, collected)
         return
-    from tfrecreg.operations.builds import BuildRequest, build, preview
+    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.run import build, preview
 
     if name is None:
         context = click.get_current_context()
@@ -214,7 +216,7 @@ def command(
 
 def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engine) -> None:
     from tfrecreg.errors import UsageError
-    from tfrecreg.operations.repair import repair
+    from tfrecreg.operations.repair.run import repair
 
     other = given_besides(_WITH_REPAIR)
     if other is not None:

@@ -10,12 +10,12 @@ import click
 from tfrecreg.cli.common import ENGINE_PARAMETERS, Face, given_besides, was_given
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
-    from tfrecreg.operations.builds import BuildRequest
-    from tfrecreg.operations.builds.parts import Collected, CollectRequest
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest
+    from tfrecreg.operations.builds.request import BuildRequest
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.progress import Progress
-    from tfrecreg.registry import Registry
+    from tfrecreg.registry.registry import Registry
 
 _WITH_PART = ENGINE_PARAMETERS | {"name", "raw", "plan", "part", "as_json"}
 _WITH_PLAN = _WITH_PART - {"part"} | {"version", "parts_only", "verify"}
@@ -28,7 +28,7 @@ def write_plan(
 ) -> None:
     """Write the plan of a build, and say what to do with it."""
     from tfrecreg.errors import UsageError
-    from tfrecreg.operations.builds.parts import plan_to
+    from tfrecreg.operations.builds.parts.prepare_plan import plan_to
     from tfrecreg.text import safe
 
     for parameter in click.get_current_context().command.params:
@@ -91,7 +91,7 @@ def use_plan(
     if part is not None:
         _make_part(face, plan, name, part, raw, engine)
         return None
-    from tfrecreg.operations.builds.parts import CollectRequest
+    from tfrecreg.operations.builds.parts.collect import CollectRequest
     from tfrecreg.operations.builds.parts.remake import parse_sample
 
     request = CollectRequest(
@@ -108,7 +108,7 @@ def _make_part(
     face: Face, plan: str, name: str | None, text: str, raw: str | None, engine: Engine
 ) -> None:
     from tfrecreg.cli.render.console import count
-    from tfrecreg.operations.builds.parts import parse_part, run_part
+    from tfrecreg.operations.builds.parts.one_part import parse_part, run_part
     from tfrecreg.text import si_bytes
 
     part = parse_part(text)
@@ -149,7 +149,7 @@ def _make_part(
 def _publish(
     face: Face, request: CollectRequest, version: str | None, engine: Engine
 ) -> tuple[Collected, ReleaseResult | None]:
-    from tfrecreg.operations.builds.parts import collect_parts
+    from tfrecreg.operations.builds.parts.collect import collect_parts
     from tfrecreg.operations.release import ReleaseRequest, release
     from tfrecreg.registry.lock import dataset_lock
 

@@ -13,8 +13,9 @@ from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
-    from tfrecreg.operations.check import CheckOptions, Report
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.operations.check.report import Report
 
 
 @click.command(name="check", cls=ReportCommand)
@@ -128,7 +129,7 @@ def command(
     incomplete, which is exit code 3.
     """
     from tfrecreg.errors import UsageError
-    from tfrecreg.operations.check import CheckOptions
+    from tfrecreg.operations.check.options import CheckOptions
 
     chosen = choose_format(face, form)
     page = None
@@ -152,7 +153,7 @@ def command(
             "`--base` goes with `--registry`", hint="tfrecreg check --registry --base REV"
         )
     elif chosen == "html":
-        from tfrecreg.pages import report
+        from tfrecreg.pages.make import report
 
         made = report(
             targets,
@@ -163,7 +164,7 @@ def command(
         )
         reports, page = list(made.reports), made.html
     else:
-        from tfrecreg.operations.check import check
+        from tfrecreg.operations.check.run import check
 
         reports = check(
             targets,

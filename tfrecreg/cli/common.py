@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tfrecreg.cli.render.console import ConsoleProgress
-    from tfrecreg.registry import Registry
+    from tfrecreg.registry.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +36,7 @@ class Face:
 
     def open(self) -> Registry:
         """The registry of this call."""
-        from tfrecreg.registry import open_registry
+        from tfrecreg.registry.registry import open_registry
 
         return open_registry(self.registry)
 
@@ -73,7 +73,7 @@ class Face:
         third-party plugins are installed, the rest of the command runs in a child process.
         """
         from tfrecreg.cli.render.console import line
-        from tfrecreg.plugins import plugins
+        from tfrecreg.plugins.manager import plugins
         from tfrecreg.text import safe
 
         for each in plugins().broken:

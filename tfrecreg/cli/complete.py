@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from tfrecreg.registry import Registry
+    from tfrecreg.registry.registry import Registry
 
 Items = list["CompletionItem[str]"]
 Complete = Callable[[click.Context, click.Parameter, str], Items]
@@ -53,7 +53,7 @@ def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Item
 
 
 def _registry(ctx: click.Context) -> Registry:
-    from tfrecreg.registry import open_registry
+    from tfrecreg.registry.registry import open_registry
 
     return open_registry(ctx.find_root().params.get("registry"))
 
@@ -95,13 +95,13 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
 
 def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx, incomplete
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     return sorted({each.name for each in plugins().sources()})
 
 
 def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     return sorted({*_sources(ctx, incomplete), *(each.name for each in plugins().validators())})
 
@@ -109,7 +109,7 @@ def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
 def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """One more name of a list of names."""
     del ctx
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     before, comma, _ = incomplete.rpartition(",")
     named = set(before.split(","))
@@ -119,7 +119,7 @@ def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     # Codes are completed from lower case as well, as `explain` accepts them.
     small = incomplete[:1].islower()
@@ -128,7 +128,7 @@ def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 def _export_formats(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx, incomplete
-    from tfrecreg.operations.export import EXPORT_FORMATS
+    from tfrecreg.operations.export.run import EXPORT_FORMATS
 
     return EXPORT_FORMATS
 

@@ -13,9 +13,9 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
     from tfrecreg.findings import Finding
-    from tfrecreg.operations.check import Report
+    from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.demo.run import DemoStep
 
 
@@ -52,8 +52,8 @@ def _print(face: Face, step: DemoStep, folder: str) -> None:
     from tfrecreg.cli.render.catalog import print_manifest
     from tfrecreg.cli.render.console import line
     from tfrecreg.cli.render.findings import print_report
-    from tfrecreg.operations.builds import BuildResult
-    from tfrecreg.operations.check import Report
+    from tfrecreg.operations.builds.conclude import BuildResult
+    from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.init import InitResult
     from tfrecreg.operations.release import ReleaseResult
 

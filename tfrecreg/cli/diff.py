@@ -12,7 +12,7 @@ from tfrecreg.cli.output import write_text
 from tfrecreg.cli.reports import choose_format
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
 
 
 @click.command(name="diff")
@@ -54,7 +54,7 @@ def command(
     the records, if the bytes of both are on this machine. The last lines give the smallest version
     number for the change from A to B, and the reason.
     """
-    from tfrecreg.operations.diff import diff
+    from tfrecreg.operations.diff.run import diff
 
     chosen = choose_format(face, form)
     if output is not None and chosen != "html":
@@ -83,7 +83,7 @@ def _page(
 ) -> int:
     import sys
 
-    from tfrecreg.pages import diff_page
+    from tfrecreg.pages.make import diff_page
     from tfrecreg.text import safe, si_bytes
 
     html, result = diff_page(

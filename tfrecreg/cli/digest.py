@@ -10,7 +10,7 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.digest import ContentDigests
 
 

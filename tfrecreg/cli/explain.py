@@ -22,7 +22,7 @@ def command(face: Face, code: str | None) -> None:
 
     Prints its meaning, why it matters, and what to do. Without a CODE, lists all codes.
     """
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     if code is None:
         _print_all(face, plugins().codes())

@@ -10,8 +10,8 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
-    from tfrecreg.operations.export import ExportResult
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.export.run import ExportResult
 
 
 @click.command(name="export")
@@ -52,7 +52,7 @@ def command(face: Face, reference: str, to: str, suffix: str, folder: str, engin
 
     Existing files are never overwritten.
     """
-    from tfrecreg.operations.export import export
+    from tfrecreg.operations.export.run import export
 
     result = export(
         face.open(),

@@ -45,7 +45,7 @@ def command(
     required by the gate, is refused with exit code 2.
     """
     from tfrecreg.operations.gate import gate
-    from tfrecreg.operations.pipeline import next_expiry
+    from tfrecreg.operations.pipeline.stages import next_expiry
 
     chosen = choose_format(face, form)
     registry = face.open()

@@ -46,7 +46,7 @@ def command(face: Face, apply: bool, remote: str | None, buckets: bool, older_th
     """
     from dataclasses import asdict
 
-    from tfrecreg.operations.remote import gc
+    from tfrecreg.operations.remote.garbage import gc
 
     doomed = gc(
         face.open(),

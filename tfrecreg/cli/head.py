@@ -13,7 +13,7 @@ from tfrecreg.cli.common import Face, json_option
 if TYPE_CHECKING:
     from tfrecreg.operations.full_scan import PassedOver
     from tfrecreg.operations.head import ShownRecord
-    from tfrecreg.scan import Target
+    from tfrecreg.scan.interface import Target
 
 
 @click.command(name="head")
@@ -116,7 +116,7 @@ def _open(face: Face, target: Target, places: Sequence[tuple[str, int]]) -> None
     import webbrowser
     from pathlib import Path
 
-    from tfrecreg.pages import show_records
+    from tfrecreg.pages.make import show_records
 
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", prefix="tfrecreg-", suffix=".html", delete=False

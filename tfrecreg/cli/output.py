@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
 _HINT = "name a file in a folder that is there and that you may write to"

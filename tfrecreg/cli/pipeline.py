@@ -10,7 +10,7 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.pipeline import PipelineResult
+    from tfrecreg.operations.pipeline.run import PipelineResult
 
 
 @click.command(name="pipeline")
@@ -44,7 +44,7 @@ def command(
     artifacts get` in another repository fetches a release by its number.
     """
     from tfrecreg.errors import UsageError
-    from tfrecreg.operations.pipeline import pipeline
+    from tfrecreg.operations.pipeline.run import pipeline
 
     if policy is not None or until is not None:  # the command of a stage in the dvc.yaml of old
         raise UsageError(

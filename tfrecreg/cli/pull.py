@@ -25,7 +25,7 @@ def command(face: Face, references: tuple[str, ...], remote: str | None) -> None
     """
     from dataclasses import asdict
 
-    from tfrecreg.operations.remote import pull
+    from tfrecreg.operations.remote.transfer import pull
 
     registry, progress = face.open(), face.progress()
     results = [pull(registry, each, remote=remote, progress=progress) for each in references]

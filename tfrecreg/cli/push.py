@@ -33,7 +33,7 @@ def command(
     """
     from dataclasses import asdict
 
-    from tfrecreg.operations.remote import push
+    from tfrecreg.operations.remote.sending import push
 
     result = push(
         face.open(),

@@ -10,8 +10,8 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
-    from tfrecreg.operations.check import Report
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.release import ReleaseResult
 
 

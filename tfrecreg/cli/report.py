@@ -11,7 +11,7 @@ from tfrecreg.cli.common import Face, jobs_option, json_option
 from tfrecreg.cli.output import write_text
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
 
 
 @click.command(name="report")
@@ -65,8 +65,8 @@ def command(
 
     The exit code is 0 also if the check has findings; `check` is the command that judges.
     """
-    from tfrecreg.operations.check import CheckOptions
-    from tfrecreg.pages import report
+    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.pages.make import report
 
     face.warn_of_broken_plugins()
     made = report(

@@ -16,7 +16,7 @@ from tfrecreg.cli.supervisor import note_findings
 from tfrecreg.storage.urls import is_url
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.check import Report
+    from tfrecreg.operations.check.report import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -157,7 +157,8 @@ def _show_page(face: Face, reports: Sequence[Report], page: str, output: str | N
 def _show_document(
     face: Face, reports: Sequence[Report], form: str, output: str | None, *, summary: bool
 ) -> None:
-    from tfrecreg.cli.render.formats import FORMATS, write_summary
+    from tfrecreg.cli.render.formats import FORMATS
+    from tfrecreg.cli.render.formats.github import write_summary
 
     prefix = _prefix(face, reports)
     text = FORMATS[form](reports, prefix)

@@ -10,7 +10,7 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
 
 
 @click.command(name="salvage")
@@ -36,7 +36,7 @@ def command(face: Face, targets: tuple[str, ...], output: str, engine: Engine) -
     may not belong to the shard (NAME.doubtful). A report (salvage.json) marks the set: `tfrecreg
     check` refuses it (SHD009) unless the gate accepts it.
     """
-    from tfrecreg.operations.salvage import salvage
+    from tfrecreg.operations.salvage.run import salvage
 
     result = salvage(
         targets, output, registry=face.registry, engine=engine, progress=face.progress()

@@ -10,7 +10,7 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.registry import Resolved
+    from tfrecreg.registry.lookup import Resolved
 
 
 @click.command(name="show")
@@ -36,7 +36,7 @@ def command(face: Face, reference: str, code: str | None, provenance: bool) -> N
     that read it in a framework or log it, ready to paste. `--provenance` shows how it was made; the
     shards of a build in parts have receipts, which `--json` prints in full.
     """
-    from tfrecreg.registry import resolve
+    from tfrecreg.registry.lookup import resolve
 
     if code is not None and provenance:
         raise click.UsageError("--code and --provenance exclude each other")
@@ -54,7 +54,7 @@ def command(face: Face, reference: str, code: str | None, provenance: bool) -> N
         return
     from tfrecreg.cli.render.catalog import print_manifest
     from tfrecreg.operations.reshuffle_advice import long_tails
-    from tfrecreg.registry import in_store
+    from tfrecreg.registry.lookup import in_store
 
     print_manifest(
         face.out,

@@ -10,7 +10,7 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
 
 
 @click.command(name="site")
@@ -27,7 +27,7 @@ def command(face: Face, folder: str, engine: Engine) -> int:
 
     The exit code is 0 also if checks have findings; 3 if a check is incomplete.
     """
-    from tfrecreg.pages import site
+    from tfrecreg.pages.static_site import site
     from tfrecreg.text import safe, si_bytes
 
     face.warn_of_broken_plugins()

@@ -11,7 +11,7 @@ from tfrecreg.cli.common import Face, jobs_option, json_option
 from tfrecreg.cli.output import write_text
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.stats import Stats
 
 

@@ -21,8 +21,6 @@ from tfrecreg.codes.pages import read_codes
 from tfrecreg.codes.tfdv import tfdv_codes
 from tfrecreg.findings import Code
 
-__all__ = ["CORE_CODES", "PAGES", "CodeList", "codes_on"]
-
 PAGES: Mapping[str, str] = MappingProxyType(
     {
         "crc": "CRC",

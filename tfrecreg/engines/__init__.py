@@ -13,9 +13,3 @@ and returns results in order.
 """
 
 from __future__ import annotations
-
-from tfrecreg.engines.choose import open_engine
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine, usable_cores
-
-__all__ = ["Engine", "LocalEngine", "open_engine", "usable_cores"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from tfrecreg._version import __version__
 from tfrecreg.code_digest import code_beside, code_of
 from tfrecreg.errors import FailureError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
 _GROUP = "tfrecreg"

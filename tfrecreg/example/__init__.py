@@ -23,24 +23,3 @@ The canonical form is a format that never changes: see "Canonical Example" in `d
 """
 
 from __future__ import annotations
-
-from tfrecreg.example.decode import canonical, decode, decode_or_none
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Feature, Kind
-from tfrecreg.example.wire import NotAnExampleError
-
-__all__ = [
-    "Example",
-    "Feature",
-    "Kind",
-    "NotAnExampleError",
-    "bytes_feature",
-    "canonical",
-    "decode",
-    "decode_or_none",
-    "encode",
-    "float_feature",
-    "int64_feature",
-    "unset_feature",
-]

@@ -16,17 +16,3 @@ or raises :class:`ImageError`.
 """
 
 from __future__ import annotations
-
-from tfrecreg.images.model import IMAGE_FORMATS, REASONS, ImageError, ImageHeader
-from tfrecreg.images.read import is_truncated, read_header
-from tfrecreg.images.sniff import sniff
-
-__all__ = [
-    "IMAGE_FORMATS",
-    "REASONS",
-    "ImageError",
-    "ImageHeader",
-    "is_truncated",
-    "read_header",
-    "sniff",
-]

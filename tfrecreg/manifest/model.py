@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from tfrecreg.records import FileDigest, WrittenShard
+    from tfrecreg.records.hashing import FileDigest
+    from tfrecreg.records.writer import WrittenShard
 
 FORMAT_VERSION = 1
 """Format of the manifest. A reader refuses a greater one; fields are never reused with a new

@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.manifest.canonical import strict_json
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 
 SALVAGE_NAME = "salvage.json"
 """The report's name, in the folder that a salvage wrote."""

@@ -28,5 +28,3 @@
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

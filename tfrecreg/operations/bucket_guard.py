@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfrecreg.errors import UsageError
-from tfrecreg.registry import Dataset
+from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.urls import is_url, is_web, named_url, query_of
 from tfrecreg.text import safe
 

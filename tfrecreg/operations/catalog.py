@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.manifest import ChangeCounts
+from tfrecreg.manifest.model import ChangeCounts
 from tfrecreg.manifest.totals import Totals, totals_of
 from tfrecreg.operations.reshuffle_advice import long_tails
 from tfrecreg.reference import Version
-from tfrecreg.registry import Dataset, Registry, Resolved, expect_dataset
+from tfrecreg.registry.lookup import Resolved, expect_dataset
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 
 

@@ -32,15 +32,17 @@ from tfrecreg.operations.targets import (
     names_one_file,
     read_schema_file,
 )
-from tfrecreg.records import Fault, scan
+from tfrecreg.records.batch import Fault
 from tfrecreg.records.offsets import RecordOffsets, own_index
-from tfrecreg.registry import RegistryLike, Resolved
+from tfrecreg.records.reader import scan
 from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.registry.verify import below, expect_intact
-from tfrecreg.scan import Shard
+from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
-from tfrecreg.schema import parse_schema
-from tfrecreg.storage import Storage
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe

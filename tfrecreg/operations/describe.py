@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tfrecreg.operations.targets import resolve_in
-from tfrecreg.registry import RegistryLike, Resolved
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.registry import RegistryLike
 
 
 def describe(reference: str | Resolved, *, registry: RegistryLike | None = None) -> dict[str, Any]:

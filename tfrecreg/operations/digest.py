@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tfrecreg.digests import ContentHasher, content_digest
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.folder_builds import build_in_folder
@@ -21,8 +22,9 @@ from tfrecreg.operations.targets import (
     reference_target,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import RegistryLike
-from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
+from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
+from tfrecreg.scan.tally import Tally
 from tfrecreg.text import safe
 from tfrecreg.validators.content import DigestPart, DigestVisitor
 from tfrecreg.validators.manifest.bare_files import check_sets

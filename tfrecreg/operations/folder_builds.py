@@ -13,14 +13,8 @@ from dataclasses import dataclass, replace
 from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, MissingFileError, StorageError
-from tfrecreg.manifest import (
-    LEDGER_NAME,
-    MANIFEST_NAME,
-    SCHEMA_NAME,
-    Manifest,
-    parse_manifest,
-)
-from tfrecreg.manifest.file import is_own_manifest
+from tfrecreg.manifest.file import is_own_manifest, parse_manifest
+from tfrecreg.manifest.model import LEDGER_NAME, MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.operations.raw_sizes import measure_raw
 from tfrecreg.operations.targets import (
     TargetLike,
@@ -34,9 +28,10 @@ from tfrecreg.operations.targets import (
     reference_target,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import RegistryLike, Resolved, resolve_folder
-from tfrecreg.scan import Shard, Target
-from tfrecreg.storage import Storage
+from tfrecreg.registry.lookup import Resolved, resolve_folder
+from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.urls import is_url, query_of
 from tfrecreg.text import safe

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from tfrecreg.example import Example, Feature, Kind, NotAnExampleError, bytes_feature
+from tfrecreg.example.features import bytes_feature
 from tfrecreg.example.kinds import PayloadKind, decode_sequence
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import Tensor, read_tensor
-from tfrecreg.example.wire import fields
-from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header, sniff
+from tfrecreg.example.wire import NotAnExampleError, fields
+from tfrecreg.images.model import ImageError, ImageHeader
+from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.images.sniff import sniff
 from tfrecreg.text import hex_start, safe, si_bytes
 
 _VALUES = 8

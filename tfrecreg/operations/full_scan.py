@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.progress import Progress
-from tfrecreg.scan import ScanResult, Target, Validator, run_scan
+from tfrecreg.scan.interface import Target, Validator
+from tfrecreg.scan.run import ScanResult, run_scan
 from tfrecreg.text import safe
 
 

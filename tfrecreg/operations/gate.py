@@ -16,16 +16,16 @@ import msgspec
 
 from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.check import Report
 from tfrecreg.operations.check.findings import judge_findings
-from tfrecreg.operations.check.report import Basis, limits_of, read_report, schema_digest
-from tfrecreg.operations.pipeline import expect_pipeline
+from tfrecreg.operations.check.report import Basis, Report, limits_of, read_report, schema_digest
+from tfrecreg.operations.pipeline.run import expect_pipeline
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.plugins import plugins
+from tfrecreg.plugins.manager import plugins
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry import Registry, Resolved, resolve
 from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.lookup import Resolved, resolve
+from tfrecreg.registry.registry import Registry
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tfrecreg.errors import DamagedRecordError, UsageError
-from tfrecreg.example import Example, decode_or_none
+from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.example.model import Example
 from tfrecreg.index import Index
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.format_payload import (
@@ -20,10 +21,12 @@ from tfrecreg.operations.format_payload import (
 )
 from tfrecreg.operations.full_scan import PassedOver
 from tfrecreg.operations.targets import TargetLike
-from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
-from tfrecreg.registry import RegistryLike
-from tfrecreg.scan import Shard, Target
+from tfrecreg.records.access import Records
+from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.reader import HOLD_LIMIT, scan
+from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.indexes import index_of
+from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import hex_start, safe, si_bytes
 

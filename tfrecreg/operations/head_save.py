@@ -10,7 +10,7 @@ from dataclasses import replace
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownRecord
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
 _SUFFIXES = {"bmp": ".bmp", "gif": ".gif", "jpeg": ".jpg", "png": ".png", "webp": ".webp"}

@@ -14,8 +14,9 @@ from typing import Literal
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import MissingExtraError, StorageError, UsageError
 from tfrecreg.operations.move_tables import move_tables
-from tfrecreg.registry import Registry, find_registry, layout
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry, find_registry
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.tracking import dvc, git
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tfrecreg.storage import Storage, is_temporary
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.writer import is_temporary
 
 
 def remove_leftovers(stage: Storage) -> None:

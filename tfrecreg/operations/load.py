@@ -27,16 +27,12 @@ from tfrecreg.operations.targets import (
     names_folder,
     read_schema_file,
 )
-from tfrecreg.operations.tf_dataset import (
-    ElementForm,
-    FormRequest,
-    PipelineOptions,
-    find_form,
-    make_dataset,
-)
-from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
+from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
+from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.schema import parse_schema
+from tfrecreg.registry.lookup import Resolved, resolve
+from tfrecreg.registry.registry import RegistryLike, open_registry
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 from tfrecreg.training.pieces import find_pieces, host_numbers

@@ -10,9 +10,10 @@ from typing import NamedTuple, TypeAlias
 
 from tfrecreg.errors import MissingFileError, RefusedError, TfrecregError, UsageError
 from tfrecreg.index import Index, load_index
-from tfrecreg.manifest import ShardEntry
-from tfrecreg.records import Fault, RecordBatch, scan
-from tfrecreg.storage import Storage
+from tfrecreg.manifest.model import ShardEntry
+from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.reader import scan
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 

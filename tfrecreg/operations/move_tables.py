@@ -13,8 +13,9 @@ from typing import Any
 
 from tfrecreg.config import CONFIG_NAME, parse_config, parse_dataset
 from tfrecreg.errors import ConfigError
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import layout
 from tfrecreg.registry.lock import locked_registry
+from tfrecreg.registry.registry import Registry
 from tfrecreg.toml_files import read_toml, same_values, update_toml
 
 _HEADER = re.compile(r"\s*\[[^#]*\]\s*(#.*)?")

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.builds.parts.provenance import BuildProvenance, read_provenance
-from tfrecreg.registry import Resolved
+from tfrecreg.registry.lookup import Resolved
 
 
 @dataclass(frozen=True, slots=True)

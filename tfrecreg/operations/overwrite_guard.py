@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest import Manifest
 from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.registry import Dataset, layout
+from tfrecreg.manifest.model import Manifest
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Dataset
 
 
 def expect_no_strangers(dataset: Dataset) -> None:

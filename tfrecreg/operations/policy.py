@@ -15,8 +15,9 @@ from itertools import groupby
 from tfrecreg.config import CONFIG_NAME, Config
 from tfrecreg.errors import ConfigError
 from tfrecreg.gating import Waiver
-from tfrecreg.plugins import plugins
-from tfrecreg.registry import Registry, layout
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import KeyPath

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.manifest import RawTotals
+from tfrecreg.manifest.model import RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
-from tfrecreg.scan import RawSize
-from tfrecreg.storage import LocalStorage, Storage, list_through_links
+from tfrecreg.scan.interface import RawSize
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.links import list_through_links
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.sources import RawFile
+    from tfrecreg.sources.interface import RawFile
 
 _WHERE = (
     "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in its "
@@ -73,7 +75,7 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
 
 def _raw_files(storage: Storage, progress: Progress) -> Iterator[RawFile]:
     from tfrecreg.records.gzip_random_access import decoded_size
-    from tfrecreg.sources import RawFile
+    from tfrecreg.sources.interface import RawFile
 
     is_local = isinstance(storage, LocalStorage)
     with counting(progress, "measuring raw data", "files") as ticker:

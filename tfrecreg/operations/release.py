@@ -10,23 +10,32 @@ from typing import Literal
 
 from tfrecreg._version import __version__
 from tfrecreg.codes import REG001, REG005
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, fingerprint
-from tfrecreg.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal
-from tfrecreg.operations.builds import BuildRequest, BuildResult, build
+from tfrecreg.manifest.file import seal
+from tfrecreg.manifest.model import Change, Manifest, Parent, Provenance, ReleaseEntry
+from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.parts.provenance import receipts_file
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.builds.state import raw_changed, recall
-from tfrecreg.operations.check import CheckOptions, Report, check_target, scan_cache
-from tfrecreg.operations.diff import classify
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import scan_cache
+from tfrecreg.operations.check.target import check_target
+from tfrecreg.operations.diff.run import classify
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.operations.targets import reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
-from tfrecreg.registry import Registry, Resolved, layout, resolve
+from tfrecreg.registry import layout
 from tfrecreg.registry.audit import RANK, audit, link_of, pointer_issues, step
 from tfrecreg.registry.lock import dataset_lock
+from tfrecreg.registry.lookup import Resolved, resolve
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import below, expect_intact, repair_hint

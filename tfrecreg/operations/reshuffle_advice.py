@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.manifest import Manifest, ShardEntry
+from tfrecreg.manifest.model import Manifest, ShardEntry
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import Registry
+from tfrecreg.registry.registry import Registry
 
 _ADDED = 4
 """A tail is long if it holds more than one in this many records of its split ..."""

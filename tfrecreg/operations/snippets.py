@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.example import decode_or_none
+from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.images import ImageError, read_header
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import read_header
 from tfrecreg.manifest.adopted import adopted_kind
-from tfrecreg.records import Records
-from tfrecreg.registry import Resolved
+from tfrecreg.records.access import Records
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.schema import Schema, compile_schema, parse_schema
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.definition import Schema
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 

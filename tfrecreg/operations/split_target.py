@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.manifest import (
-    Manifest,
-)
 from tfrecreg.manifest.adopted import adopted_kind
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.folder_builds import manifest_in, schema_beside
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.registry import Resolved
-from tfrecreg.scan import Shard, Target
-from tfrecreg.storage import Storage
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe

@@ -8,27 +8,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import TargetLike
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import StreamEnd
-from tfrecreg.registry import RegistryLike
-from tfrecreg.scan import Need, Shard, Target, Validator, Visitor
-from tfrecreg.statistics import (
-    FeatureSummary,
-    SplitStatistics,
-    StatisticsCache,
-    StatisticsCollector,
-    StatisticsOptions,
-    missing_tfdv,
-    named,
-    render_proto,
-    summarize,
-)
+from tfrecreg.records.batch import StreamEnd
+from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
+from tfrecreg.statistics.cache import StatisticsCache
+from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.summary import FeatureSummary, named, render_proto, summarize
+from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 

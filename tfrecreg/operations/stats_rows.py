@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tfrecreg.statistics import FeatureSummary, Image, Numbers, Texts
+from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts
 from tfrecreg.text import safe, si_bytes
 
 STATS_COLUMNS = (

@@ -11,10 +11,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tfrecreg.errors import ConflictError, ManifestError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Registry, Release, layout, resolve
+from tfrecreg.registry import layout
+from tfrecreg.registry.lookup import Release, resolve
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.yanks import Yank
 from tfrecreg.text import safe

@@ -10,22 +10,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.raw_sizes import measure_raw
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry import (
-    Registry,
-    RegistryLike,
-    Resolved,
-    find_registry,
-    open_registry,
-    resolve,
-    resolve_folder,
-)
-from tfrecreg.scan import RawSize, Shard, Target
+from tfrecreg.registry.lookup import Resolved, resolve, resolve_folder
+from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
+from tfrecreg.scan.interface import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME
-from tfrecreg.storage import LocalStorage, Storage, user_cache
-from tfrecreg.storage.interface import RereadableReader
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME
+from tfrecreg.storage.interface import RereadableReader, Storage
+from tfrecreg.storage.local import LocalStorage, user_cache
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:  # what reads records comes with it, and who only copies needs none of it

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tfrecreg.errors import UsageError
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.urls import query_of, split_url
 from tfrecreg.text import safe

@@ -8,8 +8,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.pages.make import PageResult, diff_page, report, show_records
-from tfrecreg.pages.static_site import SiteResult, site
-
-__all__ = ["PageResult", "SiteResult", "diff_page", "report", "show_records", "site"]

@@ -7,20 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.check import CheckOptions, Report
-from tfrecreg.operations.diff import DiffResult
-from tfrecreg.operations.page import make_page
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.diff.result import DiffResult
 from tfrecreg.operations.page.budget import Budget
 from tfrecreg.operations.page.difference import difference_of
 from tfrecreg.operations.page.records import PagePlace, read_records
+from tfrecreg.operations.page.run import make_page
 from tfrecreg.operations.targets import TargetsLike, resolve_in
 from tfrecreg.pages.render import render_difference, render_page, render_records
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import RegistryLike, Resolved
-from tfrecreg.scan import Target
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.interface import Target
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 

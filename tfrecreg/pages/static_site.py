@@ -6,25 +6,19 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.check.report import Report, error_report
-from tfrecreg.operations.page import Page, make_page, page_without_records, provenance_of
+from tfrecreg.operations.page.content import Page
 from tfrecreg.operations.page.records import PageImage
+from tfrecreg.operations.page.run import make_page, page_without_records, provenance_of
 from tfrecreg.pages.render import SiteEntry, render_index, render_page
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import (
-    Build,
-    Dataset,
-    RegistryLike,
-    Release,
-    open_registry,
-    open_release,
-    resolve,
-)
+from tfrecreg.registry.lookup import Build, Release, open_release, resolve
 from tfrecreg.registry.output_folder import free_folder, new_folder
+from tfrecreg.registry.registry import Dataset, RegistryLike, open_registry
 from tfrecreg.registry.yanks import not_yanked
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 
 PAGE_BUDGET = 3_000_000
 """Default size of each page of a site in bytes."""

@@ -13,28 +13,3 @@ pluggy itself is imported on first use of plugins.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tfrecreg.lazy import lazy_exports
-from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name
-from tfrecreg.plugins.manager import NameClash, Plugins, plugins
-
-if TYPE_CHECKING:
-    from tfrecreg.plugins.describe import OptionInfo
-    from tfrecreg.plugins.specs import hookimpl
-
-__all__ = [
-    "Announced",
-    "BrokenPlugin",
-    "NameClash",
-    "OptionInfo",
-    "Plugins",
-    "canonical_name",
-    "hookimpl",
-    "plugins",
-]
-
-
-if not TYPE_CHECKING:  # which knows these names from above, and no others
-    __getattr__ = lazy_exports(__name__, {".describe": ("OptionInfo",), ".specs": ("hookimpl",)})

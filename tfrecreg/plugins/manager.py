@@ -15,9 +15,9 @@ from tfrecreg.findings import Code
 from tfrecreg.guard import calling, failure, one_line
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, discover
 from tfrecreg.scan.interface import Validator, ValidatorRecord
-from tfrecreg.sources import GuardedSource
+from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Source, SourceRecord
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import options_as_text, parse_options

@@ -2,7 +2,7 @@
 
 ::
 
-    from tfrecreg.records import Records, read
+    from tfrecreg import Records, read
 
     read("train.tfrecord", 1234)  # one payload
     with Records("train.tfrecord") as records:
@@ -40,8 +40,7 @@ from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.records.reader import scan
 from tfrecreg.records.scanner import make_frame_scanner
 from tfrecreg.records.second_read import SAME_BYTES
-from tfrecreg.storage import Storage
-from tfrecreg.storage.interface import Reader
+from tfrecreg.storage.interface import Reader, Storage
 from tfrecreg.storage.locations import storage_of
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe

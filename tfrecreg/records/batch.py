@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tfrecreg.example import Example, decode_or_none
+from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.example.model import Example
 from tfrecreg.findings import TensorflowOutcome
 
 

@@ -10,10 +10,12 @@ from typing import Literal
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import UsageError
-from tfrecreg.example import NotAnExampleError, canonical, encode
+from tfrecreg.example.decode import canonical
+from tfrecreg.example.encode import encode
 from tfrecreg.example.values import to_example
+from tfrecreg.example.wire import NotAnExampleError
 from tfrecreg.records.writer import ShardWriter, WrittenShard
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
 

@@ -14,39 +14,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.registry.lookup import (
-    Build,
-    Release,
-    Resolved,
-    expect_copy,
-    expect_dataset,
-    in_store,
-    open_release,
-    resolve,
-    resolve_folder,
-)
-from tfrecreg.registry.registry import (
-    Dataset,
-    Registry,
-    RegistryLike,
-    find_registry,
-    open_registry,
-)
-
-__all__ = [
-    "Build",
-    "Dataset",
-    "Registry",
-    "RegistryLike",
-    "Release",
-    "Resolved",
-    "expect_copy",
-    "expect_dataset",
-    "find_registry",
-    "in_store",
-    "open_registry",
-    "open_release",
-    "resolve",
-    "resolve_folder",
-]

@@ -20,7 +20,7 @@ from tfrecreg.errors import (
     NotHereError,
     UsageError,
 )
-from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Version, is_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Dataset, Registry

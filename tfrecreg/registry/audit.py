@@ -18,8 +18,8 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.findings import Code
-from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.manifest.file import build_digest
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Dataset, Registry

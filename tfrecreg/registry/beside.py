@@ -15,7 +15,7 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, NewerFormatError
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.registry.registry import Dataset
 
 _NOTE = "beside.json"

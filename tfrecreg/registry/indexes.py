@@ -6,7 +6,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, StorageError
 from tfrecreg.index import INDEX_LIMIT
-from tfrecreg.manifest import FileEntry, Manifest
+from tfrecreg.manifest.model import FileEntry, Manifest
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Dataset, Registry
 

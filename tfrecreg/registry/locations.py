@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 
 from tfrecreg.errors import ConflictError, ManifestError, NewerFormatError, UsageError
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.reference import Version
 from tfrecreg.registry.registry import Registry
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe

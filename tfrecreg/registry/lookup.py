@@ -11,7 +11,8 @@ from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import (
     Reference,
     Version,
@@ -25,7 +26,7 @@ from tfrecreg.registry.locations import folder_storage, location_of
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.locations import LOCATION_NAME, storage_at
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe

@@ -14,7 +14,7 @@ from pathlib import Path
 from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import advice
 from tfrecreg.storage.writer import make_folders
 from tfrecreg.text import safe

@@ -19,11 +19,13 @@ from tfrecreg.errors import (
     MissingFileError,
     UsageError,
 )
-from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.manifest.totals import Totals, quick_totals, totals_of
 from tfrecreg.reference import Version, is_dataset_name, parse_version
 from tfrecreg.registry import layout
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from blake3 import blake3
 
 from tfrecreg.errors import FailureError, SchemaError, TfrecregError, UsageError
-from tfrecreg.manifest import SCHEMA_NAME
 from tfrecreg.manifest.adopted import remake_command
+from tfrecreg.manifest.model import SCHEMA_NAME
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import Dataset, Registry
-from tfrecreg.schema import parse_schema, render_schema
+from tfrecreg.schema.proto import parse_schema, render_schema
 from tfrecreg.tracking import git
 
 

@@ -20,7 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, StorageError
-from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest, render_manifest
+from tfrecreg.manifest.file import parse_manifest, render_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
@@ -36,9 +37,11 @@ from tfrecreg.registry.lock import copy_unless_read, dataset_lock, locked_regist
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.registry.yanks import Yank, append_yank
-from tfrecreg.storage import LocalStorage, Storage, is_temporary
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.renames import ASIDE
+from tfrecreg.storage.writer import is_temporary
 from tfrecreg.tracking import cache, dvc, git
 
 _WAITING = "waiting for another command"

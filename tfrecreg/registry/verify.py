@@ -16,10 +16,11 @@ from tfrecreg.errors import (
     StorageError,
     TfrecregError,
 )
-from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest, ShardEntry, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 Place = Callable[[str], tuple[Storage, str] | None]

@@ -23,9 +23,9 @@ from tfrecreg._version import __version__
 from tfrecreg.code_digest import code_of
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.guard import OURS, Brought, calling, reason_of
-from tfrecreg.records import StreamEnd
+from tfrecreg.records.batch import StreamEnd
 from tfrecreg.scan.interface import Cacheable, Part, Shard, Target, Validator
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 
 FORMAT = 1
 """Format of the entries. Entries of another format are ignored."""

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index
-from tfrecreg.manifest import Manifest, ShardEntry
+from tfrecreg.manifest.model import Manifest, ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.suggest import ExtensionPoint
 
 Part = Any

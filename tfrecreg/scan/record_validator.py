@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from tfrecreg.errors import UsageError
-from tfrecreg.example import Example
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor

@@ -13,7 +13,8 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError, TransferError, UsageError
 from tfrecreg.findings import (
     MAX_LOCATIONS,
@@ -24,7 +25,9 @@ from tfrecreg.findings import (
     TensorflowOutcome,
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
-from tfrecreg.records import RecordBatch, StreamEnd, scan, scanner_kind
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.records.reader import scan
+from tfrecreg.records.scanner import scanner_kind
 from tfrecreg.scan.cache import Reuse, ScanCache, key_of
 from tfrecreg.scan.indexes import IndexHints
 from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator, Visitor

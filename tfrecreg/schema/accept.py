@@ -15,8 +15,9 @@ from math import floor, isfinite, isinf, isnan, nan
 from typing import Any
 
 from tfrecreg.codes import SCH005, SCH006, SCH007
-from tfrecreg.example import Feature as ExampleFeature
-from tfrecreg.example import Kind, bytes_feature
+from tfrecreg.example.features import bytes_feature
+from tfrecreg.example.model import Feature as ExampleFeature
+from tfrecreg.example.model import Kind
 from tfrecreg.schema.check import Problem
 from tfrecreg.schema.definition import (
     BoolDomain,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from blake3 import blake3
 
 from tfrecreg.codes import SCH002, SCH003, SCH004, SCH005, SCH006, SCH007, SCH009
-from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code, Severity
 from tfrecreg.schema.compiled import CompiledSchema
 from tfrecreg.schema.definition import (

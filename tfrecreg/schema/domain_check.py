@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from math import inf, isfinite, isinf, isnan
 from typing import Any, NamedTuple
 
-from tfrecreg.example import Feature
+from tfrecreg.example.model import Feature
 from tfrecreg.schema.definition import (
     BoolDomain,
     FloatDomain,

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from math import isfinite, isnan
 from typing import NamedTuple
 
-from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
-from tfrecreg.images import sniff
+from tfrecreg.images.sniff import sniff
 from tfrecreg.schema.messages import KIND_NAMES, counted
 from tfrecreg.schema.pbtxt import quoted
 from tfrecreg.text import safe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfrecreg.example import Kind
+from tfrecreg.example.model import Kind
 from tfrecreg.schema.definition import (
     BoolDomain,
     FloatDomain,

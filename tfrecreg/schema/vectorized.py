@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfrecreg.example import Example, Kind
 from tfrecreg.example.columns import Column, Layout, layout_of, read_columns
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.schema.check import KINDS, Checker
 from tfrecreg.schema.compiled import CompiledSchema
 from tfrecreg.schema.definition import (

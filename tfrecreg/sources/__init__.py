@@ -9,28 +9,3 @@ All others are plugins: see :mod:`tfrecreg.plugins`.
 """
 
 from __future__ import annotations
-
-from tfrecreg.sources.bundled import bundled_schema
-from tfrecreg.sources.guarded import GuardedSource, Record
-from tfrecreg.sources.interface import (
-    Item,
-    RawFile,
-    Remark,
-    Skipped,
-    Source,
-    SourceRecord,
-    Written,
-)
-
-__all__ = [
-    "GuardedSource",
-    "Item",
-    "RawFile",
-    "Record",
-    "Remark",
-    "Skipped",
-    "Source",
-    "SourceRecord",
-    "Written",
-    "bundled_schema",
-]

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.errors import PluginError, UsageError
-from tfrecreg.example import Example, encode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.model import Example
 from tfrecreg.guard import Brought, calling, failure
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import overrides
 from tfrecreg.text import safe
@@ -334,7 +335,7 @@ def _text(found: object) -> str:
 
 def _schema(found: object) -> str:
     from tfrecreg.errors import SchemaError
-    from tfrecreg.schema import parse_schema
+    from tfrecreg.schema.proto import parse_schema
 
     text = _plain(found, "the schema")
     try:

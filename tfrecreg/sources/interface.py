@@ -35,8 +35,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from tfrecreg.example import Example
-from tfrecreg.storage import Storage
+from tfrecreg.example.model import Example
+from tfrecreg.storage.interface import Storage
 from tfrecreg.suggest import ExtensionPoint
 
 

@@ -17,7 +17,7 @@ from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import LeftOut
 from tfrecreg.statistics.summary import parse_proto
 from tfrecreg.statistics.tfdv import tfdv_version
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 
 _FORMAT = 1
 """Version of the file format and of the computation: a new number discards old files."""

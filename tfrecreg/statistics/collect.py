@@ -9,7 +9,7 @@ from itertools import compress
 from typing import Any
 from weakref import WeakValueDictionary
 
-from tfrecreg.example import decode
+from tfrecreg.example.decode import decode
 from tfrecreg.example.kinds import PayloadKind, payload_kind
 from tfrecreg.example.model import Kind
 from tfrecreg.findings import Code, Finding, Measure

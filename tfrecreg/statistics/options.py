@@ -9,8 +9,7 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg.errors import UsageError
-from tfrecreg.schema import parse_schema
-from tfrecreg.schema.proto import schema_message
+from tfrecreg.schema.proto import parse_schema, schema_message
 
 _COUNTS = (
     "num_top_values",

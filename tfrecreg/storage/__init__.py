@@ -15,19 +15,3 @@ sends requests, many at once. `locations` chooses the storage of a location.
 """
 
 from __future__ import annotations
-
-from tfrecreg.storage.interface import Entry, Reader, Storage, Writer
-from tfrecreg.storage.links import list_through_links
-from tfrecreg.storage.local import LocalStorage, user_cache
-from tfrecreg.storage.writer import is_temporary
-
-__all__ = [
-    "Entry",
-    "LocalStorage",
-    "Reader",
-    "Storage",
-    "Writer",
-    "is_temporary",
-    "list_through_links",
-    "user_cache",
-]

@@ -10,5 +10,3 @@
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

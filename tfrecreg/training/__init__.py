@@ -17,19 +17,3 @@ the source.
 """
 
 from __future__ import annotations
-
-from tfrecreg.training.certificate import Certificate, EpochReport
-from tfrecreg.training.data_source import DataSource
-from tfrecreg.training.elements import Elements
-from tfrecreg.training.order import Order, OrderIterator
-from tfrecreg.training.skipped import SkippedRecord
-
-__all__ = [
-    "Certificate",
-    "DataSource",
-    "Elements",
-    "EpochReport",
-    "Order",
-    "OrderIterator",
-    "SkippedRecord",
-]

@@ -15,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.example import Feature, Kind, decode_or_none
+from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.schema import Schema, TensorSpec, compile_schema, tensor_specs
+from tfrecreg.example.model import Feature, Kind
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.definition import Schema
+from tfrecreg.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.text import safe
 
 _KINDS = {"string": Kind.BYTES, "int64": Kind.INT64, "float32": Kind.FLOAT}

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.example import Kind, decode_or_none
 from tfrecreg.example import columns as layouts
+from tfrecreg.example.decode import decode_or_none
+from tfrecreg.example.model import Kind
 from tfrecreg.training.arrays import ArrayColumn, empty
 
 _FEWEST = 8

@@ -29,7 +29,8 @@ from blake3 import blake3
 from tfrecreg.errors import TfrecregError
 from tfrecreg.index import INDEX_LIMIT
 from tfrecreg.records.offsets import RecordOffsets, find_offsets, own_index
-from tfrecreg.storage import Storage, user_cache
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import user_cache
 
 _MAGIC = b"TFROFFS2"
 _HEADER = struct.Struct("<8sQQQQI32s")

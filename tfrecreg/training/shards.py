@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, ManifestError, StorageError
 from tfrecreg.index import Index, load_index
-from tfrecreg.records import Records
+from tfrecreg.records.access import Records
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.text import safe

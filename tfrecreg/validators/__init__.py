@@ -18,5 +18,3 @@ Shared by several: `record_tables` for records as columns, `image_features` for 
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

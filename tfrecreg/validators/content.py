@@ -15,9 +15,9 @@ import numpy.typing as npt
 from tfrecreg.codes import SHD010, SHD011, CodeList
 from tfrecreg.digests import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.errors import TfrecregError
-from tfrecreg.example import canonical
+from tfrecreg.example.decode import canonical
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure
-from tfrecreg.manifest import SplitEntry
+from tfrecreg.manifest.model import SplitEntry
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Expected, Shard, Target, Validator, Visitor
 from tfrecreg.scan.large_records import LargeRecords

@@ -13,18 +13,12 @@ from tfrecreg.codes import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
 from tfrecreg.scan.interface import Baseline, Shard, Target, Validator, Visitor
-from tfrecreg.schema import parse_schema
-from tfrecreg.schema.proto import schema_message
-from tfrecreg.statistics import (
-    Conflict,
-    Distance,
-    StatisticsOptions,
-    StatisticsPart,
-    judge_statistics,
-    make_visitor,
-    parse_proto,
-)
-from tfrecreg.statistics.judge import Compared, comparators
+from tfrecreg.schema.proto import parse_schema, schema_message
+from tfrecreg.statistics.collect import make_visitor
+from tfrecreg.statistics.judge import Compared, Distance, comparators, judge_statistics
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.part import Conflict, StatisticsPart
+from tfrecreg.statistics.summary import parse_proto
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.validators.statistics import by_split, expect_tfdv

@@ -7,9 +7,10 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from tfrecreg.codes import IMG001, IMG002, IMG003
-from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code
-from tfrecreg.images import ImageHeader, sniff
+from tfrecreg.images.model import ImageHeader
+from tfrecreg.images.sniff import sniff
 from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
 from tfrecreg.validators.record_tables import Table, Tables
@@ -31,7 +32,7 @@ def schema_images(target: Target) -> tuple[str, ...]:
     """
     if target.schema is None:
         return ()
-    from tfrecreg.schema import parse_schema  # a check without a schema does not need it
+    from tfrecreg.schema.proto import parse_schema  # a check without a schema does not need it
 
     return parse_schema(target.schema, target.schema_path or "schema").images()
 

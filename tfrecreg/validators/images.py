@@ -12,11 +12,12 @@ from msgspec import Meta
 
 from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007, CodeList
 from tfrecreg.config import read_limits
-from tfrecreg.example import Example
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header
 from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.images.decoder import Undecodable, require_pillow, shared_decoder
+from tfrecreg.images.model import ImageError, ImageHeader
+from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import base64_inside
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 
 from tfrecreg.codes import CodeList
-from tfrecreg.plugins import hookimpl
+from tfrecreg.plugins.specs import hookimpl
 from tfrecreg.scan.interface import Validator, ValidatorRecord
 
 _VALIDATORS = (

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.digests import DIGEST_BYTES
-from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.example.columns import Column, Slot, layout_of, read_columns
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.records.batch import RecordBatch
 
 _Ints = npt.NDArray[np.int64]

@@ -17,7 +17,8 @@ from tfrecreg.errors import ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
-from tfrecreg.registry import Dataset, Registry, layout
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe

@@ -18,19 +18,19 @@ import msgspec
 
 from tfrecreg.codes import SRC016, SRC017, SRC018, SRC019
 from tfrecreg.errors import MissingFileError, PluginError, TfrecregError, UnknownPluginError
-from tfrecreg.example import Example, Kind
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index
-from tfrecreg.manifest import LEDGER_NAME, Ledger, Manifest
 from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.manifest.model import LEDGER_NAME, Ledger, Manifest
 from tfrecreg.manifest.python_data import is_python_data
-from tfrecreg.plugins import plugins
+from tfrecreg.plugins.manager import plugins
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.sources import GuardedSource
-from tfrecreg.storage import Storage
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 

@@ -11,18 +11,13 @@ from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.schema import parse_schema
 from tfrecreg.schema.environments import EnvironmentOptions, environment_options
-from tfrecreg.schema.proto import schema_message
-from tfrecreg.statistics import (
-    Anomaly,
-    StatisticsOptions,
-    StatisticsPart,
-    TooManyFeatures,
-    judge_statistics,
-    make_visitor,
-    missing_tfdv,
-)
+from tfrecreg.schema.proto import parse_schema, schema_message
+from tfrecreg.statistics.collect import make_visitor
+from tfrecreg.statistics.judge import Anomaly, judge_statistics
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.part import StatisticsPart, TooManyFeatures
+from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import no_schema_fits
 

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.operations.demo.digits import SIDE, draw_digits
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.demo.digits import SIDE, draw_digits, write_digits
+from tfrecreg.storage.local import LocalStorage
 
 TRAIN, TEST = 600, 200
 SCENES, CELLS = {"train": 80, "val": 20}, 3

@@ -13,7 +13,7 @@ from tfrecreg.cli.render.catalog import (
     print_log,
     print_manifest,
 )
-from tfrecreg.manifest import (
+from tfrecreg.manifest.model import (
     Change,
     Ledger,
     Manifest,

@@ -9,13 +9,14 @@ import pytest
 
 from tfrecreg.cli.render.console import print_json
 from tfrecreg.cli.render.outcomes import print_gc, print_preview
-from tfrecreg.operations.builds import BuildRequest, preview
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import preview
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.operations.remote import Doomed
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.remote.garbage import Doomed
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 def test_a_dry_run(pipe, tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ import pytest
 from tfrecreg.cli.render.stats import print_stats
 from tfrecreg.operations.stats import SplitStats, Stats
 from tfrecreg.operations.stats_rows import sparkline
-from tfrecreg.statistics import FeatureSummary, Image, LeftOut, Numbers, SplitStatistics, Texts
+from tfrecreg.statistics.collect import SplitStatistics
+from tfrecreg.statistics.part import LeftOut
+from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts
 
 
 def feature(name: str, kind, detail, histogram=(), present: int = 4, **more) -> FeatureSummary:

@@ -12,11 +12,13 @@ import pytest
 from foreign_support import write_set
 
 from tfrecreg.index import read_index
-from tfrecreg.manifest import Manifest
-from tfrecreg.operations.adopt import AdoptRequest, AdoptResult, adopt
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.manifest.model import Manifest
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import AdoptResult, adopt
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.registry import Registry, open_registry
 
 
 @dataclass(frozen=True)

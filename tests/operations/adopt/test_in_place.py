@@ -10,10 +10,11 @@ from foreign_support import example, put
 from tests_support import flip, tree
 
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 class TestInPlace:

@@ -11,11 +11,13 @@ from foreign_support import SEQUENCES, example, put, write_set
 from tests_support import flip, tree
 
 from tfrecreg.errors import FailureError, RefusedError, UsageError
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 class TestRefused:

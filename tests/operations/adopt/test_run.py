@@ -10,14 +10,16 @@ from blake3 import blake3
 from foreign_support import SEQUENCES, event, example, field, put, sequence, summary
 from tests_support import flip, tree
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example import bytes_feature, decode, int64_feature
+from tfrecreg.example.decode import decode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.example.wire import fields
 from tfrecreg.index import read_index
-from tfrecreg.operations.adopt import AdoptRequest, adopt, preview_adopt
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt, preview_adopt
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records import Records
+from tfrecreg.records.access import Records
 
 
 class TestBuild:
@@ -328,7 +330,7 @@ class TestOtherPayloads:
         assert list(load("s", registry=adopter.root).as_numpy_iterator()) == SEQUENCES
 
     def test_tfds_cannot_have_them(self, adopter, tmp_path) -> None:
-        from tfrecreg.operations.export import export
+        from tfrecreg.operations.export.run import export
 
         put(tmp_path / "s/x.tfrecord", *SEQUENCES)
         adopter.adopt(tmp_path / "s", name="s")

@@ -9,10 +9,10 @@ from foreign_support import example, put
 from tests_support import flip
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.manifest import read_mark
+from tfrecreg.manifest.salvaged import read_mark
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.salvage import salvage
-from tfrecreg.storage import LocalStorage
+from tfrecreg.operations.salvage.run import salvage
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.export import export
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.operations.export.run import export
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
 from tfrecreg.operations.release import ReleaseRequest, release

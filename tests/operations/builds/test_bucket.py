@@ -19,21 +19,24 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import check
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.operations.diff import diff
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.operations.diff.run import diff
 from tfrecreg.operations.digest import digest
-from tfrecreg.operations.export import export
+from tfrecreg.operations.export.run import export
 from tfrecreg.operations.head import head
 from tfrecreg.operations.init import init
-from tfrecreg.operations.pipeline import pipeline
+from tfrecreg.operations.pipeline.run import pipeline
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote import pull, push
-from tfrecreg.registry import Registry, open_registry, resolve
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
 from tfrecreg.registry.locations import location_of, parse_location
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 CONFIG = """\
 source = "mnist"

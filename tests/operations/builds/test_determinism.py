@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from tests_support import tree
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,15 @@ import pytest
 from tests_support import tree
 
 from tfrecreg.cli.main import main
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds import BuildRequest, BuildResult, build, preview
-from tfrecreg.operations.check import check
+from tfrecreg.operations.builds.conclude import BuildResult
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
 
 

@@ -16,7 +16,7 @@ from tfrecreg.operations.builds import item_store
 from tfrecreg.operations.builds.item_store import ItemShare, ItemStore, order_key
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import Item
+from tfrecreg.sources.interface import Item
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_positions_are_found_by_key(monkeypatch: pytest.MonkeyPatch, held: int) 
 PLAN = f"""
 from tfrecreg.operations.builds.plan import make_plan
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import Item
+from tfrecreg.sources.interface import Item
 listed = (Item("train", f"class/image_{{number:09d}}.jpg", 100_000) for number in range(3_000_000))
 plan = make_plan("big", listed, ShardPolicy(), {{}})
 print(plan.items, len(plan.shards))

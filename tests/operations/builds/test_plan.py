@@ -10,7 +10,7 @@ from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.operations.builds.item_store import order_key
 from tfrecreg.operations.builds.plan import make_plan
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import Item, Skipped
+from tfrecreg.sources.interface import Item, Skipped
 
 
 def items(count: int, split: str = "train") -> list[Item]:

@@ -9,14 +9,16 @@ import pytest
 from tests_support import tree
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.builds import BuildRequest, build, preview
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records import ShardWriter
-from tfrecreg.registry import Registry, open_registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from python_data_support import registry as registry  # the fixture
 import tfrecreg
 from tfrecreg.cli.main import main
 from tfrecreg.index import load_index
-from tfrecreg.operations.builds import BuildResult
+from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
 
 

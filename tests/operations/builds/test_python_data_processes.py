@@ -24,7 +24,7 @@ from tests_support import tree
 import tfrecreg
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.init import init
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources.python_data import parcel, survey
 

@@ -13,8 +13,9 @@ from python_data_support import registry as registry  # the fixture
 from tests_support import tree
 
 from tfrecreg.errors import RawDataError, RefusedError, UsageError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.registry.registry import Registry, open_registry
 
 
 def halting() -> Iterator[dict[str, Any]]:

@@ -13,27 +13,28 @@ from image_support import jpeg, png
 
 from tfrecreg.errors import RawDataError, StorageError, UsageError
 from tfrecreg.guard import Brought
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.builds import BuildRequest, BuildResult, build, preview
-from tfrecreg.operations.builds.parts import (
-    CollectRequest,
-    PlanPart,
-    collect_parts,
-    plan_to,
-    run_part,
-)
-from tfrecreg.operations.check import CheckOptions, check
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.conclude import BuildResult
+from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
+from tfrecreg.operations.builds.parts.one_part import PlanPart, run_part
+from tfrecreg.operations.builds.parts.prepare_plan import plan_to
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.operations.pipeline import pipeline
+from tfrecreg.operations.pipeline.run import pipeline
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.repair import repair
+from tfrecreg.operations.repair.run import repair
 from tfrecreg.progress import Progress
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import GuardedSource, Source
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.interface import Source
 from tfrecreg.storage.listed import listed_storage
+from tfrecreg.storage.local import LocalStorage
 
 SOURCES = ("imagefolder", "coco", "mnist")
 

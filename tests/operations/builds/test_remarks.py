@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.example import int64_feature
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.example.features import int64_feature
 from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.assemble import ledgers
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, make_shard
 from tfrecreg.operations.builds.state import StageJournal
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import GuardedSource, Item, Remark, Skipped, Written
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.interface import Item, Remark, Skipped, Written
+from tfrecreg.storage.local import LocalStorage
 
 
 def packed(source: Any) -> bytes:

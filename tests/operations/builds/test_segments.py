@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import PluginError, StorageError
-from tfrecreg.example import bytes_feature
+from tfrecreg.example.features import bytes_feature
 from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.plan import SEGMENT_BYTES, PlannedShard
 from tfrecreg.operations.builds.shard import (
@@ -20,8 +20,9 @@ from tfrecreg.operations.builds.shard import (
     make_segment,
     make_shard,
 )
-from tfrecreg.sources import GuardedSource, Item, Remark, Skipped, Written
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.interface import Item, Remark, Skipped, Written
+from tfrecreg.storage.local import LocalStorage
 
 
 def packed(source: Any) -> bytes:

@@ -11,12 +11,15 @@ from tests_support import flip
 
 from tfrecreg.errors import NotHereError, UsageError
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.releases import check_registry
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.tag import TagRequest, tag
 from tfrecreg.progress import SILENT
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 
 TABLE = '\n[datasets.absent]\nsource = "mnist"\nraw = "raw"\n'
 SCHEMA = "schemas/digits.pbtxt"

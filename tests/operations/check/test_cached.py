@@ -13,14 +13,17 @@ from check_support import framed
 from tests_support import flip, tree
 
 from tfrecreg.code_digest import code_digest, code_of
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError
-from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.plugins import plugins
-from tfrecreg.registry import open_registry
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.registry.registry import open_registry
 
 CHECKS = ".tfrecreg/cache/checks"
 

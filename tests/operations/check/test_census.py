@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.check import CheckOptions, check
-from tfrecreg.records import StreamEnd, scan
-from tfrecreg.storage import LocalStorage
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
+from tfrecreg.records.batch import StreamEnd
+from tfrecreg.records.reader import scan
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("light_workers")]
 

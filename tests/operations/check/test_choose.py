@@ -12,16 +12,18 @@ import pytest
 from scan_support import files, stream
 
 from tfrecreg.config import Config, GateConfig, parse_config
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConfigError, PluginError, UnknownPluginError
 from tfrecreg.findings import Severity
-from tfrecreg.manifest import SourceEntry
-from tfrecreg.operations.check import CheckOptions, Report, check_target
+from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.operations.check.choose import Choice, choose
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.targets import build_target
-from tfrecreg.registry import open_registry
-from tfrecreg.scan import Target
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.scan.interface import Target
+from tfrecreg.storage.local import LocalStorage
 
 Install = Callable[..., None]
 

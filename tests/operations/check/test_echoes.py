@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from records_support import write_examples
 
-from tfrecreg.example import Example, float_feature, int64_feature
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.example.features import float_feature, int64_feature
+from tfrecreg.example.model import Example
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 
 SCHEMA = (
     "".join(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.check.target import engine_for
 from tfrecreg.operations.targets import files_target, reference_target
-from tfrecreg.registry import open_registry, resolve
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
 
 
 def test_a_small_build_is_checked_in_this_process(digits_original: Path) -> None:

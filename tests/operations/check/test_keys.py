@@ -10,8 +10,8 @@ from tests_support import flip
 
 from tfrecreg.findings import Location
 from tfrecreg.operations.check.findings import with_keys
-from tfrecreg.records import ShardWriter
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
 

@@ -16,9 +16,9 @@ from tfrecreg.cli.main import main
 from tfrecreg.cli.reports import REPORT_FORMATS
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check import Report
 from tfrecreg.operations.check.releases import check_registry
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.check.report import Report
+from tfrecreg.registry.registry import open_registry
 
 
 @pytest.fixture

@@ -13,16 +13,20 @@ from scan_support import Broken, files, stream
 from tests_support import flip
 
 from tfrecreg.config import Config, parse_config
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConfigError, SchemaError, UsageError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import CheckOptions, Report, check, check_target
-from tfrecreg.registry import open_registry
-from tfrecreg.scan import Target
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.check.target import check_target
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.scan.interface import Target
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 TRAIN = "data/digits/digits-train.tfrecord-0000{}-of-00002"
 TEST = "data/digits/digits-test.tfrecord-0000{}-of-00002"

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.operations.demo.digits import SIDE, draw_digits
+from tfrecreg.operations.demo.digits import SIDE, draw_digits, write_digits
 from tfrecreg.operations.demo.strokes import GLYPHS
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 NAMES = [
     "t10k-images-idx3-ubyte.gz",

@@ -12,14 +12,17 @@ from git_support import start
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from tfrecreg.engines import open_engine
-from tfrecreg.example import encode, int64_feature
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.diff import diff
+from tfrecreg.engines.choose import open_engine
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import int64_feature
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.diff.run import diff
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records import frame
-from tfrecreg.registry import open_registry, resolve
+from tfrecreg.records.framing import frame
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.tracking import dvc
 
 

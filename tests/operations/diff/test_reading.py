@@ -17,12 +17,15 @@ from engines_support import lighten
 from tests_support import flip
 
 from tfrecreg.cli.main import main
-from tfrecreg.engines import Engine, LocalEngine, open_engine
+from tfrecreg.engines.choose import open_engine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.example import Example, bytes_feature, int64_feature
-from tfrecreg.operations.diff import diff
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.example.model import Example
 from tfrecreg.operations.diff.match import Pairs
 from tfrecreg.operations.diff.reading import Readers, Reading, alone
+from tfrecreg.operations.diff.run import diff
 
 RECORDS = 150
 SMALL_TASKS = {"_STEP": 3, "_TASK": 7, "_SHARD": 1, "_FEW": 0}

@@ -10,11 +10,12 @@ from diff_support import SCHEMA, example, put_build, put_release, side
 from tests_support import flip, tree
 
 from tfrecreg.errors import ManifestError, UsageError
-from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
-from tfrecreg.manifest import parse_manifest, render_manifest, seal
-from tfrecreg.operations.diff import diff
-from tfrecreg.operations.diff.run import classify
-from tfrecreg.registry import open_registry, resolve
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.operations.diff.run import classify, diff
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
 
 TWO = {"train": [{"a": example(1), "b": example(2)}], "test": [{"a": example(9)}]}
 

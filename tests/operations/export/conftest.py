@@ -16,8 +16,10 @@ import pytest
 from blake3 import blake3
 
 from tfrecreg.digests import content_digest, record_digest
-from tfrecreg.example import Example, encode
-from tfrecreg.manifest import (
+from tfrecreg.example.encode import encode
+from tfrecreg.example.model import Example
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.manifest.model import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     Manifest,
@@ -26,13 +28,11 @@ from tfrecreg.manifest import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
-    render_manifest,
-    seal,
 )
 from tfrecreg.operations.init import init
-from tfrecreg.records import ShardWriter
-from tfrecreg.registry import Registry, open_registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.storage.local import LocalStorage
 
 PlaceBuild = Callable[..., Registry]
 

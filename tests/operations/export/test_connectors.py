@@ -16,7 +16,7 @@ from tfrecreg.operations.export.connectors import (
     usable_names,
 )
 from tfrecreg.operations.export.images import ImagesSeen
-from tfrecreg.schema import parse_schema
+from tfrecreg.schema.proto import parse_schema
 
 ALWAYS = "presence { min_fraction: 1 }"
 

@@ -15,7 +15,7 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example import bytes_feature, int64_feature
+from tfrecreg.example.features import bytes_feature, int64_feature
 
 from .conftest import run_python
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from tests_support import flip
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example import encode, int64_feature
-from tfrecreg.operations.export import export
-from tfrecreg.records import Records, read
-from tfrecreg.registry import Registry
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import int64_feature
+from tfrecreg.operations.export.run import export
+from tfrecreg.records.access import Records, read
+from tfrecreg.registry.registry import Registry
 
 SCHEMA = 'feature { name: "x" type: INT }\n'
 SPLITS = {

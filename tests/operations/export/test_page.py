@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.operations.export import EXPORT_FORMATS
+from tfrecreg.operations.export.run import EXPORT_FORMATS
 
 from .conftest import run_python
 

@@ -13,13 +13,14 @@ import pytest
 from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, SchemaError, UsageError
-from tfrecreg.example import bytes_feature, int64_feature
-from tfrecreg.manifest import render_manifest, seal
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.export import EXPORT_FORMATS, export
-from tfrecreg.registry import Registry
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.export.run import EXPORT_FORMATS, export
+from tfrecreg.registry.registry import Registry
 
 SCHEMA = """
 feature { name: "image/encoded" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }

@@ -13,11 +13,12 @@ import pytest
 from tests_support import flip
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.example import bytes_feature, encode, int64_feature
-from tfrecreg.manifest import ShardEntry
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.export.shards import ExportTask, bring_shard, numbered
-from tfrecreg.records import ShardWriter
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.storage.local import LocalStorage
 
 NAME = "things-train.tfrecord-00000-of-00001"
 

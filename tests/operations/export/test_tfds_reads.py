@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.example import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.operations.export import export
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.operations.export.run import export
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = pytest.mark.slow
 

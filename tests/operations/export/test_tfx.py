@@ -17,14 +17,15 @@ from tests_support import flip, tree
 
 import tfrecreg
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example import bytes_feature, encode, int64_feature
-from tfrecreg.manifest import ShardEntry
-from tfrecreg.operations.export import export
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.manifest.model import ShardEntry
+from tfrecreg.operations.export.run import export
 from tfrecreg.operations.export.shards import ExportTask
 from tfrecreg.operations.export.tfx import bring_gzip, tfx_name
-from tfrecreg.records import ShardWriter
-from tfrecreg.registry import Registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.registry.registry import Registry
+from tfrecreg.storage.local import LocalStorage
 
 SCHEMA = """
 feature { name: "x" type: BYTES presence { min_fraction: 1 } shape {} }

@@ -15,8 +15,8 @@ from ruamel.yaml import YAML
 from tfrecreg.cli.main import main
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.init import init
-from tfrecreg.operations.pipeline import Changes, pipeline
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.operations.pipeline.run import Changes, pipeline
+from tfrecreg.registry.registry import Registry, open_registry
 
 CONFIG = """
 [datasets.digits]

@@ -10,9 +10,9 @@ import pytest
 from registry_support import empty_registry, write
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.pipeline import expect_pipeline, next_expiry, pipeline
-from tfrecreg.operations.pipeline.stages import stages_of
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.operations.pipeline.run import expect_pipeline, pipeline
+from tfrecreg.operations.pipeline.stages import next_expiry, stages_of
+from tfrecreg.registry.registry import Registry, open_registry
 
 TODAY = date(2026, 5, 1)
 

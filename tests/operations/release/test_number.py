@@ -8,7 +8,7 @@ import pytest
 from registry_support import manifest, put_build, put_release
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.manifest import Change, Manifest
+from tfrecreg.manifest.model import Change, Manifest
 from tfrecreg.operations.release import choose_number
 from tfrecreg.reference import Version
 

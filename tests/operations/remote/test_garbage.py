@@ -16,8 +16,10 @@ from remote_support import git
 from tests_support import tree
 
 from tfrecreg.cli.main import main
-from tfrecreg.operations.remote import gc, pull, push
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.remote.garbage import gc
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.registry.registry import open_registry
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 

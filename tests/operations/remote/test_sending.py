@@ -13,8 +13,9 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import FailureError, RefusedError
-from tfrecreg.operations.remote import pull, push
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.registry.registry import open_registry
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 

@@ -16,9 +16,10 @@ from tests_support import tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import FailureError, RefusedError, UsageError
-from tfrecreg.operations.check import check
-from tfrecreg.operations.remote import pull, push
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.registry.registry import open_registry
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 OTHER = "digits-train.tfrecord-00001-of-00002"

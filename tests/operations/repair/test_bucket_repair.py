@@ -13,16 +13,17 @@ from hints_support import follow
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import RefusedError, StorageError, UsageError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import check
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote import pull
-from tfrecreg.operations.repair import repair
-from tfrecreg.registry import Registry, open_registry
+from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.operations.repair.run import repair
 from tfrecreg.registry.locations import location_of
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.storage.local import LocalStorage
 
 CONFIG = """\
 source = "mnist"

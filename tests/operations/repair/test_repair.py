@@ -14,16 +14,19 @@ from check_support import document
 from tests_support import flip, tree
 
 from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
-from tfrecreg.manifest import Parent, parse_manifest, render_manifest, seal
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.manifest.model import Parent
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.operations.repair import RepairResult, repair
-from tfrecreg.plugins import plugins
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.repair.run import RepairResult, repair
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import Item, Remark, Skipped, Source
-from tfrecreg.storage import LocalStorage, renames
+from tfrecreg.sources.interface import Item, Remark, Skipped, Source
+from tfrecreg.storage import renames
+from tfrecreg.storage.local import LocalStorage
 
 FIRST = "digits-train.tfrecord-00000-of-00002"
 

@@ -22,11 +22,13 @@ from memory_support import MemoryReader, MemoryStorage
 from system_support import unsynced as unsynced  # a fixture
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.operations.salvage import salvage
-from tfrecreg.records import Fault, StreamEnd, frame, frame_header, scan, scanner_kind
+from tfrecreg.operations.salvage.run import salvage
+from tfrecreg.records.batch import Fault, StreamEnd
 from tfrecreg.records.frame_scan import PythonFinder
+from tfrecreg.records.framing import frame, frame_header
 from tfrecreg.records.gzip_reader import GzipStream
-from tfrecreg.records.scanner import NativeFinder
+from tfrecreg.records.reader import scan
+from tfrecreg.records.scanner import NativeFinder, scanner_kind
 from tfrecreg.records.stream import HashedFile
 
 SIZES = [20_000, 40_000, 80_000, 160_000, 320_000]

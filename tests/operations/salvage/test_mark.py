@@ -11,9 +11,10 @@ import pytest
 from check_support import document
 from salvage_support import filler, make, put, rescue
 
-from tfrecreg.manifest import parse_manifest, read_mark, render_manifest, seal
-from tfrecreg.operations.salvage import salvage
-from tfrecreg.storage import LocalStorage
+from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.manifest.salvaged import read_mark
+from tfrecreg.operations.salvage.run import salvage
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -12,12 +12,13 @@ import pytest
 from salvage_support import filler, make, put
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.salvage import salvage
-from tfrecreg.storage import LocalStorage, Writer
+from tfrecreg.operations.salvage.run import salvage
+from tfrecreg.storage.interface import Writer
+from tfrecreg.storage.local import LocalStorage
 
 KILLED = """
 import os, signal, sys
-from tfrecreg.operations.salvage import salvage
+from tfrecreg.operations.salvage.run import salvage
 from tfrecreg.storage.writer import LocalWriter
 closes = 0
 close = LocalWriter.close

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from salvage_support import Made, filler, make, nested, payloads_in, put, report_of, rescue
 
-from tfrecreg.operations.salvage import ShardResult, salvage
-from tfrecreg.records import frame_header
+from tfrecreg.operations.salvage.model import ShardResult
+from tfrecreg.operations.salvage.run import salvage
+from tfrecreg.records.framing import frame_header
 
 RECORDS = 20
 """Of 60 bytes and 16 around them: record 7 is bytes 532 to 608."""

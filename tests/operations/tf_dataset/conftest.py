@@ -11,8 +11,8 @@ import pytest
 from registry_support import put_odd
 
 from tfrecreg.index import load_index
-from tfrecreg.registry import open_registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture(scope="module")

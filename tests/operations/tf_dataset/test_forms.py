@@ -12,7 +12,7 @@ import pytest
 from image_support import png
 
 from tfrecreg.errors import ManifestError, RefusedError, UsageError
-from tfrecreg.images import read_header
+from tfrecreg.images.read import read_header
 from tfrecreg.operations.load import load
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests_support import flip
 
 from tfrecreg.operations.load import load
-from tfrecreg.records import Records
+from tfrecreg.records.access import Records
 
 pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.sources import Item, Remark, Skipped, Written
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.interface import Item, Remark, Skipped, Written
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_coco.coco_options import CocoOptions
 from tfrecreg_coco.source import CocoSource
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.sources import Item
+from tfrecreg.sources.interface import Item
 from tfrecreg_coco.annotation_files import (
     choose_files,
     find_annotation_files,

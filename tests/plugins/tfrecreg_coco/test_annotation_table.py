@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_coco.annotation_table import read_annotation_table
 
 

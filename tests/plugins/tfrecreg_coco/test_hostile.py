@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.sources import Skipped, Written
+from tfrecreg.sources.interface import Skipped, Written
 
 WHERE = "annotations/instances_train2017.json"
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.errors import RawDataError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_coco.json_scanner import Batch, BracketScanner, ListScan
 
 WANTED = frozenset({"images", "annotations"})

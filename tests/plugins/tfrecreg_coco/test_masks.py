@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from image_support import decoded_mask
 
 from tfrecreg.errors import MissingExtraError
-from tfrecreg.images import read_header
+from tfrecreg.images.read import read_header
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.masks import Masks, decode_rle, encode_mask, encode_rle, require_pycocotools
 

@@ -15,10 +15,10 @@ import pytest
 from image_support import decoded_mask
 
 from tfrecreg.cli.main import main
-from tfrecreg.example import decode
+from tfrecreg.example.decode import decode
 from tfrecreg.operations.init import init
-from tfrecreg.sources import Item, Remark, Written
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.interface import Item, Remark, Written
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_coco.coco_options import CocoOptions
 from tfrecreg_coco.source import CocoSource
 

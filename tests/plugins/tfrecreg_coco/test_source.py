@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import UsageError
-from tfrecreg.schema import Checker, compile_schema, parse_schema
-from tfrecreg.sources import Item, Skipped, Written
+from tfrecreg.schema.check import Checker
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.sources.interface import Item, Skipped, Written
 from tfrecreg_coco.coco_options import CocoOptions
 
 TRIANGLE = [10.0, 20.0, 40.0, 20.0, 25.0, 60.0]
@@ -322,7 +324,7 @@ def test_raw_files_are_the_files_that_were_read_once_each(raw: Any) -> None:
 
 
 def test_sizes_of_items_are_near_those_of_their_records(raw: Any) -> None:
-    from tfrecreg.example import encode
+    from tfrecreg.example.encode import encode
 
     many = [raw.annotation(id, segmentation=[TRIANGLE * 5]) for id in range(50)]
     for masks in ("none", "polygons"):

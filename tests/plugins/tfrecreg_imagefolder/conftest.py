@@ -12,8 +12,8 @@ import pytest
 from image_support import png
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.sources import Item, Remark, Skipped, Written
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.interface import Item, Remark, Skipped, Written
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.typed_values import parse_options
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.source import ImageFolderSource

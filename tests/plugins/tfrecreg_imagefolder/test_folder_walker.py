@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import RawDataError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_imagefolder import folder_walker
 from tfrecreg_imagefolder.folder_walker import Walker, format_names
 

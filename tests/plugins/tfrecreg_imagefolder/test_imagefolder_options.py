@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tfrecreg.errors import UsageError
 from tfrecreg.images.decoder import Conversion
 from tfrecreg.plugins.describe import describe_options
-from tfrecreg.schema import parse_schema
-from tfrecreg.storage import LocalStorage
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.typed_values import options_as_text, parse_options
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Splitter, is_split_name
 from tfrecreg_imagefolder.source import ImageFolderSource

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.example import decode
-from tfrecreg.records import RecordBatch, scan
-from tfrecreg.storage import LocalStorage
+from tfrecreg.example.decode import decode
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.reader import scan
+from tfrecreg.storage.local import LocalStorage
 
 pytestmark = pytest.mark.realdata
 

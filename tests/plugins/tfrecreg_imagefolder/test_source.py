@@ -12,7 +12,7 @@ from image_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.errors import MissingExtraError, MissingFileError, RawDataError
 from tfrecreg.images import decoder
-from tfrecreg.sources import Item, Skipped
+from tfrecreg.sources.interface import Item, Skipped
 from tfrecreg_imagefolder import source
 
 MADE = {
@@ -111,7 +111,7 @@ def test_a_large_file_that_is_no_image_is_not_read(raw, monkeypatch) -> None:
         def __exit__(self, *_) -> None:
             self.file.close()
 
-    from tfrecreg.storage import LocalStorage
+    from tfrecreg.storage.local import LocalStorage
 
     opened = LocalStorage.open
     monkeypatch.setattr(LocalStorage, "open", lambda self, path: Spy(opened(self, path)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import RawDataError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_mnist.source import MnistOptions, MnistSource
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.errors import RawDataError, UsageError
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_mnist import idx
 from tfrecreg_mnist.idx import IdxEntries, read_data, read_idx_header
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg_mnist.idx_files import find_idx_files, pair_files
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import RawDataError, UsageError
-from tfrecreg.example import encode
-from tfrecreg.schema import IntDomain, parse_schema
-from tfrecreg.sources import Item, RawFile
+from tfrecreg.example.encode import encode
+from tfrecreg.schema.definition import IntDomain
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.sources.interface import Item, RawFile
 from tfrecreg.typed_values import parse_options
 from tfrecreg_mnist import grey_png
 from tfrecreg_mnist.source import MnistOptions

@@ -11,7 +11,9 @@ import pytest
 from check_support import Digits, Document, document, framed
 
 from tfrecreg.errors import ConfigError, UsageError
-from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.model import Feature
 from tfrecreg.operations.init import init
 
 Box = tuple[float, float, float, float]
@@ -372,10 +374,11 @@ def test_a_dataset_without_labels_says_why_it_was_not_looked_at(tmp_path: Path) 
 
     from scan_support import target
 
-    from tfrecreg.operations.builds import BuildRequest, build
-    from tfrecreg.operations.demo import write_digits
-    from tfrecreg.registry import open_registry
-    from tfrecreg.storage import LocalStorage
+    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.demo.digits import write_digits
+    from tfrecreg.registry.registry import open_registry
+    from tfrecreg.storage.local import LocalStorage
     from tfrecreg.validators.annotations.validator import AnnotationsValidator
 
     root = tmp_path / "registry"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.duplicates.matches import Match, Matches
 from tfrecreg.validators.duplicates.sorted_runs import RunBuilder, read_in_order
 

@@ -17,16 +17,20 @@ from check_support import Digits, Document, document, framed
 from image_support import jpeg, png
 from memory_support import PRINT_PEAK, on_linux
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConfigError
-from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.model import Feature
 from tfrecreg.images import decoder
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
 from tfrecreg.operations.targets import files_target
-from tfrecreg.records import RecordBatch, frame
-from tfrecreg.scan import run_scan
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.framing import frame
+from tfrecreg.scan.run import run_scan
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.duplicates.validator import DuplicatesValidator
 
 
@@ -172,8 +176,9 @@ def test_a_gate_makes_a_leak_an_error(tmp_path: Path) -> None:
 
 def test_the_first_20_pairs_are_named_with_place_and_key(digits: Digits) -> None:
     """A release of digits whose test split was built from some of its train images."""
-    from tfrecreg.operations.builds import BuildRequest, build
-    from tfrecreg.registry import open_registry
+    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.run import build
+    from tfrecreg.registry.registry import open_registry
 
     raw = digits.root / "images"
     for number in range(60):
@@ -281,8 +286,9 @@ class TestOptions:
         assert found["measures"]["duplicates.ungrouped"] == 1
 
     def test_a_patient_in_two_splits_is_found_by_keys(self, digits: Digits) -> None:
-        from tfrecreg.operations.builds import BuildRequest, build
-        from tfrecreg.registry import open_registry
+        from tfrecreg.operations.builds.request import BuildRequest
+        from tfrecreg.operations.builds.run import build
+        from tfrecreg.registry.registry import open_registry
 
         raw = digits.root / "images"
         for number, (split, name) in enumerate(
@@ -468,7 +474,7 @@ class TestRuns:
 
         from scan_support import shard
 
-        from tfrecreg.records import StreamEnd
+        from tfrecreg.records.batch import StreamEnd
         from tfrecreg.validators.duplicates.visitor import DuplicatesOptions, DuplicatesVisitor
 
         make = partial(DuplicatesVisitor, DuplicatesOptions(), (), None)
@@ -481,7 +487,8 @@ class TestRuns:
 
 MEASURE = f"""
 import sys
-from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
 (report,) = check([sys.argv[1]], options=CheckOptions(only=("duplicates",)))
 print(*(finding.count for finding in report.findings), report.records)
 {PRINT_PEAK}"""

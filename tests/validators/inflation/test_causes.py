@@ -18,7 +18,9 @@ import pytest
 from check_support import Document, document, framed
 from image_support import png
 
-from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.model import Feature
 
 SIDE = 64
 
@@ -397,9 +399,10 @@ class TestINF005:
         assert abs(predicted - len(framed(*cured))) < 500
 
     def test_a_build_knows_its_raw_data_without_them(self, tmp_path: Path) -> None:
-        from tfrecreg.operations.builds import BuildRequest, build
+        from tfrecreg.operations.builds.request import BuildRequest
+        from tfrecreg.operations.builds.run import build
         from tfrecreg.operations.init import init
-        from tfrecreg.registry import open_registry
+        from tfrecreg.registry.registry import open_registry
 
         raw = tmp_path / "raw" / "cat"
         raw.mkdir(parents=True)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.wire import varint_size
 from tfrecreg.validators.inflation import shard_sizes
 from tfrecreg.validators.inflation.feature_sample import (
@@ -308,8 +309,8 @@ def test_bytes_of_messages_are_those_of_features(lengths: list[int]) -> None:
 def test_parts_are_small_whatever_the_features_are_called() -> None:
     from scan_support import shard
 
-    from tfrecreg.records import RecordBatch, StreamEnd
-    from tfrecreg.storage import LocalStorage
+    from tfrecreg.records.batch import RecordBatch, StreamEnd
+    from tfrecreg.storage.local import LocalStorage
     from tfrecreg.validators.inflation.shard_sizes import MOST_FEATURES, SizesVisitor
     from tfrecreg.validators.inflation.validator import InflationValidator
 

@@ -11,7 +11,8 @@ from check_support import Digits, Document, document, framed
 from tests_support import flip
 
 from tfrecreg.errors import ConfigError, UsageError
-from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.gating import FailOn
 
 RECORDS = 260
@@ -172,8 +173,9 @@ class TestINF001:
         self, digits: Digits
     ) -> None:
         """The pixels of MNIST's IDX files are raw already, so storing them inflates nothing."""
-        from tfrecreg.operations.builds import BuildRequest, build
-        from tfrecreg.registry import open_registry
+        from tfrecreg.operations.builds.request import BuildRequest
+        from tfrecreg.operations.builds.run import build
+        from tfrecreg.registry.registry import open_registry
 
         raw = str(digits.root / "raw")
         options = {"encoding": "raw"}

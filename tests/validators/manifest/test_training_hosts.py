@@ -9,10 +9,12 @@ from check_support import Digits, Document, document
 from foreign_support import put
 
 from tfrecreg.errors import ConfigError
-from tfrecreg.example import bytes_feature, encode
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.registry import open_registry
-from tfrecreg.scan import Tally
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.scan.tally import Tally
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.validators.manifest.training_hosts import HostLoad, check_hosts
 

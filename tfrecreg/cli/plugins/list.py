@@ -14,7 +14,7 @@ from tfrecreg.cli.common import Face, json_option
 @click.pass_obj
 def command(face: Face) -> None:
     """List sources and validators, and plugins that are broken or clash."""
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
     from tfrecreg.records.scanner import scanner
     from tfrecreg.text import safe
 

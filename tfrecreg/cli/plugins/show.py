@@ -10,7 +10,8 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.plugins import Announced, OptionInfo
+    from tfrecreg.plugins.describe import OptionInfo
+    from tfrecreg.plugins.discovery import Announced
 
 
 @click.command(name="show")
@@ -23,7 +24,7 @@ def command(face: Face, name: str) -> None:
     NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or
     with `--option`, those of a validator in `limits.NAME` of a gate.
     """
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins.manager import plugins
 
     known = plugins()
     found = [(each, known.describe(each)) for each in known.named(name)]

@@ -11,7 +11,7 @@ from tfrecreg.cli.render.console import PlainTable, count, line, print_facts
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.manifest import ChangeCounts, Manifest
+    from tfrecreg.manifest.model import ChangeCounts, Manifest
     from tfrecreg.operations.catalog import Listed, LogEntry
     from tfrecreg.operations.reshuffle_advice import LongTail
     from tfrecreg.registry.yanks import Yank

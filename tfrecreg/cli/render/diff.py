@@ -9,7 +9,7 @@ from rich.console import Console
 from tfrecreg.cli.render.catalog import in_reading_order
 from tfrecreg.cli.render.console import PlainTable, count, line, print_facts
 from tfrecreg.cli.render.schemas import print_changes
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.operations.diff.result import (
     CHANGE_KINDS,
     ChangeKind,

@@ -15,7 +15,7 @@ from tfrecreg.findings import Code, Finding, Location, Measure, Severity, Tensor
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.check import Report
+    from tfrecreg.operations.check.report import Report
 
 SEVERITY_STYLE = {
     Severity.ERROR: "bold red",

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tfrecreg.findings import Finding, Location
-from tfrecreg.manifest import MANIFEST_NAME
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.check import Report
+    from tfrecreg.operations.check.report import Report
 
 
 def location_text(location: Location) -> str:

@@ -17,14 +17,17 @@ from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.adopt import AdoptPlan, AdoptResult
-    from tfrecreg.operations.builds import Growth
+    from tfrecreg.operations.adopt.request import AdoptPlan
+    from tfrecreg.operations.adopt.run import AdoptResult
+    from tfrecreg.operations.builds.growth import Growth
     from tfrecreg.operations.builds.run import Preview
-    from tfrecreg.operations.check import Report
-    from tfrecreg.operations.pipeline import Changes, PipelineResult
-    from tfrecreg.operations.remote import Doomed, PullResult, PushResult
-    from tfrecreg.operations.repair import RepairResult
-    from tfrecreg.operations.salvage import Cut, SalvageResult, ShardResult
+    from tfrecreg.operations.check.report import Report
+    from tfrecreg.operations.pipeline.run import Changes, PipelineResult
+    from tfrecreg.operations.remote.garbage import Doomed
+    from tfrecreg.operations.remote.sending import PushResult
+    from tfrecreg.operations.remote.transfer import PullResult
+    from tfrecreg.operations.repair.run import RepairResult
+    from tfrecreg.operations.salvage.model import Cut, SalvageResult, ShardResult
 
 _FILES = 10
 """The number of files shown per split."""

@@ -13,7 +13,8 @@ from tfrecreg.cli.render.findings import print_findings
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.schemas import CompatibilityReport, Proposal, SchemaDiff
+    from tfrecreg.operations.schemas.accept import Proposal
+    from tfrecreg.operations.schemas.compare import CompatibilityReport, SchemaDiff
     from tfrecreg.schema.differ import SchemaChange, Value
 
 _SHOWN = 8

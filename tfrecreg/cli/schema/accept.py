@@ -10,7 +10,7 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
 
 
 @click.command(name="accept")
@@ -46,7 +46,7 @@ def command(
     target of `check`. The smallest possible change is shown as a diff. Comments and layout of the
     file are preserved. The exit code is 1 if there are findings that no schema change can resolve.
     """
-    from tfrecreg.operations.schemas import AcceptOptions, propose, write_proposal
+    from tfrecreg.operations.schemas.accept import AcceptOptions, propose, write_proposal
 
     options = AcceptOptions(features=features, schema=schema)
     proposal = propose(

@@ -51,7 +51,7 @@ def command(
     the one of the latest release. A reader parses by what `schema show --format tf` prints.
     """
     from tfrecreg.gating import FailOn
-    from tfrecreg.operations.schemas import CompatibilityOptions, check_compatibility
+    from tfrecreg.operations.schemas.compare import CompatibilityOptions, check_compatibility
     from tfrecreg.schema.compat import parse_mode
 
     way, transitive = parse_mode(mode)

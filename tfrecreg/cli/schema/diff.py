@@ -20,7 +20,7 @@ def command(face: Face, expected: str, found: str, exit_code: bool) -> int:
     A and B are a dataset (mnist), a release (mnist@1.0.0), or a file. The values of A are shown as
     expected, those of B as found. Comments, order and layout are ignored.
     """
-    from tfrecreg.operations.schemas import diff_schemas
+    from tfrecreg.operations.schemas.compare import diff_schemas
 
     result = diff_schemas(expected, found, registry=face.registry)
     if face.as_json:

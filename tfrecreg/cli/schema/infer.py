@@ -11,7 +11,7 @@ from tfrecreg.cli.common import Face, jobs_option, json_option
 from tfrecreg.cli.output import expect_free_file, write_text
 
 if TYPE_CHECKING:
-    from tfrecreg.engines import Engine
+    from tfrecreg.engines.interface import Engine
 
 
 @click.command(name="infer")
@@ -36,7 +36,7 @@ def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
 
     from tfrecreg.operations.folder_builds import find_target
     from tfrecreg.operations.full_scan import PassedOver, passed_over
-    from tfrecreg.operations.schemas import infer_schema
+    from tfrecreg.operations.schemas.infer import infer_schema
     from tfrecreg.text import safe
 
     if output is not None:

@@ -24,8 +24,9 @@ def command(face: Face, schema: str, form: str) -> None:
 
     SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file.
     """
-    from tfrecreg.operations.schemas import find_schema
-    from tfrecreg.schema import parse_schema, schema_json, tf_source
+    from tfrecreg.operations.schemas.compare import find_schema
+    from tfrecreg.schema.proto import parse_schema
+    from tfrecreg.schema.spec import schema_json, tf_source
 
     text, where = find_schema(schema, registry=face.registry)
     parsed = parse_schema(text, where)

@@ -8,8 +8,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.adopt.request import AdoptPlan, AdoptRequest
-from tfrecreg.operations.adopt.run import AdoptResult, adopt, preview_adopt
-
-__all__ = ["AdoptPlan", "AdoptRequest", "AdoptResult", "adopt", "preview_adopt"]

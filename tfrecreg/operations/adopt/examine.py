@@ -12,17 +12,21 @@ from typing import Any
 from tfrecreg.codes import SHD007
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError
-from tfrecreg.example import Example, canonical, decode_or_none, encode
-from tfrecreg.example.decode import decode_fast
+from tfrecreg.example.decode import canonical, decode_fast, decode_or_none
+from tfrecreg.example.encode import encode
 from tfrecreg.example.keys import feature_key
 from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import IndexBuilder, load_index
-from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd, hashed_write
-from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.hashing import FileDigest
+from tfrecreg.records.writer import hashed_write
+from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.scan.large_records import LargeRecords
-from tfrecreg.schema import SchemaSketch
-from tfrecreg.storage import Storage
+from tfrecreg.scan.tally import Tally
+from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
 from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts

@@ -8,23 +8,26 @@ from dataclasses import dataclass
 
 from blake3 import blake3
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gating import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
-from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.operations.adopt.examine import Examination, Examined, ExamineSettings, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
 from tfrecreg.operations.overwrite_guard import expect_no_strangers
 from tfrecreg.progress import Progress
-from tfrecreg.records import FileDigest, hashed_write
-from tfrecreg.records.hashing import hash_both
-from tfrecreg.registry import Registry, layout
-from tfrecreg.scan import ScanResult, Shard, Target, Validator, run_scan
-from tfrecreg.storage import Storage, is_temporary
+from tfrecreg.records.hashing import FileDigest, hash_both
+from tfrecreg.records.writer import hashed_write
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.interface import Shard, Target, Validator
+from tfrecreg.scan.run import ScanResult, run_scan
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe
 from tfrecreg.validators.crc import CrcValidator
 

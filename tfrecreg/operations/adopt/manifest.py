@@ -13,7 +13,10 @@ from tfrecreg.digests import ContentHasher
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.index import load_index
-from tfrecreg.manifest import (
+from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
+from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.manifest.file import seal
+from tfrecreg.manifest.model import (
     FORMAT_VERSION,
     INDEX_FOLDER,
     LABELS_NAME,
@@ -23,21 +26,19 @@ from tfrecreg.manifest import (
     Ledger,
     Manifest,
     RawTotals,
-    SalvageMark,
     SchemaEntry,
     ShardEntry,
     SourceEntry,
     SplitEntry,
-    read_mark,
-    seal,
 )
-from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
-from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.manifest.salvaged import SalvageMark, read_mark
 from tfrecreg.operations.adopt.examine import Examined, index_path
 from tfrecreg.operations.adopt.request import AdoptPlan, PlannedFile
-from tfrecreg.records import Compression, FileDigest, hashed_write
-from tfrecreg.scan import Shard
-from tfrecreg.storage import Storage
+from tfrecreg.records.gzip_writer import Compression
+from tfrecreg.records.hashing import FileDigest
+from tfrecreg.records.writer import hashed_write
+from tfrecreg.scan.interface import Shard
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import LabelMap, read_label_map
 

@@ -11,12 +11,14 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.schemas import find_schema
+from tfrecreg.operations.schemas.compare import find_schema
 from tfrecreg.operations.targets import files_target
 from tfrecreg.reference import check_dataset_name
-from tfrecreg.registry import Registry, layout
-from tfrecreg.scan import Shard, Tally
-from tfrecreg.schema import parse_schema
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.tally import Tally
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shards import ShardName, is_split_word, normal_split, parse_shard_name, shard_name
 from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe

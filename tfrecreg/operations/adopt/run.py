@@ -8,12 +8,14 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
-from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.manifest.adopted import KEY
+from tfrecreg.manifest.file import render_manifest
+from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals
 from tfrecreg.operations.adopt.examine import Examined, ExamineSettings, expect_unique, index_path
 from tfrecreg.operations.adopt.folder import (
     PlaceTask,
@@ -44,13 +46,16 @@ from tfrecreg.operations.overwrite_guard import expect_no_loss
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.raw_sizes import raw_totals
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import Compression, FileDigest, hashed_write
-from tfrecreg.registry import Registry, layout
+from tfrecreg.records.gzip_writer import Compression
+from tfrecreg.records.hashing import FileDigest
+from tfrecreg.records.writer import hashed_write
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
-from tfrecreg.scan import Shard
-from tfrecreg.schema import SchemaSketch
-from tfrecreg.storage import Storage
+from tfrecreg.scan.interface import Shard
+from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import mostly_examples
 

@@ -20,27 +20,3 @@
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tfrecreg.lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from tfrecreg.operations.builds.conclude import BuildResult
-    from tfrecreg.operations.builds.growth import Growth
-    from tfrecreg.operations.builds.request import BuildRequest
-    from tfrecreg.operations.builds.run import build, preview
-
-__all__ = ["BuildRequest", "BuildResult", "Growth", "build", "preview"]
-
-# A part of a build needs nothing that publishes one.
-if not TYPE_CHECKING:  # which knows these names from above, and no others
-    __getattr__ = lazy_exports(
-        __name__,
-        {
-            ".conclude": ("BuildResult",),
-            ".growth": ("Growth",),
-            ".request": ("BuildRequest",),
-            ".run": ("build", "preview"),
-        },
-    )

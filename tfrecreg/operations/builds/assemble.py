@@ -13,7 +13,9 @@ from blake3 import blake3
 from tfrecreg.digests import content_digest
 from tfrecreg.errors import FailureError
 from tfrecreg.index import load_index
-from tfrecreg.manifest import (
+from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.manifest.file import seal
+from tfrecreg.manifest.model import (
     FORMAT_VERSION,
     LABELS_NAME,
     LEDGER_NAME,
@@ -26,16 +28,14 @@ from tfrecreg.manifest import (
     SchemaEntry,
     SourceEntry,
     SplitEntry,
-    seal,
 )
-from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.operations.builds.base import Base
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.records import hashed_write
-from tfrecreg.sources import Remark, Skipped
-from tfrecreg.storage import Storage
+from tfrecreg.records.writer import hashed_write
+from tfrecreg.sources.interface import Remark, Skipped
+from tfrecreg.storage.interface import Storage
 
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not stand for a byte of a name from the file system."""

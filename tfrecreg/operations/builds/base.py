@@ -27,14 +27,16 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.manifest import LEDGER_NAME, FileEntry, Manifest, ShardEntry
+from tfrecreg.manifest.model import LEDGER_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.python_data import is_python_data
-from tfrecreg.plugins import Announced, plugins
-from tfrecreg.registry import Registry, resolve
+from tfrecreg.plugins.discovery import Announced
+from tfrecreg.plugins.manager import plugins
 from tfrecreg.registry.indexes import find_index
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.yanks import not_yanked
-from tfrecreg.sources import Item, SourceRecord
-from tfrecreg.storage import Storage
+from tfrecreg.sources.interface import Item, SourceRecord
+from tfrecreg.storage.interface import Storage
 
 if TYPE_CHECKING:  # only who deals items needs NumPy
     import numpy as np

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tfrecreg._version import __version__
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ManifestError, NewerFormatError
-from tfrecreg.manifest import RawTotals
+from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.growth import choose_base
 from tfrecreg.operations.builds.make import warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
@@ -18,10 +19,10 @@ from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
 from tfrecreg.operations.builds.state import raw_files, raw_state
 from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
 from tfrecreg.progress import Progress, Ticker, counting
-from tfrecreg.registry import Dataset, Registry
 from tfrecreg.registry.absence import expect_same_schema
-from tfrecreg.schema import parse_schema
-from tfrecreg.sources import Item, Remark, Skipped
+from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.sources.interface import Item, Remark, Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,13 +16,14 @@ import msgspec
 
 from tfrecreg.errors import ConflictError, StorageError
 from tfrecreg.index import INDEX_LIMIT
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
+from tfrecreg.manifest.file import render_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.operations.bucket_guard import bucket_of
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.provenance import now
-from tfrecreg.registry import Dataset
 from tfrecreg.registry.locations import render_location
+from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.daemon_threads import at_once
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.remote import RemoteStorage, reading_ahead

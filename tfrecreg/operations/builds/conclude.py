@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import RefusedError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
+from tfrecreg.manifest.file import render_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers, outline
 from tfrecreg.operations.builds.begin import Begun
 from tfrecreg.operations.builds.bucket import conclude_in_bucket
@@ -17,12 +18,13 @@ from tfrecreg.operations.builds.read_back import ReadBack, ReadBackProof
 from tfrecreg.operations.builds.settings import BuildSettings
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import BuildRecord, expect_raw_unchanged, remember
-from tfrecreg.operations.check import Report
 from tfrecreg.operations.check.findings import with_keys
+from tfrecreg.operations.check.report import Report
 from tfrecreg.progress import Progress
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Transaction
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml

@@ -9,17 +9,19 @@ from typing import Any
 
 from tfrecreg._version import __version__
 from tfrecreg.amounts import SkipLimit
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.guard import OURS, Brought
 from tfrecreg.manifest.python_data import KEYS, PYTHON
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, policy_of
 from tfrecreg.progress import Progress
 from tfrecreg.reference import check_dataset_name
-from tfrecreg.registry import Registry
-from tfrecreg.sources import GuardedSource
-from tfrecreg.sources.python_data import KeyRule, SplitData, open_python_data
-from tfrecreg.storage import Storage
+from tfrecreg.registry.registry import Registry
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.python_data.convert import KeyRule
+from tfrecreg.sources.python_data.elements import SplitData
+from tfrecreg.sources.python_data.source import open_python_data
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 _OF_PLUGINS = ("source", "raw", "options", "max_skipped", "save")

@@ -10,13 +10,13 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.index import index_bytes
-from tfrecreg.manifest import LABELS_NAME, LEDGER_NAME, SCHEMA_NAME
 from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.manifest.model import LABELS_NAME, LEDGER_NAME, SCHEMA_NAME
 from tfrecreg.operations.builds.assemble import ledger_lines
 from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared
-from tfrecreg.registry import Registry
+from tfrecreg.registry.registry import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.errors import StorageError
-from tfrecreg.sources import Item
+from tfrecreg.sources.interface import Item
 from tfrecreg.storage.paths import advice
 
 _Ints = npt.NDArray[np.int64]

@@ -8,7 +8,8 @@ from contextlib import closing
 from itertools import accumulate, islice
 from typing import TypeVar
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.raw_ahead import RawAhead
 from tfrecreg.operations.builds.request import Prepared
@@ -26,8 +27,8 @@ from tfrecreg.operations.builds.shard import (
 from tfrecreg.operations.builds.state import Journal
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
-from tfrecreg.sources import Item, Remark, Skipped
-from tfrecreg.storage import Storage
+from tfrecreg.sources.interface import Item, Remark, Skipped
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.listed import ListedStorage
 from tfrecreg.storage.two_places import TwoPlaces, WorkerPlaces
 

@@ -16,10 +16,10 @@ from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.guard import Brought
-from tfrecreg.manifest import INDEX_FOLDER
+from tfrecreg.manifest.model import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
-from tfrecreg.sources import Item, Remark, Skipped
+from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tfrecreg.operations.builds.request import Prepared
-from tfrecreg.sources import GuardedSource, Item
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.interface import Item
 from tfrecreg.storage.listed import ListedStorage
 from tfrecreg.storage.read_ahead import ListedObject
 

@@ -6,19 +6,22 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.findings import Location
 from tfrecreg.gating import FailOn
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.builds.begin import Begun
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.check import CheckOptions, Report, check_target
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import Progress
-from tfrecreg.registry import Registry
-from tfrecreg.scan import Target, Validator
-from tfrecreg.storage import Storage
+from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.interface import Target, Validator
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 _READ_BACK = ("crc", "manifest", "schema")

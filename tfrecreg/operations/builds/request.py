@@ -16,19 +16,20 @@ from tfrecreg.guard import OURS
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.state import WatchedStorage
-from tfrecreg.plugins import plugins
+from tfrecreg.plugins.manager import plugins
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import GuardedSource
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.sources.python_data import PythonSource
+    from tfrecreg.sources.python_data.source import PythonSource
 
 SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
 """The ways to size shards; at most one may be given."""

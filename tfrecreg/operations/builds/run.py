@@ -7,9 +7,10 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import PluginError, RefusedError
-from tfrecreg.manifest import RawTotals
+from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.bucket import BucketJournal, note_use, store_of
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
@@ -28,10 +29,11 @@ from tfrecreg.operations.builds.settings import BuildSettings
 from tfrecreg.operations.builds.state import Journal, StageJournal, expect_raw_unchanged
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Registry
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Transaction, transaction
-from tfrecreg.sources.python_data import SplitData
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.sources.python_data.elements import SplitData
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.storage.uploads import expect_condition
 

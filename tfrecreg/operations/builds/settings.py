@@ -13,8 +13,8 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.base import made_before
 from tfrecreg.operations.builds.request import SIZING, BuildRequest, Prepared
-from tfrecreg.plugins import plugins
-from tfrecreg.registry import Registry
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 

@@ -15,13 +15,14 @@ from typing import Literal
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import PluginError, StorageError
-from tfrecreg.manifest import FileEntry, ShardEntry
+from tfrecreg.manifest.model import FileEntry, ShardEntry
 from tfrecreg.operations.builds.base import BaseShard
 from tfrecreg.operations.builds.plan import PlannedShard
-from tfrecreg.records import Segment, SegmentWriter, ShardWriter, WrittenShard
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
-from tfrecreg.storage import Storage
+from tfrecreg.records.writer import Segment, SegmentWriter, ShardWriter, WrittenShard
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.interface import Item, Remark, Skipped
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.listed import ListedStorage
 from tfrecreg.storage.read_ahead import ListedObject
 from tfrecreg.storage.two_places import WorkerPlaces

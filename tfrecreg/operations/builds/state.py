@@ -16,15 +16,17 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import RawDataError, TfrecregError, UsageError
-from tfrecreg.manifest import RawTotals
+from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry import Registry, layout
-from tfrecreg.sources import GuardedSource
-from tfrecreg.storage import Entry, LocalStorage, Storage
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.storage.interface import Entry, Storage
 from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.storage.reader import LocalReader
 from tfrecreg.text import safe

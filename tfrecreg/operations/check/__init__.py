@@ -12,33 +12,3 @@
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tfrecreg.lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from tfrecreg.operations.check.options import CheckOptions
-    from tfrecreg.operations.check.report import Report
-    from tfrecreg.operations.check.run import check, scan_cache
-    from tfrecreg.operations.check.target import check_target
-
-__all__ = [
-    "CheckOptions",
-    "Report",
-    "check",
-    "check_target",
-    "scan_cache",
-]
-
-# Who reads a report, or checks the releases of a registry, reads no records.
-if not TYPE_CHECKING:  # which knows these names from above, and no others
-    __getattr__ = lazy_exports(
-        __name__,
-        {
-            ".options": ("CheckOptions",),
-            ".report": ("Report",),
-            ".run": ("check", "scan_cache"),
-            ".target": ("check_target",),
-        },
-    )

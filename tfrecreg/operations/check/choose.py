@@ -15,8 +15,9 @@ from tfrecreg.errors import (
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.operations.check.report import SkippedValidator
-from tfrecreg.plugins import Announced, Plugins, canonical_name, plugins
-from tfrecreg.scan import Target, Validator, ValidatorRecord
+from tfrecreg.plugins.discovery import Announced, canonical_name
+from tfrecreg.plugins.manager import Plugins, plugins
+from tfrecreg.scan.interface import Target, Validator, ValidatorRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 

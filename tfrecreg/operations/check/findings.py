@@ -18,8 +18,8 @@ from tfrecreg.findings import Finding, Location, fingerprint
 from tfrecreg.gating import FailOn, Lowered, Waiver, judge
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.python_data import is_python_data
-from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import keys_of
+from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.label_features import BOX
 
@@ -127,7 +127,9 @@ def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]
 
 def _hint(finding: Finding, target: Target) -> str:
     """The command that repairs damaged bytes of this target; empty where there is none."""
-    from tfrecreg.records import LFS_POINTER  # with NumPy, which `check --registry` does not need
+    from tfrecreg.records.resync import (
+        LFS_POINTER,  # with NumPy, which `check --registry` does not need
+    )
 
     if finding.code == _NOT_TFRECORD and any(
         LFS_POINTER in (each.detail or "") for each in finding.locations

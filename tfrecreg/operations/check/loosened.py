@@ -12,8 +12,8 @@ from tfrecreg.codes import REG013
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
 from tfrecreg.findings import Finding, Location, Severity
 from tfrecreg.gating import FailOn, Waiver, severity_of
-from tfrecreg.plugins import plugins
-from tfrecreg.scan import Tally
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.scan.tally import Tally
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 

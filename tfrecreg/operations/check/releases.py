@@ -15,13 +15,14 @@ from tfrecreg.config import CONFIG_NAME, Config, parse_config
 from tfrecreg.errors import ConfigError, FailureError, ManifestError, SchemaError, UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gating import FailOn, Lowered, Waiver
-from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.check.loosened import loosened
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
-from tfrecreg.registry import Dataset, Registry, expect_dataset, layout
+from tfrecreg.registry import layout
 from tfrecreg.registry.absence import expects_schema, schema_hint
 from tfrecreg.registry.audit import (
     SHALLOW,
@@ -36,8 +37,10 @@ from tfrecreg.registry.audit import (
     link_of,
     version_in,
 )
-from tfrecreg.scan import Tally
-from tfrecreg.schema import parse_schema
+from tfrecreg.registry.lookup import expect_dataset
+from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.scan.tally import Tally
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.validators.registry import HISTORY, add_issue

@@ -19,7 +19,7 @@ from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import NewerFormatError, UsageError
 from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
-from tfrecreg.scan import Target
+from tfrecreg.scan.interface import Target
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tfrecreg.config import Config
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import (
     DatasetConfigError,
     ManifestError,
@@ -33,21 +34,14 @@ from tfrecreg.operations.targets import (
     reference_target,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import (
-    Dataset,
-    Registry,
-    RegistryLike,
-    Resolved,
-    find_registry,
-    layout,
-    open_registry,
-    open_release,
-    resolve,
-)
+from tfrecreg.registry import layout
 from tfrecreg.registry.absence import has_shards, strays
+from tfrecreg.registry.lookup import Resolved, open_release, resolve
+from tfrecreg.registry.registry import Dataset, Registry, RegistryLike, find_registry, open_registry
 from tfrecreg.registry.yanks import not_yanked
-from tfrecreg.scan import Baseline, Expected, ScanCache, Target, Validator
-from tfrecreg.storage import user_cache
+from tfrecreg.scan.cache import ScanCache
+from tfrecreg.scan.interface import Baseline, Expected, Target, Validator
+from tfrecreg.storage.local import user_cache
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -371,7 +365,8 @@ def with_baseline(
         return replace(target, baseline=Baseline(other.name, {}, other.shards))
     # Statistics are optional: a check without them imports none of it.
     from tfrecreg.operations.stats import stats_of
-    from tfrecreg.statistics import StatisticsCache, StatisticsOptions
+    from tfrecreg.statistics.cache import StatisticsCache
+    from tfrecreg.statistics.options import StatisticsOptions
 
     cache = StatisticsCache(other.home) if other.home is not None else None
     options = StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import (
     ConfigError,
     StorageError,
@@ -15,7 +16,8 @@ from tfrecreg.errors import (
 )
 from tfrecreg.gating import FailOn
 from tfrecreg.guard import Brought
-from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.check.choose import SCHEMA, choose
 from tfrecreg.operations.check.findings import complete_findings, judge_findings
 from tfrecreg.operations.check.options import CheckOptions
@@ -28,10 +30,12 @@ from tfrecreg.operations.check.report import (
     schema_digest,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import StreamEnd
-from tfrecreg.registry import Registry
+from tfrecreg.records.batch import StreamEnd
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, Validator, run_scan
+from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.cache import ScanCache
+from tfrecreg.scan.interface import Shard, Target, Validator
+from tfrecreg.scan.run import ScanResult, run_scan
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 

@@ -6,7 +6,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.demo.digits import write_digits
-
-__all__ = ["write_digits"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfrecreg.operations.demo.strokes import GLYPHS, Stroke
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

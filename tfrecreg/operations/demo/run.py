@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds import BuildRequest, BuildResult, build
-from tfrecreg.operations.check import Report, check
+from tfrecreg.operations.builds.conclude import BuildResult
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import InitResult, init
 from tfrecreg.operations.release import ReleaseRequest, ReleaseResult, release
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
 NAME = "digits"

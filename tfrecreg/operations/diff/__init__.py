@@ -12,9 +12,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.diff.result import DiffResult, RecordDiff
-from tfrecreg.operations.diff.run import classify, diff, diff_sides
-from tfrecreg.operations.diff.side import Side, side_of
-
-__all__ = ["DiffResult", "RecordDiff", "Side", "classify", "diff", "diff_sides", "side_of"]

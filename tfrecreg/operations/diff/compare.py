@@ -12,12 +12,14 @@ from blake3 import blake3
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import MissingFileError, StorageError, TfrecregError
-from tfrecreg.example import Example, Feature, Kind, canonical, decode_or_none, encode
+from tfrecreg.example.decode import canonical, decode_or_none
+from tfrecreg.example.encode import encode
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.operations.diff.match import Pairs, record_of, shard_of
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import Records
-from tfrecreg.schema import IntDomain, SchemaFeature, StringDomain
+from tfrecreg.records.access import Records
+from tfrecreg.schema.definition import IntDomain, SchemaFeature, StringDomain
 
 _Digests = npt.NDArray[np.uint8]
 """Shape (records, 16): of the records of a shard."""

@@ -24,7 +24,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.index import Index
-from tfrecreg.manifest import SplitEntry
+from tfrecreg.manifest.model import SplitEntry
 from tfrecreg.operations.diff.row_memory import new_rows
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import SILENT, Progress

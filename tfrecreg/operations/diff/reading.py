@@ -14,7 +14,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.diff.compare import Payloads
 from tfrecreg.operations.diff.match import Pairs, Places
 from tfrecreg.operations.diff.side import Side

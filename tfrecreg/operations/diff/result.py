@@ -11,8 +11,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from tfrecreg.engines import Engine
-from tfrecreg.manifest import Change
+from tfrecreg.engines.interface import Engine
+from tfrecreg.manifest.model import Change
 from tfrecreg.operations.diff.compare import (
     FeatureCounts,
     LabelMaps,

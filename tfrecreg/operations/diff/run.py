@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from tfrecreg.engines import Engine
-from tfrecreg.manifest import Change
+from tfrecreg.engines.interface import Engine
+from tfrecreg.manifest.model import Change
 from tfrecreg.operations.diff.compare import LabelMaps, Tallied, tally
 from tfrecreg.operations.diff.images import follow_images
 from tfrecreg.operations.diff.match import Matched, Pairs, Places, match
@@ -35,7 +35,8 @@ from tfrecreg.operations.diff.verdict import (
 from tfrecreg.operations.targets import resolve_in
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import RegistryLike, Resolved
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
 from tfrecreg.storage.urls import is_url, named_url
 

@@ -11,12 +11,15 @@ from blake3 import blake3
 
 from tfrecreg.errors import FailureError, MissingFileError, TfrecregError, UsageError
 from tfrecreg.index import INDEX_LIMIT, ROW_BYTES, Index, read_index
-from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
-from tfrecreg.records import Records
-from tfrecreg.registry import Registry, Resolved, in_store
+from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
+from tfrecreg.records.access import Records
 from tfrecreg.registry.indexes import find_index, index_places
-from tfrecreg.schema import Schema, parse_schema
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.registry.lookup import Resolved, in_store
+from tfrecreg.registry.registry import Registry
+from tfrecreg.schema.definition import Schema
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.text import safe
 from tfrecreg.tracking import dvc

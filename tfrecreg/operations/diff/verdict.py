@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.manifest import Change, ChangeCounts, Manifest
+from tfrecreg.manifest.model import Change, ChangeCounts, Manifest
 from tfrecreg.operations.diff.compare import Tallied
 from tfrecreg.operations.diff.match import Matched, Places, shard_of
 from tfrecreg.operations.diff.side import Side

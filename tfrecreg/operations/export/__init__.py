@@ -16,7 +16,3 @@ Nothing here imports TensorFlow or TFDS: TFDS's files are JSON and text.
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.export.run import EXPORT_FORMATS, ExportResult, export
-
-__all__ = ["EXPORT_FORMATS", "ExportResult", "export"]

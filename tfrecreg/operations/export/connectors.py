@@ -22,14 +22,9 @@ from typing import Any
 
 from tfrecreg.errors import SchemaError
 from tfrecreg.operations.export.images import ImagesSeen
-from tfrecreg.schema import (
-    OtherDomain,
-    Schema,
-    SchemaFeature,
-    StringDomain,
-    compile_schema,
-    render_schema,
-)
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.definition import OtherDomain, Schema, SchemaFeature, StringDomain
+from tfrecreg.schema.proto import render_schema
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 

@@ -12,11 +12,12 @@ from typing import Any
 from urllib.parse import quote
 
 from tfrecreg.config import DatasetConfig
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.export.shards import BroughtShard
 from tfrecreg.operations.export.tfds import BUILD_VERSION
-from tfrecreg.schema import Schema, SchemaFeature, compile_schema
-from tfrecreg.storage import Storage
+from tfrecreg.schema.compiled import compile_schema
+from tfrecreg.schema.definition import Schema, SchemaFeature
+from tfrecreg.storage.interface import Storage
 
 _Json = dict[str, Any]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.export.shards import BroughtShard, ExportTask, bring_shard
-from tfrecreg.records import Records
+from tfrecreg.records.access import Records
 from tfrecreg.records.offsets import render_sidecar
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe

@@ -11,18 +11,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tfrecreg.manifest import (
-    MANIFEST_NAME,
-    SCHEMA_NAME,
-    FileEntry,
-    Manifest,
-    ShardEntry,
-    render_manifest,
-)
+from tfrecreg.manifest.file import render_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.operations.builds.parts.provenance import BuildProvenance
 from tfrecreg.operations.origin import Origin
 from tfrecreg.operations.repair.run import build_manifest
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 
 STATEMENT_NAME = "statement.intoto.json"
 _STATEMENT = "https://in-toto.io/Statement/v1"

@@ -8,20 +8,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.manifest.adopted import adopted_kind
+from tfrecreg.manifest.model import Manifest, ShardEntry
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
-from tfrecreg.operations.export.converted import (
-    CONVERTED,
-    ShardConversion,
-    make_format,
-    require_equal_content,
-    require_library,
-    write_description,
-)
+from tfrecreg.operations.export.converted.content import require_equal_content, write_description
+from tfrecreg.operations.export.converted.convert import ShardConversion
+from tfrecreg.operations.export.converted.formats import CONVERTED, make_format, require_library
 from tfrecreg.operations.export.croissant import write_croissant, write_schema
 from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
@@ -50,13 +46,15 @@ from tfrecreg.operations.export.tfx import (
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.origin import origin_of
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Build, Registry, Resolved, expect_copy, resolve
 from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.lookup import Build, Resolved, expect_copy, resolve
 from tfrecreg.registry.output_folder import free_folder, new_folder
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.schemas import built_schema
-from tfrecreg.schema import Schema, parse_schema
+from tfrecreg.schema.definition import Schema
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shards import shard_name
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 

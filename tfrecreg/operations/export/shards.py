@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.example import Kind
-from tfrecreg.manifest import ShardEntry
+from tfrecreg.example.model import Kind
+from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.export.images import ImagesSeen
-from tfrecreg.records import OVERHEAD, Fault, RecordBatch, scan
+from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.framing import OVERHEAD
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.records.reader import open_stream
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.records.reader import open_stream, scan
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
 ShardMethod = Literal["linked", "copied", "decompressed", "compressed", "converted"]

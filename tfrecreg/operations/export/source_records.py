@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tfrecreg.operations.export.shards import ExportTask, expect_file, refused
-from tfrecreg.records import Fault, RecordBatch, scan
-from tfrecreg.scan import Shard
+from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.reader import scan
+from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.large_records import LargeRecords
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import ManifestError, UsageError
-from tfrecreg.manifest import Manifest, ShardEntry
+from tfrecreg.manifest.model import Manifest, ShardEntry
 from tfrecreg.operations.export.connectors import Connectors, Json
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 BUILD_VERSION = "0.0.0"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.operations.export.croissant import write_schema
 from tfrecreg.operations.export.shards import (
     BroughtShard,
@@ -18,13 +18,13 @@ from tfrecreg.operations.export.shards import (
 from tfrecreg.operations.export.source_records import verified_records
 from tfrecreg.operations.stats import stats
 from tfrecreg.progress import Progress
-from tfrecreg.records import frame
+from tfrecreg.records.framing import frame
 from tfrecreg.records.gzip_writer import GzipEncoder
-from tfrecreg.registry import Resolved
-from tfrecreg.schema import Schema
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.schema.definition import Schema
 from tfrecreg.shards import shard_name
-from tfrecreg.statistics import missing_tfdv
-from tfrecreg.storage import Storage
+from tfrecreg.statistics.tfdv import missing_tfdv
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 _EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema"

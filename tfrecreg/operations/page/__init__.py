@@ -12,8 +12,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.page.content import Page
-from tfrecreg.operations.page.run import make_page, page_without_records, provenance_of
-
-__all__ = ["Page", "make_page", "page_without_records", "provenance_of"]

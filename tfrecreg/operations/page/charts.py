@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tfrecreg.manifest import Manifest
-from tfrecreg.operations.check import Report
+from tfrecreg.manifest.model import Manifest
+from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.page.content import Bars, Scatter, Series
 from tfrecreg.operations.page.records import name_of_class
 from tfrecreg.operations.page.survey import Survey

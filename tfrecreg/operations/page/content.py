@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from tfrecreg.findings import Finding, Location
 from tfrecreg.gating import Waiver
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.catalog import LogEntry
-from tfrecreg.operations.check import Report
-from tfrecreg.operations.diff import DiffResult, RecordDiff
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.diff.result import DiffResult, RecordDiff
 from tfrecreg.operations.page.records import PageRecord
 from tfrecreg.operations.stats import Stats
 

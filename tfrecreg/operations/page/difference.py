@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.diff import RecordDiff, diff
+from tfrecreg.operations.diff.result import RecordDiff
+from tfrecreg.operations.diff.run import diff
 from tfrecreg.operations.folder_builds import build_in_folder
 from tfrecreg.operations.page.budget import Budget
 from tfrecreg.operations.page.charts import class_charts
@@ -15,9 +17,10 @@ from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import Survey, SurveyValidator
 from tfrecreg.operations.targets import reference_target
 from tfrecreg.progress import Progress
-from tfrecreg.registry import Resolved
-from tfrecreg.scan import Target, run_scan
+from tfrecreg.registry.lookup import Resolved
 from tfrecreg.scan.indexes import index_of
+from tfrecreg.scan.interface import Target
+from tfrecreg.scan.run import run_scan
 
 _CHANGES = 12
 """Examples of each kind of difference."""

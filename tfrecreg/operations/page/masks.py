@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.example import Example, Kind
-from tfrecreg.images import ImageError, read_header
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import read_header
 
 COUNTS, SIZE = "image/object/rle/counts", "image/object/rle/size"
 """Run lengths in text form, and height and width, for each object."""

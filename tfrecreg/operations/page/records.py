@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.example import Example, Kind, decode_or_none
+from tfrecreg.example.decode import decode_or_none
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
 from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownFeature, shown_record
 from tfrecreg.operations.page.masks import PageStrip, strips_of
-from tfrecreg.records import HOLD_LIMIT, Records
+from tfrecreg.records.access import Records
 from tfrecreg.records.framing import HEADER_BYTES
-from tfrecreg.scan import Shard, Target
+from tfrecreg.records.reader import HOLD_LIMIT
 from tfrecreg.scan.indexes import index_of
+from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.text import safe, safe_value
 from tfrecreg.validators.annotations.label_features import (
     BOX,

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tfrecreg.codes import CORE_CODES
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gating import Waiver
 from tfrecreg.images.decoder import require_pillow
 from tfrecreg.operations.catalog import log
-from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.run import check
 from tfrecreg.operations.page.budget import Budget
 from tfrecreg.operations.page.charts import charts_of
 from tfrecreg.operations.page.content import (
@@ -38,16 +40,11 @@ from tfrecreg.operations.targets import (
     resolve_in,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import (
-    Build,
-    Registry,
-    RegistryLike,
-    Release,
-    open_registry,
-    resolve,
-)
-from tfrecreg.scan import Target, Validator
-from tfrecreg.statistics import StatisticsCache, missing_tfdv
+from tfrecreg.registry.lookup import Build, Release, resolve
+from tfrecreg.registry.registry import Registry, RegistryLike, open_registry
+from tfrecreg.scan.interface import Target, Validator
+from tfrecreg.statistics.cache import StatisticsCache
+from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.text import safe
 
 _FINDINGS = 200

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.images import ImageError, read_header
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import read_header
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Part, Shard, Target, Validator, Visitor
 from tfrecreg.validators.annotations.label_features import BOX, IMAGE_LABEL, OBJECT_LABEL

@@ -8,8 +8,3 @@ Nothing here imports DVC: writing the pipeline, and checking it in CI, works wit
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.pipeline.run import Changes, PipelineResult, expect_pipeline, pipeline
-from tfrecreg.operations.pipeline.stages import next_expiry
-
-__all__ = ["Changes", "PipelineResult", "expect_pipeline", "next_expiry", "pipeline"]

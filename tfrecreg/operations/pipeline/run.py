@@ -13,10 +13,12 @@ from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params, owners
 from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
-from tfrecreg.plugins import plugins
-from tfrecreg.registry import Registry, expect_dataset, layout
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.registry import layout
 from tfrecreg.registry.absence import expect_same_schema, schema_hint
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.lookup import expect_dataset
+from tfrecreg.registry.registry import Registry
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe
 from tfrecreg.tracking import dvc, git

@@ -22,7 +22,8 @@ from typing import Any
 from tfrecreg.config import CONFIG_NAME, Config, DatasetConfig
 from tfrecreg.gating import concerns
 from tfrecreg.operations.check.metrics import PLOTS
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
 from tfrecreg.toml_files import read_toml
 from tfrecreg.tracking import gto
 

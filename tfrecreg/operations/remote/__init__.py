@@ -8,9 +8,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.remote.garbage import Doomed, gc
-from tfrecreg.operations.remote.sending import PushResult, push
-from tfrecreg.operations.remote.transfer import PullResult, pull
-
-__all__ = ["Doomed", "PullResult", "PushResult", "gc", "pull", "push"]

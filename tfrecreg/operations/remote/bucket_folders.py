@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.builds.bucket import RECEIPTS_SUFFIX, store_of
-from tfrecreg.registry import Dataset, Registry, layout
+from tfrecreg.registry import layout
 from tfrecreg.registry.locations import location_of, parse_location
-from tfrecreg.storage import Entry
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.storage.daemon_threads import at_once
+from tfrecreg.storage.interface import Entry
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe

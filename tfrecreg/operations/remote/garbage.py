@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from tfrecreg.errors import ManifestError, NewerFormatError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.operations.remote.bucket_folders import (
     BucketFolder,
     is_old,
@@ -20,9 +21,11 @@ from tfrecreg.operations.remote.bucket_folders import (
 from tfrecreg.operations.remote.releases import dvc_folder, files_of
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Removal, removal
-from tfrecreg.storage import Storage, is_temporary
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe, si_bytes
 from tfrecreg.tracking import cache, cloud, dvc, git
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import Dataset, Registry, Release, layout, resolve
+from tfrecreg.registry import layout
+from tfrecreg.registry.lookup import Release, resolve
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.tracking.cloud import Folder
 
 

@@ -17,23 +17,22 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.remote.releases import dvc_folder, files_of, release_of
 from tfrecreg.operations.url_copy import copy_verified
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_reference
-from tfrecreg.registry import (
-    Dataset,
-    Registry,
-    Release,
-    expect_dataset,
-    layout,
-)
+from tfrecreg.registry import layout
+from tfrecreg.registry.lookup import Release, expect_dataset
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import altered, below, expect_intact, repair_hint
-from tfrecreg.storage import LocalStorage, Storage, is_temporary
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.remote import reading_ahead
+from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
 from tfrecreg.tracking.pointers import bring_command

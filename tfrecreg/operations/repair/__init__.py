@@ -6,8 +6,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.repair.rebuild import RemadeShard
-from tfrecreg.operations.repair.run import RepairResult, repair
-
-__all__ = ["RemadeShard", "RepairResult", "repair"]

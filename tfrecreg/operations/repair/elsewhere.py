@@ -11,8 +11,9 @@ from tfrecreg.operations.remote.transfer import bring
 from tfrecreg.operations.url_copy import copy_verified
 from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry import Release, Resolved, layout
-from tfrecreg.storage import Storage
+from tfrecreg.registry import layout
+from tfrecreg.registry.lookup import Release, Resolved
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.tracking import dvc
 

@@ -10,12 +10,12 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from tfrecreg.digests import record_digest
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import PluginError, RefusedError, StorageError, TfrecregError, UsageError
-from tfrecreg.example import canonical
+from tfrecreg.example.decode import canonical
 from tfrecreg.index import Index
-from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN, is_python_data
 from tfrecreg.operations.builds.plan import PlannedShard, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
@@ -29,11 +29,15 @@ from tfrecreg.operations.builds.shard import (
 from tfrecreg.operations.builds.state import raw_files
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
-from tfrecreg.records import Compression, RecordBatch, ShardWriter, scan
-from tfrecreg.registry import Registry
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.gzip_writer import Compression
+from tfrecreg.records.reader import scan
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.registry.registry import Registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import GuardedSource, Item, Skipped
-from tfrecreg.storage import Storage
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.interface import Item, Skipped
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 

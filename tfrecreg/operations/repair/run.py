@@ -9,10 +9,13 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.manifest import (
+from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.manifest.model import (
     LABELS_NAME,
     LEDGER_NAME,
     MANIFEST_NAME,
@@ -20,10 +23,7 @@ from tfrecreg.manifest import (
     FileEntry,
     Manifest,
     ShardEntry,
-    render_manifest,
-    seal,
 )
-from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.operations.repair.elsewhere import kept_in_dvc, take
 from tfrecreg.operations.repair.rebuild import (
     Lost,
@@ -34,13 +34,15 @@ from tfrecreg.operations.repair.rebuild import (
     rebuild_refusal,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import hashed_write
-from tfrecreg.registry import Dataset, Registry, Release, Resolved, indexes, layout, resolve
+from tfrecreg.records.writer import hashed_write
+from tfrecreg.registry import indexes, layout
 from tfrecreg.registry.locations import location_of
+from tfrecreg.registry.lookup import Release, Resolved, resolve
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.schemas import schema_of_digest
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import altered, below
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
 

@@ -14,8 +14,3 @@ The mark that all this leaves in its folder is read by :func:`tfrecreg.manifest.
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.salvage.model import Cut, Piece, SalvageResult, ShardResult, StoredFile
-from tfrecreg.operations.salvage.run import salvage
-
-__all__ = ["Cut", "Piece", "SalvageResult", "ShardResult", "StoredFile", "salvage"]

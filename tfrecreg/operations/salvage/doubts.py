@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tfrecreg.records import OVERHEAD, Fault, RecordBatch
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length
+from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length
 from tfrecreg.records.reader import Event
 from tfrecreg.records.scanner import count_headers
-from tfrecreg.storage import Reader
+from tfrecreg.storage.interface import Reader
 
 _LOST_BYTES = 1 << 20
 """Maximum number of lost bytes at one place that are searched for headers."""

@@ -11,7 +11,7 @@ from blake3 import blake3
 from tfrecreg.errors import StorageError
 from tfrecreg.operations.salvage.model import Piece, StoredFile
 from tfrecreg.records.gzip_writer import GzipEncoder
-from tfrecreg.storage import Storage, Writer
+from tfrecreg.storage.interface import Storage, Writer
 
 
 class HashingFile:

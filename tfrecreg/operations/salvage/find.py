@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.operations.salvage.shard import DOUBTFUL, QUARANTINE
 from tfrecreg.operations.targets import files_target, find_reference, reference_target
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry import RegistryLike, Resolved
-from tfrecreg.scan import Shard
-from tfrecreg.storage import Storage
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.interface import Shard
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe

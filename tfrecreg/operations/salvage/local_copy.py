@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tfrecreg.errors import StorageError, TransferError
-from tfrecreg.records import Fault, scan
-from tfrecreg.scan import Shard
-from tfrecreg.storage import Storage
-from tfrecreg.storage.interface import Reader, RereadableReader
+from tfrecreg.records.batch import Fault
+from tfrecreg.records.reader import scan
+from tfrecreg.scan.interface import Shard
+from tfrecreg.storage.interface import Reader, RereadableReader, Storage
 from tfrecreg.storage.urls import is_url
 
 _COPY = ".original"

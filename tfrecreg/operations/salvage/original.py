@@ -14,16 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
-from tfrecreg.example import canonical
+from tfrecreg.example.decode import canonical
 from tfrecreg.index import Index
-from tfrecreg.records import HOLD_LIMIT
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.gzip_reader import GzipStream
 from tfrecreg.records.gzip_writer import Compression
-from tfrecreg.records.reader import open_stream
+from tfrecreg.records.reader import HOLD_LIMIT, open_stream
 from tfrecreg.records.resync import data_holds, sound_records
 from tfrecreg.records.stream import Damage
-from tfrecreg.storage import Reader
+from tfrecreg.storage.interface import Reader
 
 _PIECE = 1 << 20
 

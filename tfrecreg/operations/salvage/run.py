@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, StorageError, UsageError
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.operations.leftovers import remove_leftovers
@@ -18,10 +19,10 @@ from tfrecreg.operations.salvage.model import SalvageResult, ShardResult
 from tfrecreg.operations.salvage.shard import missing_shard, salvage_shard
 from tfrecreg.operations.targets import TargetsLike, named_targets
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.registry.output_folder import free_folder, new_folder
-from tfrecreg.scan import Shard
-from tfrecreg.storage import Storage
+from tfrecreg.registry.registry import RegistryLike, find_registry, open_registry
+from tfrecreg.scan.interface import Shard
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 

@@ -13,12 +13,12 @@ from tfrecreg.operations.salvage.files import CleanShard, HashingFile, Quarantin
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
 from tfrecreg.operations.salvage.original import Original, Roll
 from tfrecreg.operations.salvage.work import Work
-from tfrecreg.records import RecordBatch, StreamEnd, scan
+from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.records.gzip_writer import Compression
-from tfrecreg.records.reader import Event
+from tfrecreg.records.reader import Event, scan
 from tfrecreg.records.stream import SNIFF_BYTES, sniff_compression
-from tfrecreg.scan import Shard
-from tfrecreg.storage import Reader, Storage
+from tfrecreg.scan.interface import Shard
+from tfrecreg.storage.interface import Reader, Storage
 
 QUARANTINE = ".quarantine"
 """Suffix of a shard's quarantine."""

@@ -16,9 +16,16 @@ from tfrecreg.errors import StorageError
 from tfrecreg.operations.salvage.files import CleanShard, Quarantine
 from tfrecreg.operations.salvage.model import Cuts, Piece, What
 from tfrecreg.operations.salvage.original import Original, Roll
-from tfrecreg.records import HOLD_LIMIT, MAX_LENGTH, OVERHEAD, Fault, RecordBatch, StreamEnd
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, frame_header, mask
-from tfrecreg.records.reader import Event
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    MAX_LENGTH,
+    OVERHEAD,
+    frame_header,
+    mask,
+)
+from tfrecreg.records.reader import HOLD_LIMIT, Event
 from tfrecreg.text import safe
 
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})

@@ -10,21 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.config import Config
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConflictError, UsageError
-from tfrecreg.example import Example
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import find, reference_target
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import RecordBatch, StreamEnd
-from tfrecreg.registry import RegistryLike, Release, Resolved, find_registry, open_registry
+from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.scan import Shard, Target
-from tfrecreg.schema import CompiledSchema, Problem, parse_schema
+from tfrecreg.registry.lookup import Release, Resolved
+from tfrecreg.registry.registry import RegistryLike, find_registry, open_registry
+from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.schema.check import Problem
+from tfrecreg.schema.compiled import CompiledSchema
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.validators.schema.records import SchemaPart, SchemaVisitor

@@ -11,12 +11,14 @@ from tfrecreg.findings import Finding, Location, Severity, fingerprint
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.targets import expect_no_misspelt_reference, read_schema_file
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry import RegistryLike, Release, expect_dataset, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.lookup import Release, expect_dataset, resolve
+from tfrecreg.registry.registry import RegistryLike, open_registry
 from tfrecreg.registry.yanks import not_yanked
-from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.schema.compat import Mode, clashes
+from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.text import safe
 
 

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import PassedOver, read_whole
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan import Shard, Target, Validator, Visitor
-from tfrecreg.schema import SchemaSketch
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.schema.infer import SchemaSketch
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import PayloadCounter, described
 

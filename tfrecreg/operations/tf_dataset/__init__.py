@@ -11,8 +11,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
-from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
-
-__all__ = ["ElementForm", "FormRequest", "PipelineOptions", "find_form", "make_dataset"]

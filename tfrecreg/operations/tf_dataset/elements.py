@@ -8,9 +8,10 @@ from typing import Any
 
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.errors import TfrecregError
-from tfrecreg.example import decode_or_none
-from tfrecreg.images import ImageError, read_header
+from tfrecreg.example.decode import decode_or_none
 from tfrecreg.images.decodable import why_undecodable
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import read_header
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.operations.tf_dataset.small_images import together

@@ -8,7 +8,8 @@ from math import prod
 from typing import Any, Literal
 
 from tfrecreg.errors import UsageError
-from tfrecreg.schema import IntDomain, Schema, TensorSpec, tensor_specs
+from tfrecreg.schema.definition import IntDomain, Schema
+from tfrecreg.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 

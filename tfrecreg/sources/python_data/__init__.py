@@ -15,9 +15,3 @@ Nothing here is a plugin: `tfrecreg.build(…, data=…)` is the only user.
 """
 
 from __future__ import annotations
-
-from tfrecreg.sources.python_data.convert import KeyRule
-from tfrecreg.sources.python_data.elements import MapStyle, SplitData
-from tfrecreg.sources.python_data.source import PythonSource, open_python_data
-
-__all__ = ["KeyRule", "MapStyle", "PythonSource", "SplitData", "open_python_data"]

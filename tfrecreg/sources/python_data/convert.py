@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import RawDataError, UsageError
-from tfrecreg.example import Example, encode
+from tfrecreg.example.encode import encode
 from tfrecreg.example.keys import feature_key
+from tfrecreg.example.model import Example
 from tfrecreg.example.values import is_image, to_example
 from tfrecreg.guard import calling, reason_of
 from tfrecreg.sources.python_data.elements import CALLER, MapStyle

@@ -21,7 +21,7 @@ from tfrecreg.guard import calling, reason_of
 from tfrecreg.progress import Progress
 from tfrecreg.sources.python_data.convert import Converter, ElementRecord
 from tfrecreg.sources.python_data.elements import CALLER, MapStyle
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 MOST_PICKLED = 128 << 20

@@ -9,9 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
-from tfrecreg.example import Example
+from tfrecreg.example.model import Example
 from tfrecreg.progress import Progress
 from tfrecreg.shards import shard_name
 from tfrecreg.sources.interface import Item, RawFile, Source
@@ -25,7 +26,7 @@ from tfrecreg.sources.python_data.survey import (
     survey_records,
     survey_sequence,
 )
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 _STATE = struct.Struct(f">Q{DIGEST_BYTES}s")

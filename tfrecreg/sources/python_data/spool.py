@@ -11,12 +11,14 @@ from typing import Any
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RawDataError
-from tfrecreg.example import Example, decode
+from tfrecreg.example.decode import decode
+from tfrecreg.example.model import Example
 from tfrecreg.guard import calling, reason_of
-from tfrecreg.records import Records, ShardWriter
+from tfrecreg.records.access import Records
+from tfrecreg.records.writer import ShardWriter
 from tfrecreg.sources.python_data.convert import Converter, ElementRecord
 from tfrecreg.sources.python_data.elements import CALLER
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 

@@ -15,10 +15,10 @@ from itertools import islice
 from time import monotonic
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import RawDataError
 from tfrecreg.progress import Progress
-from tfrecreg.schema import SchemaSketch
+from tfrecreg.schema.infer import SchemaSketch
 from tfrecreg.sources.python_data.convert import Converter, ElementRecord, position_key
 from tfrecreg.sources.python_data.parcel import Parcel
 from tfrecreg.text import safe

@@ -7,5 +7,3 @@
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.codes import ANN001, ANN002, ANN003, ANN004, ANN007
-from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor

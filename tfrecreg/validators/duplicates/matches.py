@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.example import Kind
+from tfrecreg.example.model import Kind
 from tfrecreg.findings import MAX_LOCATIONS
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.validators.duplicates.sorted_runs import Rows, Run, RunBuilder

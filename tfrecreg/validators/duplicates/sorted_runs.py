@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.findings import MAX_LOCATIONS
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 
 RUN_ROW = np.dtype(
     [("high", "<u8"), ("low", "<u8"), ("offset", "<u8"), ("record", "<u4"), ("copies", "<u4")]

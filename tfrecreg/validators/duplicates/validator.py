@@ -19,7 +19,8 @@ from tfrecreg.images.decoder import require_pillow
 from tfrecreg.scan.indexes import keys_of
 from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import Tally, key_from
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import class_name, named_classes
 from tfrecreg.validators.annotations.label_features import IMAGE_LABEL, OF_OBJECTS

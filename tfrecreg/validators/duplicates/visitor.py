@@ -16,14 +16,17 @@ from blake3 import blake3
 from msgspec import Meta
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
-from tfrecreg.example import Example, Kind, canonical, encode
-from tfrecreg.images import ImageError, read_header
+from tfrecreg.example.decode import canonical
+from tfrecreg.example.encode import encode
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.images.decoder import Undecodable, shared_decoder
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import read_header
 from tfrecreg.index import Index
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Visitor
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.validators.duplicates.matches import add_labels
 from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at_hand, stored
 from tfrecreg.validators.image_features import ImageFeatures

@@ -10,5 +10,3 @@ shard, the same ones in every run, and the savings of a cure are an estimate fro
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

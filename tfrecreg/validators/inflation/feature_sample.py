@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.example import Feature, Kind
-from tfrecreg.images import sniff
-from tfrecreg.images.sniff import base64_inside
+from tfrecreg.example.model import Feature, Kind
+from tfrecreg.images.sniff import base64_inside, sniff
 from tfrecreg.validators.inflation.stored_numbers import (
     Array,
     ImageShape,

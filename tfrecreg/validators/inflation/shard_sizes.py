@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tfrecreg.example import Example, Kind
 from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Location
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor

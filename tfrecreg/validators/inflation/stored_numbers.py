@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
-from tfrecreg.images import ImageError, bmp, read_header
+from tfrecreg.images import bmp
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import read_header
 
 _SIDE = re.compile(r"(.*?)(height|rows|width|cols|columns|channels?|depth)$", re.IGNORECASE)
 _MEANING = {

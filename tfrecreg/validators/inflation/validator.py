@@ -15,10 +15,10 @@ from tfrecreg.codes import INF001, INF002, INF003, INF004, INF005, INF006, INF00
 from tfrecreg.config import InflationLimit, read_limits
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.images import sniff
+from tfrecreg.images.sniff import sniff
 from tfrecreg.scan.interface import RawSize, Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally
-from tfrecreg.storage import list_through_links
+from tfrecreg.storage.links import list_through_links
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe, si_bytes
 from tfrecreg.validators.inflation.feature_sample import FeatureSample

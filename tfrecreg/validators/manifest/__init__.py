@@ -6,5 +6,3 @@
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from tfrecreg.codes import SHD008
 from tfrecreg.findings import Location
-from tfrecreg.manifest import ShardEntry
+from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.shards import FRAMING, MIN_HOST_SHARD, ShardPolicy, shard_count

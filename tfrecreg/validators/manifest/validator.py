@@ -14,21 +14,15 @@ from tfrecreg.codes import SHD001, SHD002, SHD003, SHD004, SHD005, SHD007, SHD00
 from tfrecreg.config import read_limits
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Location, Measure, TensorflowOutcome
-from tfrecreg.manifest import (
-    MANIFEST_NAME,
-    FileEntry,
-    Manifest,
-    SalvageMark,
-    ShardEntry,
-    parse_manifest,
-    read_mark,
-)
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, FileEntry, Manifest, ShardEntry
+from tfrecreg.manifest.salvaged import SalvageMark, read_mark
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import (
     UNNAMED,

@@ -5,5 +5,3 @@
 """
 
 from __future__ import annotations
-
-__all__: list[str] = []

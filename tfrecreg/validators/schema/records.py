@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
-from tfrecreg.example import Example
 from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Finding, Location, Measure
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Visitor

@@ -14,8 +14,8 @@ from tfrecreg.schema.environments import EnvironmentOptions
 from tfrecreg.validators.payload_kinds import no_schema_fits
 
 if TYPE_CHECKING:
-    from tfrecreg.schema import Schema
     from tfrecreg.schema.compiled import SplitSchemas
+    from tfrecreg.schema.definition import Schema
     from tfrecreg.validators.schema.records import SchemaJudge, SchemaPart, SchemaVisitor
 
 
@@ -78,6 +78,6 @@ def _make_visitor(kind: type[SchemaVisitor], schemas: SplitSchemas, shard: Shard
 
 
 def _schema(target: Target) -> Schema:
-    from tfrecreg.schema import parse_schema
+    from tfrecreg.schema.proto import parse_schema
 
     return parse_schema(target.schema or "", target.schema_path or "schema")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.cli.render.formats import workflow_commands, write_summary
+from tfrecreg.cli.render.formats.github import workflow_commands, write_summary
 from tfrecreg.errors import UsageError
 
 COMMAND = re.compile(r"::(?P<name>[a-z-]+)(?: (?P<properties>.*?))?::(?P<message>.*)")

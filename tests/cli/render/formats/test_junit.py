@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.cli.render.formats import junit
+from tfrecreg.cli.render.formats.junit import junit
 from tfrecreg.gating import FailOn
 
 ATTRIBUTES = {

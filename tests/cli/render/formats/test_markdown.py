@@ -10,8 +10,7 @@ from hostile_support import NAMES, hostile_finding, hostile_report
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tfrecreg.cli.render.formats import markdown
-from tfrecreg.cli.render.formats.markdown import code, prose
+from tfrecreg.cli.render.formats.markdown import code, markdown, prose
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 OURS = re.compile(r"<br>|</?code>")

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import pytest
 from hostile_support import NAMES, hostile_finding, hostile_report
 
-from tfrecreg.cli.render.formats import sarif
+from tfrecreg.cli.render.formats.sarif import sarif
 from tfrecreg.codes import CORE_CODES
 
 TEXT = {"text": str}

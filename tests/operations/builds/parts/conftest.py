@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from parts_support import Site
 
-from tfrecreg.operations.builds import build
-from tfrecreg.operations.builds.parts import plan_to
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.parts.prepare_plan import plan_to
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.registry import open_registry
-from tfrecreg.storage import LocalStorage
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture(scope="session")

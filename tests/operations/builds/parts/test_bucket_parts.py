@@ -19,28 +19,23 @@ from tests_support import tree
 
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import FailureError, RefusedError, StorageError, UsageError
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.builds.parts import (
-    Collected,
-    CollectRequest,
-    PartResult,
-    PlanPart,
-    PlanWritten,
-    collect_parts,
-    plan_to,
-    run_part,
-)
+from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect_parts
+from tfrecreg.operations.builds.parts.one_part import PartResult, PlanPart, run_part
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument, render_plan, seal_plan
 from tfrecreg.operations.builds.parts.plan_store import stage_shards
-from tfrecreg.operations.check import check
-from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.builds.parts.prepare_plan import PlanWritten, plan_to
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.origin import origin_of
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote import gc
-from tfrecreg.registry import Registry, open_registry, resolve
+from tfrecreg.operations.remote.garbage import gc
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage
 
 PLAN = "memory://lake/plans/digits"

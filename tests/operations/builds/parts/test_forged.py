@@ -17,9 +17,9 @@ from receipts_support import item_keys, receipt_path, reseal, write_shard
 from tests_support import flip, tree
 
 from tfrecreg.errors import NewerFormatError, RefusedError, StorageError, UsageError
-from tfrecreg.example import decode
+from tfrecreg.example.decode import decode
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument, render_plan, seal_plan
-from tfrecreg.records import Records
+from tfrecreg.records.access import Records
 
 SHARD = ("train", 1)
 

@@ -16,8 +16,8 @@ from tests_support import tree
 
 from tfrecreg.operations.origin import origin_of
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry import resolve
-from tfrecreg.storage import is_temporary
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.storage.writer import is_temporary
 
 PUBLISHED = ("data", "registry", "schemas", "datasets")
 

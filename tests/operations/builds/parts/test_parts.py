@@ -16,32 +16,31 @@ from python_data_support import Notes
 from receipts_support import item_keys
 from tests_support import tree
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RawDataError, RefusedError, UsageError
-from tfrecreg.example import decode, encode
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
 from tfrecreg.example.wire import read_varint, varint
-from tfrecreg.manifest import FileEntry, ShardEntry
-from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.builds.parts import (
-    CollectRequest,
-    PlanPart,
-    collect_parts,
-    plan_to,
-    run_part,
-)
-from tfrecreg.operations.builds.parts.one_part import deal_shards
+from tfrecreg.manifest.model import FileEntry, ShardEntry
+from tfrecreg.operations.adopt.request import AdoptRequest
+from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
+from tfrecreg.operations.builds.parts.one_part import PlanPart, deal_shards, run_part
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.prepare_plan import plan_to
 from tfrecreg.operations.builds.plan import PlannedShard
+from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import StageJournal
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records import Records, ShardWriter, hashed_write
-from tfrecreg.registry import open_registry
+from tfrecreg.records.access import Records
+from tfrecreg.records.writer import ShardWriter, hashed_write
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import Skipped
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.interface import Skipped
+from tfrecreg.storage.local import LocalStorage
 
 
 def whole(site) -> dict[str, bytes]:

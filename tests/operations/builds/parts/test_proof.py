@@ -14,13 +14,14 @@ from receipts_support import reseal, write_bytes, write_shard
 from tests_support import flip, tree
 
 from tfrecreg.errors import FailureError, RefusedError, StorageError
-from tfrecreg.operations.builds import build
-from tfrecreg.operations.demo import write_digits
-from tfrecreg.records import OVERHEAD, Records
+from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.records.access import Records
+from tfrecreg.records.framing import OVERHEAD
 from tfrecreg.records.stream import SNIFF_BYTES
-from tfrecreg.registry import open_registry
+from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.reader import LocalReader
 
 

@@ -14,14 +14,15 @@ from blake3 import blake3
 from git_support import commit, start
 
 from tfrecreg.errors import ManifestError
-from tfrecreg.operations.builds import build
 from tfrecreg.operations.builds.parts.lines import json_line
-from tfrecreg.operations.export import export
+from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.export.intoto import STATEMENT_NAME
+from tfrecreg.operations.export.run import export
 from tfrecreg.operations.origin import origin_of
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry import open_registry, resolve
 from tfrecreg.registry.audit import audit
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import open_registry
 
 
 @pytest.fixture

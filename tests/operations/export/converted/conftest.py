@@ -10,25 +10,20 @@ from typing import Any
 import pytest
 
 from tfrecreg.digests import record_digest
-from tfrecreg.example import (
-    Example,
-    bytes_feature,
-    canonical,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.manifest import ShardEntry
+from tfrecreg.example.decode import canonical
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example
+from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.export.converted.arrayrecord import ArrayRecordFormat
 from tfrecreg.operations.export.converted.columns import schema_columns
 from tfrecreg.operations.export.converted.formats import RecordFormat
 from tfrecreg.operations.export.converted.parquet import ParquetFormat
 from tfrecreg.operations.export.converted.webdataset import make_webdataset
 from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.records import ShardWriter
-from tfrecreg.schema import parse_schema
-from tfrecreg.storage import LocalStorage
+from tfrecreg.records.writer import ShardWriter
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.storage.local import LocalStorage
 
 SCHEMA = """
 feature { name: "image/encoded" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }

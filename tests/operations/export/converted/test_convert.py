@@ -14,14 +14,9 @@ from tests_support import flip
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import FailureError, ManifestError, RefusedError, UsageError
-from tfrecreg.example import (
-    bytes_feature,
-    canonical,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.decode import canonical
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.operations.export.converted.convert import ShardConversion
 from tfrecreg.operations.export.converted.formats import RecordFormat
 from tfrecreg.operations.export.converted.parquet import ParquetFormat

@@ -16,13 +16,13 @@ from memory_support import PRINT_PEAK, on_linux
 from tests_support import flip, tree
 
 import tfrecreg
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, RefusedError, UsageError
-from tfrecreg.example import bytes_feature, int64_feature
-from tfrecreg.manifest import render_manifest, seal
-from tfrecreg.operations.export import export
-from tfrecreg.operations.export.converted import CONVERTED
-from tfrecreg.registry import Registry
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.operations.export.converted.formats import CONVERTED
+from tfrecreg.operations.export.run import export
+from tfrecreg.registry.registry import Registry
 
 from .conftest import GIF, NASTY, SCHEMA
 
@@ -202,8 +202,8 @@ def test_a_note_counts_what_columns_do_not_hold(
 
 MEASURE = f"""
 import sys
-from tfrecreg.operations.export import export
-from tfrecreg.registry import open_registry
+from tfrecreg.operations.export.run import export
+from tfrecreg.registry.registry import open_registry
 export(open_registry(sys.argv[1]), "things", sys.argv[2], to=sys.argv[3])
 {PRINT_PEAK}"""
 

@@ -10,15 +10,10 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.example import (
-    Example,
-    bytes_feature,
-    decode,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example
 from tfrecreg.operations.export.converted import parquet as parquet_module
 from tfrecreg.operations.export.converted.convert import ShardConversion
 from tfrecreg.operations.export.converted.parquet import ParquetFormat

@@ -13,17 +13,12 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from image_support import png
 
-from tfrecreg.example import (
-    Example,
-    bytes_feature,
-    encode,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example
 from tfrecreg.operations.export.converted.convert import ShardConversion
 from tfrecreg.operations.export.converted.webdataset import WebDatasetFormat, make_webdataset
-from tfrecreg.schema import parse_schema
+from tfrecreg.schema.proto import parse_schema
 
 from .conftest import GIF, NANS, SCHEMA, MakeTask
 

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tfrecreg.cli.render.formats.github import workflow_commands, write_summary
+from tfrecreg.cli.render.formats.github import workflow_commands
 from tfrecreg.cli.render.formats.html import html
 from tfrecreg.cli.render.formats.junit import junit
 from tfrecreg.cli.render.formats.markdown import markdown
 from tfrecreg.cli.render.formats.sarif import sarif
-from tfrecreg.operations.check import Report
-
-__all__ = ["FORMATS", "html", "junit", "markdown", "sarif", "workflow_commands", "write_summary"]
+from tfrecreg.operations.check.report import Report
 
 FORMATS: Mapping[str, Callable[[Sequence[Report], str], str]] = {
     "junit": junit,

@@ -14,7 +14,7 @@ from tfrecreg.cli.render.formats.markdown import markdown
 from tfrecreg.cli.render.locations import finding_path, location_lines, safe_message, subject_text
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Severity
-from tfrecreg.operations.check import Report
+from tfrecreg.operations.check.report import Report
 from tfrecreg.text import safe
 
 SUMMARY = "GITHUB_STEP_SUMMARY"

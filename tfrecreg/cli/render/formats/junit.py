@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from tfrecreg.cli.render.locations import location_lines, safe_message, subject_text
 from tfrecreg.findings import Finding
-from tfrecreg.operations.check import Report
+from tfrecreg.operations.check.report import Report
 
 _PLACES = 20
 

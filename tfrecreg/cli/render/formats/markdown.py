@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from tfrecreg.cli.render.locations import location_lines, safe_message, subject_text
 from tfrecreg.findings import Finding, Severity
-from tfrecreg.operations.check import Report
+from tfrecreg.operations.check.report import Report
 from tfrecreg.text import si_bytes
 
 _ROOM = 24_000

@@ -25,7 +25,7 @@ from tfrecreg.cli.render.locations import (
 )
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.findings import Finding, Location, Severity
-from tfrecreg.operations.check import Report
+from tfrecreg.operations.check.report import Report
 from tfrecreg.text import safe
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

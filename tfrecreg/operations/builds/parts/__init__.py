@@ -15,35 +15,3 @@
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tfrecreg.lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect_parts
-    from tfrecreg.operations.builds.parts.one_part import PartResult, PlanPart, parse_part, run_part
-    from tfrecreg.operations.builds.parts.prepare_plan import PlanWritten, plan_to
-
-__all__ = [
-    "CollectRequest",
-    "Collected",
-    "PartResult",
-    "PlanPart",
-    "PlanWritten",
-    "collect_parts",
-    "parse_part",
-    "plan_to",
-    "run_part",
-]
-
-# Each of the three steps imports its own modules only.
-if not TYPE_CHECKING:  # which knows these names from above, and no others
-    __getattr__ = lazy_exports(
-        __name__,
-        {
-            ".collect": ("CollectRequest", "Collected", "collect_parts"),
-            ".prepare_plan": ("PlanWritten", "plan_to"),
-            ".one_part": ("PartResult", "PlanPart", "parse_part", "run_part"),
-        },
-    )

@@ -11,7 +11,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
 from tfrecreg.amounts import SkipLimit
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.operations.builds.begin import Begun, expect_buildable
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
@@ -43,10 +44,10 @@ from tfrecreg.operations.builds.request import BuildRequest, Prepared
 from tfrecreg.operations.builds.settings import compare_settings
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Dataset, Registry
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import Transaction, transaction
-from tfrecreg.schema import parse_schema
-from tfrecreg.storage import Storage
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
 

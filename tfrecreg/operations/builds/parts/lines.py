@@ -21,8 +21,7 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import UsageError
-from tfrecreg.storage import Storage
-from tfrecreg.storage.interface import Reader, Writer
+from tfrecreg.storage.interface import Reader, Storage, Writer
 from tfrecreg.text import safe
 
 R = TypeVar("R")

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.builds.make import BUILD, SEGMENTS, engine_for_build, make_all
 from tfrecreg.operations.builds.parts.open_source import (
@@ -25,8 +26,9 @@ from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Registry
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.registry.registry import Registry
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces, temporary_folder
 from tfrecreg.text import safe

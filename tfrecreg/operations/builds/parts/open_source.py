@@ -14,13 +14,14 @@ from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.request import Prepared, code_of_source
-from tfrecreg.plugins import plugins
+from tfrecreg.plugins.manager import plugins
 from tfrecreg.progress import Progress, counting
-from tfrecreg.registry import Registry
+from tfrecreg.registry.registry import Registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import GuardedSource
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 

@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.manifest import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
+from tfrecreg.manifest.model import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
 from tfrecreg.operations.bucket_guard import is_bucket
 from tfrecreg.operations.builds.base import Base, BaseShard
 from tfrecreg.operations.builds.make import BUILD
@@ -31,8 +31,10 @@ from tfrecreg.operations.builds.parts.plan_model import (
 )
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.shards import shard_name
-from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.interface import Item, Remark, Skipped
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe

@@ -9,8 +9,8 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import NewerFormatError, UsageError
-from tfrecreg.manifest import Parent, RawTotals, SchemaEntry, SourceEntry
 from tfrecreg.manifest.canonical import canonical_json, strict_json
+from tfrecreg.manifest.model import Parent, RawTotals, SchemaEntry, SourceEntry
 from tfrecreg.operations.builds.parts.lines import TextDigest
 from tfrecreg.text import safe
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest import ShardEntry
+from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.builds.bucket import note_use, store_of
 from tfrecreg.operations.builds.make import BUILD
 from tfrecreg.operations.builds.parts.plan_files import PLAN_FILES, PLAN_LIMIT, PlanFolder
@@ -17,9 +17,10 @@ from tfrecreg.operations.builds.parts.plan_model import PLAN_NAME, PlanDocument
 from tfrecreg.operations.builds.parts.receipts import RECEIPTS, Receipt
 from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry import Dataset
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.daemon_threads import at_once
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.storage.uploads import PROBE, expect_condition

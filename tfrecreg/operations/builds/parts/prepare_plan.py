@@ -8,8 +8,8 @@ import platform
 from dataclasses import dataclass, field
 
 from tfrecreg._version import __version__
-from tfrecreg.engines import LocalEngine
-from tfrecreg.manifest import Parent, SourceEntry
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.manifest.model import Parent, SourceEntry
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.bucket import note_use, store_of
 from tfrecreg.operations.builds.parts.open_source import codecs_here
@@ -34,8 +34,8 @@ from tfrecreg.operations.builds.request import BuildRequest, code_of_source, pre
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Registry
 from tfrecreg.registry.output_folder import free_folder, new_folder
+from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import temporary_folder
 from tfrecreg.storage.uploads import expect_condition

@@ -16,10 +16,11 @@ from typing import Any
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import TfrecregError
-from tfrecreg.example import Example, decode_or_none
+from tfrecreg.example.decode import decode_or_none
+from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.index import INDEX_LIMIT, IndexBuilder
-from tfrecreg.manifest import FileEntry
+from tfrecreg.manifest.model import FileEntry
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.receipts import (
     FalseClaimError,
@@ -32,10 +33,11 @@ from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.read_back import ReadBackProof
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import Progress
-from tfrecreg.records import Fault, RecordBatch, StreamEnd, hashed_write
-from tfrecreg.scan import Need, Shard, Target, Visitor
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.writer import hashed_write
+from tfrecreg.scan.interface import Need, Shard, Target, Visitor
 from tfrecreg.scan.large_records import LargeRecords
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.inflation.feature_sample import message_bytes
 from tfrecreg.validators.record_tables import tables_of

@@ -13,11 +13,13 @@ from typing import Any
 import msgspec
 
 from tfrecreg.errors import ManifestError, TfrecregError
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.builds.parts.lines import json_line
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument
 from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt
-from tfrecreg.registry import Registry, Release, Resolved, layout
+from tfrecreg.registry import layout
+from tfrecreg.registry.lookup import Release, Resolved
+from tfrecreg.registry.registry import Registry
 from tfrecreg.text import safe
 
 _FORMAT = 1

@@ -24,7 +24,7 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import RefusedError, StorageError
-from tfrecreg.manifest import ShardEntry, SourceEntry
+from tfrecreg.manifest.model import ShardEntry, SourceEntry
 from tfrecreg.operations.builds.parts.lines import json_line
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import Versions
@@ -33,8 +33,8 @@ from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import is_intact
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import Progress
-from tfrecreg.sources import Remark, Skipped
-from tfrecreg.storage import LocalStorage
+from tfrecreg.sources.interface import Remark, Skipped
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import reading_ahead
 from tfrecreg.text import safe
 

@@ -10,7 +10,7 @@ from math import ceil
 
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.digests import record_digest
-from tfrecreg.engines import Engine
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.operations.builds.make import BUILD, make_all
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
@@ -24,9 +24,10 @@ from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import Progress
-from tfrecreg.records import RecordBatch, scan
+from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.framing import MAX_LENGTH
-from tfrecreg.storage import Storage
+from tfrecreg.records.reader import scan
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 _PER_JOB = 2

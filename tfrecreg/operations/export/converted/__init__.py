@@ -11,22 +11,3 @@
 """
 
 from __future__ import annotations
-
-from tfrecreg.operations.export.converted.content import require_equal_content, write_description
-from tfrecreg.operations.export.converted.convert import ShardConversion
-from tfrecreg.operations.export.converted.formats import (
-    CONVERTED,
-    RecordFormat,
-    make_format,
-    require_library,
-)
-
-__all__ = [
-    "CONVERTED",
-    "RecordFormat",
-    "ShardConversion",
-    "make_format",
-    "require_equal_content",
-    "require_library",
-    "write_description",
-]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.errors import FailureError, StorageError
-from tfrecreg.example import canonical
+from tfrecreg.example.decode import canonical
 from tfrecreg.operations.export.shards import ExportTask
 from tfrecreg.operations.export.source_records import ShardRecord
 from tfrecreg.shards import shard_name

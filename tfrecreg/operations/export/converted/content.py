@@ -8,9 +8,9 @@ from typing import Any
 
 from tfrecreg.digests import ContentHasher
 from tfrecreg.errors import FailureError
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.export.shards import BroughtShard
-from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Storage
 
 DESCRIPTION_NAME = "tfrecreg.json"
 _FORMAT_VERSION = 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
 from tfrecreg.errors import FailureError
-from tfrecreg.example import canonical
+from tfrecreg.example.decode import canonical
 from tfrecreg.operations.export.converted.formats import RecordFormat
 from tfrecreg.operations.export.shards import BroughtShard, ExportTask
 from tfrecreg.operations.export.source_records import ShardRecord, verified_records

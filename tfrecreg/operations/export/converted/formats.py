@@ -8,10 +8,10 @@ from typing import Protocol
 
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.example.arrow import require_parquet
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.export.shards import ExportTask
 from tfrecreg.operations.export.source_records import ShardRecord
-from tfrecreg.schema import Schema
+from tfrecreg.schema.definition import Schema
 
 
 class RecordFormat(Protocol):

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.errors import FailureError
-from tfrecreg.example import Example, Feature, decode, encode
 from tfrecreg.example.arrow import load_parquet, load_pyarrow
-from tfrecreg.manifest import Manifest
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.model import Example, Feature
+from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.export.converted.columns import FeatureColumn, schema_columns
 from tfrecreg.operations.export.converted.file_objects import ReadingFile, WritingFile
 from tfrecreg.operations.export.converted.parts import keyed_examples
 from tfrecreg.operations.export.shards import ExportTask
 from tfrecreg.operations.export.source_records import ShardRecord
-from tfrecreg.schema import Schema
+from tfrecreg.schema.definition import Schema
 from tfrecreg.text import safe
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"

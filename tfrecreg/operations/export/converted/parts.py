@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tfrecreg.errors import ManifestError, MissingFileError, UsageError
-from tfrecreg.example import Example, NotAnExampleError
 from tfrecreg.example.decode import decode_fast, decode_fully
+from tfrecreg.example.model import Example
+from tfrecreg.example.wire import NotAnExampleError
 from tfrecreg.index import Index, load_index
 from tfrecreg.operations.export.shards import ExportTask, refused
 from tfrecreg.operations.export.source_records import ShardRecord

@@ -21,16 +21,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tfrecreg.example import (
-    Example,
-    Feature,
-    Kind,
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.images import sniff
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Example, Feature, Kind
+from tfrecreg.images.sniff import sniff
 
 _SUFFIXES = {"jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp", "bmp": "bmp"}
 _OTHER_SUFFIX = "bin"

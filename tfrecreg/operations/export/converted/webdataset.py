@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
 from tfrecreg.errors import FailureError
-from tfrecreg.example import encode
+from tfrecreg.example.encode import encode
 from tfrecreg.operations.export.converted.file_objects import buffered
 from tfrecreg.operations.export.converted.parts import keyed_examples
 from tfrecreg.operations.export.converted.samples import SampleLayout, sample_features
 from tfrecreg.operations.export.shards import ExportTask
 from tfrecreg.operations.export.source_records import ShardRecord
-from tfrecreg.schema import Schema
+from tfrecreg.schema.definition import Schema
 from tfrecreg.shards import shard_name
 from tfrecreg.text import safe
 
