@@ -5,6 +5,7 @@ Each is a real distribution in a folder on `sys.path`.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -14,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.code_digest import code_beside, code_digest, code_of
+from tfrecreg.guard import OURS, Brought
+from tfrecreg.operations.builds.request import code_of_source
+from tfrecreg.sources.guarded import GuardedSource
 
 Install = Callable[..., Path]
 
@@ -172,6 +176,20 @@ def test_the_module_of_a_class_counts_beside_the_entry_points(install: Install) 
     (folder / "fake_house.py").write_text("ROOMS = 2\n")
     assert digest_now() == entries
     assert digest_now("fake_house") != both
+
+
+def test_the_code_of_a_source_is_held_against_what_another_machine_told(install: Install) -> None:
+    folder = install(FIXED["a wheel"])
+    (folder / "fake_house.py").write_text("class House:\n    pass\n")
+    house = importlib.import_module("fake_house").House()
+    source = GuardedSource(house, Brought("source", "dolls", "dolls", "1.0"))
+    forget()
+    here = code_of_source("dolls", source)
+    assert "dolls" not in here  # its version tells it
+    told = {"dolls": "0123"}  # there it can change
+    digest = code_digest("dolls", "fake_house")
+    assert code_of_source("dolls", source, told) == {**here, "dolls": digest}
+    assert code_of_source("dolls", source, {OURS: "0123"}) == {OURS: code_digest(OURS)}
 
 
 def test_a_large_file_counts_by_its_size(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:

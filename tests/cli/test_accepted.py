@@ -154,4 +154,8 @@ def test_adopt_shows_what_it_accepts(cli, registry, foreign) -> None:
     done = cli("adopt", "pets", foreign)
     assert done.code == 0
     assert "warning SHD007" in done.err
-    assert codes(cli("adopt", "pets", foreign, "--json").json) == ["SHD007"]
+    (finding,) = cli("adopt", "pets", foreign, "--json").json["findings"]
+    shard = str(foreign / "val.tfrecord")
+    assert (finding["code"], finding["message"]) == ("SHD007", "the shard has no records")
+    assert finding["fingerprint"] == f"SHD007:pets:validation::{shard}"
+    assert finding["locations"] == [{"split": "validation", "shard": shard}]

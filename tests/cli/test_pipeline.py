@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
+from git_support import start
 from tests_support import tree
 
 pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
@@ -57,6 +59,20 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
         done = cli("pipeline", *arguments)
         assert (done.code, done.out) == (0, "dvc.yaml is up to date, with 1 dataset\n")
     assert tree(configured) == before
+
+
+def test_git_commands_are_said_in_git_where_something_was_written(cli, configured) -> None:
+    start(configured)
+    files = "dvc.yaml registry/digits/.gitkeep reports/digits/.gitkeep schemas/digits.pbtxt"
+    commands = f"next:\n  git add {files}\n  git commit -m 'Update the pipeline'\n"
+    assert "git add" not in cli("pipeline", "--check").err
+    assert commands in cli("pipeline").err
+    assert "git add" not in cli("pipeline").err
+    shutil.rmtree("reports")  # git does not keep it
+    assert "  git add dvc.yaml reports/digits/.gitkeep\n" in cli("pipeline").err
+    shutil.rmtree(".git")
+    Path("dvc.yaml").unlink()
+    assert "git add" not in cli("pipeline").err
 
 
 def test_a_dataset_that_dvc_tracks_has_no_stages_and_hinders_no_other(cli, configured) -> None:

@@ -170,8 +170,10 @@ def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:
     assert empty.code == 2
     assert "error: no release of `digits` is in the stage `prod`" in empty.err
     assert "hint: `tfrecreg tag digits@latest --stage prod` assigns one" in empty.err
-    git(here, "tag", "-a", "digits@v1.0.0", "-m", "register")
     git(here, "tag", "-a", "digits#prod#1", "-m", "assign")
+    unnamed = cli("check", "digits#prod")  # no tag says which release the commit holds
+    assert (unnamed.code, unnamed.err) == (empty.code, empty.err)
+    git(here, "tag", "-a", "digits@v1.0.0", "-m", "register")
     for reference in ("digits#prod", "digits#prod#1", "digits@v1.0.0"):
         assert cli("show", reference, "--json").json["reference"] == "digits@1.0.0"
         assert cli("check", reference, "--json").json["target"] == "digits@1.0.0"

@@ -23,6 +23,9 @@ EXAMPLES = {
     "features that are empty, twice": b"\n\x00\n\x00",
     "a feature without a kind": encode({"x": unset_feature()}),
     "a field that protobuf passes over": example(1) + field(15, b"new"),
+    "first a field of eight bytes, which are no length": (
+        b"\x79" + b"\xff" * 8 + b"\xfa\xff\xff\x7f\x00" + example(1)
+    ),
     "padded lengths": b"\n\x8c\x00" + encode({"x": int64_feature(1)})[2:],
     "a long one": encode({"x": bytes_feature(bytes(100_000))}),
     "a sequence without lists": sequence({"x": int64_feature(1)}, {})[:-2],

@@ -64,9 +64,16 @@ def test_values_become_features(value: Any, kind: Kind, expected: tuple[Any, ...
     assert (found.kind, found.values) == (kind, expected)
 
 
-@pytest.mark.parametrize("nan", [np.array([math.nan]), np.float64(math.nan), [np.float64("nan")]])
-def test_nan_stays_nan(nan: Any) -> None:
-    (value,) = to_example({"x": nan})["x"].values
+SIGNALING = np.array([0x7FF0_0000_0000_0001]).view(np.float64)
+
+
+@pytest.mark.parametrize(
+    "nan", [np.array([math.nan]), np.float64(math.nan), [np.float64("nan")], SIGNALING]
+)
+@pytest.mark.parametrize("told", ["warn", "raise"])
+def test_nan_stays_nan(nan: Any, told: Any) -> None:
+    with np.errstate(all=told):
+        (value,) = to_example({"x": nan})["x"].values
     assert math.isnan(value)
 
 
@@ -80,6 +87,7 @@ def test_an_array_of_two_dimensions_is_a_tensor() -> None:
     np.testing.assert_array_equal(parse_tensor(data), array)
 
 
+@pytest.mark.parametrize("told", ["ignore", "raise"])
 @pytest.mark.parametrize(
     ("value", "says", "hint"),
     [
@@ -122,8 +130,8 @@ def test_an_array_of_two_dimensions_is_a_tensor() -> None:
         (np.array([["\ud800"]]), "surrogates not allowed", "float32"),
     ],
 )
-def test_what_has_no_lossless_place_is_refused(value: Any, says: str, hint: str) -> None:
-    with pytest.raises(UsageError) as caught:
+def test_what_has_no_lossless_place_is_refused(value: Any, says: str, hint: str, told: Any) -> None:
+    with np.errstate(all=told), pytest.raises(UsageError) as caught:
         to_example({"fine": 1, "x": value})
     assert caught.value.message.startswith("feature `x`: ")
     assert says in caught.value.message

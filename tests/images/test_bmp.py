@@ -56,6 +56,17 @@ def test_a_header_that_says_nothing_sound_is_refused(
     assert reason(data) == expected
 
 
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_header_too_short_for_a_compression_has_none(header: int) -> None:
+    whole = bmp(header=header)
+    data = whole[:30] + b"\x07\0\0\0" + whole[34:]  # pixels, after a short header
+    if header < 40:
+        assert read_header(data)[:3] == ("bmp", 2, 3)
+        assert not is_truncated(data)
+    else:
+        assert reason(data) == ("corrupt-header", "a BMP of the unknown compression 7")
+
+
 @pytest.mark.parametrize("height", [5, -5])
 @pytest.mark.parametrize("depth", [1, 8, 24])
 def test_an_image_is_whole_where_all_rows_are_there(height: int, depth: int) -> None:

@@ -72,6 +72,14 @@ def test_a_release_is_tagged_at_the_commit_that_holds_it(root: Path, registry: R
     assert str(release_.dvc) in git(root, "show", "digits@v1.0.0:data/digits.dvc")
 
 
+def test_a_release_may_be_in_the_commit_of_a_merge(root: Path, registry: Registry) -> None:
+    before, after = "after-1.0.0", "after-2.0.0"
+    side = git(root, "commit-tree", f"{before}^{{tree}}", "-p", before, "-m", "on a branch")
+    merge = git(root, "commit-tree", f"{after}^{{tree}}", "-p", before, "-p", side, "-m", "merge")
+    git(root, "reset", "--quiet", "--hard", merge)
+    assert call(registry, "digits@2.0.0").commit == merge
+
+
 def test_tagging_again_does_nothing(root: Path, registry: Registry) -> None:
     call(registry, "digits@2.0.0", stage="prod")
     tags = git(root, "tag")

@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from diff_support import example, put_build
 from hostile_support import NAMES
 from memory_support import PRINT_PEAK, on_linux
 from page_support import read_page
@@ -25,8 +27,9 @@ import tfrecreg
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.images.decoder import shared_decoder
+from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.page.content import Bars
-from tfrecreg.operations.page.run import make_page
+from tfrecreg.operations.page.run import _with_statistics, make_page
 from tfrecreg.pages.make import BUDGET, diff_page
 from tfrecreg.progress import SILENT
 
@@ -126,6 +129,25 @@ def test_a_damaged_record_in_gzip_shows_nothing(digits_original: Path, tmp_path:
     assert record.features == ()
 
 
+def test_a_damaged_record_that_shows_nothing_is_named_by_its_key(tmp_path: Path) -> None:
+    records = {"a": example(1), "b\x1b[31m": example(2), "c": example(3)}
+    put_build(tmp_path, {"train": [records]})
+    shard = tmp_path / "data/d/d-train.tfrecord-00000-of-00001"
+    data = bytearray(shard.read_bytes())
+    second = 16 + int.from_bytes(data[:8], "little")
+    data[second + 12] = 0xFF  # the first byte of the payload, which is no Example then
+    shard.write_bytes(data)
+    (target,) = make_page("d", registry=tmp_path, budget=BUDGET).targets
+    (finding,) = [each for each in target.findings if each.finding.code == "CRC002"]
+    record = finding.locations[0].record
+    assert record is not None
+    assert (record.split, record.shard) == ("train", shard.name)
+    assert (record.record, record.offset, record.length) == (1, second, None)
+    assert record.key == "b\\x1b[31m"
+    assert (record.features, record.image, record.label) == ((), None, "")
+    assert "CRC002" in record.problem
+
+
 def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path) -> None:
     root = shutil.copytree(digits_original, tmp_path / "changed")
     labels = root / "raw" / "train-labels-idx1-ubyte.gz"
@@ -156,6 +178,31 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
     assert "Classes: image/class/label before after" in alone.text
     (root / "versions" / "digits" / "1.0.0").rename(tmp_path / "elsewhere")
     assert read_page(diff_page("digits@1.0.0", "digits", registry=root)[0]).images == 1
+
+
+class Asked(LocalEngine):
+    """An engine that keeps what was asked of it. Two jobs: what one does is done without one."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self.asked: set[str] = set()
+
+    def run(self, function: Any, tasks: Any) -> Any:
+        self.asked.add(f"{function.__module__}.{function.__qualname__}")
+        yield from map(function, tasks)
+
+
+def test_the_difference_is_made_by_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_build(tmp_path, {"train": [{"a": example(1), "b": example(2)}]}, name="old")
+    put_build(tmp_path, {"train": [{"a": example(1), "b": example(3)}]}, name="new")
+    monkeypatch.setattr("tfrecreg.operations.diff.reading._FEW", 0)
+    engine = Asked()
+    _, result = diff_page("old", "new", registry=tmp_path, engine=engine)
+    assert result.totals["changed"] == 1
+    assert "tfrecreg.operations.diff.reading.read_there" in engine.asked
+    assert len(engine.asked) == 2  # the scans of the survey are the other one
 
 
 def write(path: Path, records: list[dict[str, object]]) -> str:
@@ -503,3 +550,11 @@ def test_statistics_without_tfdv_are_refused_at_once(
     monkeypatch.setattr("tfrecreg.statistics.tfdv.find_spec", lambda name: None)
     with pytest.raises(FailureError, match=r"^statistics needs "):
         tfrecreg.report("digits", registry=digits_original, statistics=True)
+
+
+def test_statistics_are_checked_for_anomalies_and_drift_beside_what_was_asked_for() -> None:
+    """What TFDV then finds is slow to look at."""
+    needs_tfdv()
+    options = CheckOptions(also=("duplicates",), skip=("crc",))
+    made = _with_statistics(options, "digits@1.0.0")
+    assert made == replace(options, also=("duplicates", "statistics"), against="digits@1.0.0")

@@ -256,6 +256,21 @@ class TestHistory:
         git(tree, "merge", "--quiet", "--no-edit", "other")
         assert found(tree) == []
 
+    def test_a_release_that_a_merge_itself_added_is_held_to_it(self, tree: Path, chain) -> None:
+        git(tree, "switch", "--quiet", "--create", "other")
+        write(tree / "elsewhere", "x")
+        commit(tree, "on a branch")
+        git(tree, "switch", "--quiet", "main")
+        git(tree, "merge", "--quiet", "--no-ff", "--no-commit", "other")
+        put_next(tree, "2.1.0", chain["2.0.0"])
+        first = commit(tree, "merged and released")[:12]
+        assert found(tree) == []
+        put_next(tree, "2.1.0", chain["2.0.0"], content="ab" * 32)
+        second = commit(tree, "quietly")[:12]
+        ((code, said),) = found(tree)
+        assert code == "REG004"
+        assert f"when commit {first} added it: commit {second} changed it" in said
+
     @pytest.mark.parametrize("side", ["--theirs", "--ours"])
     def test_a_number_of_two_branches_may_be_that_of_either(
         self, tree: Path, chain, side: str

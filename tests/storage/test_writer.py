@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import threading
 from pathlib import Path
@@ -171,6 +173,36 @@ class TestCreate:
         rest = [path for path in names(storage) if path != "a"]
         assert len(rest) == 1
         assert is_temporary(rest[0])
+        assert storage.remove_abandoned(rest[0]) is True
+        assert storage.remove_abandoned(rest[0]) is False  # it is not there any more
+        assert names(storage) == ["a"]
+
+    def test_the_temporary_file_of_a_living_writer_is_not_abandoned(
+        self, storage: LocalStorage
+    ) -> None:
+        with storage.create("a") as writer:
+            writer.write(b"new")
+            (temporary,) = names(storage)
+            assert storage.remove_abandoned(temporary) is False
+            assert names(storage) == [temporary]
+        assert storage.read("a") == b"new"
+
+    @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
+    def test_where_locks_fail_no_temporary_file_is_removed(
+        self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        def flock(handle: int, operation: int) -> None:
+            raise OSError(number, os.strerror(number))
+
+        name = ".a.0123456789abcdef.tmp"
+        put(storage, name)
+        monkeypatch.setattr(fcntl, "flock", flock)
+        if number == errno.ENOLCK:  # a file system without locks
+            assert storage.remove_abandoned(name) is False
+        else:
+            with pytest.raises(StorageError, match=r"cannot remove .*: Input/output error"):
+                storage.remove_abandoned(name)
+        assert names(storage) == [name]
 
     @pytest.mark.parametrize(
         ("path", "expected"),

@@ -41,6 +41,31 @@ def test_each_touch_of_a_file_is_told_the_newest_first(tree: Path) -> None:
     assert found[-1].blob == ours.blob_id(b"one", found[-1].blob)
 
 
+def test_a_merge_touched_what_no_branch_has(tree: Path) -> None:
+    for name in ("both", "gone"):
+        put(tree / f"r/{name}", "at first")
+    commit(tree)
+    for branch in ("one", "two"):
+        git(tree, "switch", "--quiet", "--create", branch, "main")
+        put(tree / f"r/{branch}", branch)
+        put(tree / "r/both", branch)
+        commit(tree)
+    git(tree, "merge", "--quiet", "--no-commit", "--strategy=ours", "one")
+    put(tree / "r/one", "one")
+    put(tree / "r/both", "one and two")
+    put(tree / "r/new", "new")
+    (tree / "r/gone").unlink()
+    merge = commit(tree)
+    found = [each for each in ours.touches(str(tree), "r") if each.commit == merge]
+    blob = found[0].blob
+    assert [(each.path, each.blob, each.added) for each in found] == [
+        ("r/both", ours.blob_id(b"one and two", blob), False),
+        ("r/gone", "", False),
+        ("r/new", ours.blob_id(b"new", blob), True),
+    ]
+    assert ours.restore_command(str(tree), "r/gone") == f"git checkout {merge[:12]}^ -- r/gone"
+
+
 def test_names_that_are_not_utf8_are_told(tree: Path) -> None:
     (tree / "r").mkdir()
     (tree / "r").joinpath("caf\udce9").write_text("x")

@@ -23,7 +23,15 @@ from typing import NamedTuple
 
 from tfrecreg.example.decode import FeatureReader, decode_fully, decode_or_none
 from tfrecreg.example.model import Example, Feature
-from tfrecreg.example.wire import DELIMITED, FIXED64, VARINT, NotAnExampleError, fields, varint
+from tfrecreg.example.wire import (
+    DELIMITED,
+    FIXED64,
+    VARINT,
+    NotAnExampleError,
+    fields,
+    read_varint,
+    varint,
+)
 
 _CONTEXT, _LISTS = (1, 2), (2, 2)
 _ENTRY = _STEP = _KEY = (1, 2)
@@ -174,17 +182,12 @@ def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> 
 
 
 def _is_one_field(memory: bytes, start: int, length: int) -> bool:
-    """Whether the whole payload is one field with the number 1 that holds bytes."""
-    if not length or memory[start] != 0x0A:
+    """Whether all of a payload that was decoded is one field with the number 1 that holds bytes."""
+    if memory[start] != 0x0A:
         return False
-    size = shift = 0
-    for position in range(1, min(length, 11)):
-        byte = memory[start + position]
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return position + 1 + size == length
-    return False
+    end = start + length
+    size, position = read_varint(memory, start + 1, end)
+    return position + size == end
 
 
 def _is_event(payload: bytes) -> bool:

@@ -174,9 +174,10 @@ def _single(flat: NDArray[Any], form: str) -> NDArray[np.float32]:
     """The same values as float32; `form` tells in a message where they stand."""
     import numpy as np
 
-    with np.errstate(over="ignore", under="ignore"):
+    # Whatever a program has NumPy do about a loss; a NaN that signals is a NaN.
+    with np.errstate(all="ignore"):
         single = flat.astype(np.float32)
-    lost = ~((single == flat) | np.isnan(flat))
+        lost = ~((single == flat) | np.isnan(flat))
     if lost.any():
         raise _UnfitError(
             f"float32 does not hold {flat[lost][0]} of {form} `{flat.dtype}` exactly",

@@ -131,7 +131,7 @@ class ChangedFile:
     """The first commit that has it, as hex."""
     changed_by: str
     """The last commit that changed it since, as hex; empty where none did: it was changed in the
-    work tree, or by a merge."""
+    work tree, or a merge took another branch's."""
     gone: bool
     """Whether it no longer exists."""
 
@@ -157,10 +157,11 @@ def read_history(registry: Registry, dataset: str) -> History | None:
     root = registry.storage.root
     if git.work_tree(root) is None:
         return None
-    by_path: dict[str, list[Touch]] = {}
+    by_path: dict[str, tuple[Version, list[Touch]]] = {}
     for touch in git.touches(root, f"{layout.RELEASES}/{dataset}"):
-        if version_in(touch.path) is not None:
-            by_path.setdefault(touch.path, []).append(touch)
+        version = version_in(touch.path)
+        if version is not None:
+            by_path.setdefault(touch.path, (version, []))[1].append(touch)
     return History(
         changes=tuple(_changes(registry, by_path)),
         unseen=SHALLOW if git.is_shallow(root) else "",
@@ -203,12 +204,13 @@ def _settled(registry: Registry, added: Sequence[Touch], now: str | None) -> boo
     return False
 
 
-def _changes(registry: Registry, by_path: Mapping[str, list[Touch]]) -> Iterator[ChangedFile]:
+def _changes(
+    registry: Registry, by_path: Mapping[str, tuple[Version, list[Touch]]]
+) -> Iterator[ChangedFile]:
     for path in sorted(by_path):
-        touches, version = by_path[path], version_in(path)
+        version, touches = by_path[path]
+        # The first commit with a file added it, also where a shallow clone ends.
         added = [touch for touch in touches if touch.added]
-        if not added or version is None:
-            continue
         first = added[-1]
         try:
             now: str | None = git.blob_id(registry.storage.read(path), first.blob)

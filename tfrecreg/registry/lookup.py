@@ -56,7 +56,7 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
         for each in tags
         if each.commit == commit and gto.is_version(name, each.name)
     }
-    if commit is None or not versions:
+    if not versions:
         raise UsageError(
             f"no release of `{dataset}` is in the stage `{stage}`",
             hint=f"`tfrecreg tag {dataset}@latest --stage {stage}` assigns one; `git fetch --tags` "

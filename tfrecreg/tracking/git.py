@@ -114,7 +114,8 @@ def touches(folder: str, *paths: str) -> list[Touch]:
         paths: the files, or folders that they are below; relative to `folder`.
 
     Returns:
-        the changes, newest first; empty before a first commit.
+        the changes, newest first; empty before a first commit. Those of a merge are the files
+        that differ from all its parents: it made them itself.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -125,7 +126,7 @@ def touches(folder: str, *paths: str) -> list[Touch]:
     data = _run(
         folder,
         *("log", "--format=%x01%H", "--topo-order", "--no-color", "--no-show-signature"),
-        *("--raw", "--no-abbrev", "--no-renames", "-z", "--", *paths),
+        *("-c", "--raw", "--no-abbrev", "--no-renames", "-z", "--", *paths),
     )
     return list(_parsed(data, where))
 
@@ -139,13 +140,14 @@ def _parsed(data: bytes, where: str) -> Iterator[Touch]:
             commit = head.removeprefix(_COMMIT).decode("ascii", "replace")
         elif head.startswith(b":"):
             # ":old-mode new-mode old-object new-object status", and the path as the next piece.
-            _, _, _, blob, status = head.decode("ascii", "replace").split(" ")
+            # A merge has a colon, an old mode, an old object and a letter of the status per parent.
+            *_, blob, status = head.decode("ascii", "replace").split(" ")
             path = next(pieces, b"").decode("utf-8", "surrogateescape")
             yield Touch(
                 commit=commit,
                 path=path.removeprefix(where),
-                blob="" if status == "D" else blob,
-                added=status == "A",
+                blob="" if "D" in status else blob,
+                added=not status.strip("A"),
             )
 
 

@@ -31,6 +31,10 @@ class TestBuild:
             "train": 7,
             "validation": 4,
         }
+        assert {split.name: split.payload_bytes for split in manifest.splits} == {
+            "train": sum(len(example(number)) for number in range(7)),
+            "validation": sum(len(example(100 + number)) for number in range(4)),
+        }
         assert [shard.path for shard in manifest.shards] == [
             "pets-train.tfrecord-00000-of-00003",
             "pets-train.tfrecord-00001-of-00003",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 import shutil
 import struct
@@ -10,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_support import Refusing
+from system_support import System, installed
 from tests_support import tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build, preview
@@ -190,6 +194,44 @@ def test_a_damaged_shard_of_the_base_is_made_again(story: Story) -> None:
     result = story.build()
     assert result.growth is not None
     assert result.growth.kept == 7
+    assert tree(story.root / "data") == before
+
+
+class Hurried(System):
+    """The storage's system, in which another worker links each file just before this one."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.files = {path.name: path for path in folder.rglob("*") if path.is_file()}
+        self.linked: list[str] = []
+
+    def enter(self, kind: str, path: str) -> None:
+        name = Path(path).name
+        if kind == "link" and ".tfrecord-" in name:
+            self.linked.append(name)
+            Path(path).hardlink_to(self.files[name])
+
+
+def test_a_shard_that_another_worker_links_meanwhile_is_that_of_the_base(story: Story) -> None:
+    before = tree(story.root / "data")
+    system = Hurried(story.root / "versions/d/1.0.0")
+    with installed(system):
+        result = story.build()
+    assert len(system.linked) == 16  # shards and indexes
+    assert result.growth is not None
+    assert result.growth.kept == 8
+    assert tree(story.root / "data") == before
+
+
+@pytest.mark.parametrize("ending", ["-00001-of-00004", "-00001-of-00004.index"])
+def test_a_shard_of_the_base_that_cannot_be_linked_ends_the_build(
+    story: Story, ending: str
+) -> None:
+    before = tree(story.root / "data")
+    with installed(Refusing("link", ending)), pytest.raises(StorageError) as caught:
+        story.build()
+    assert caught.value.message.startswith("cannot link `")
+    assert os.strerror(errno.EIO) in caught.value.message
     assert tree(story.root / "data") == before
 
 

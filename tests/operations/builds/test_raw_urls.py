@@ -127,6 +127,22 @@ def test_the_url_is_kept_as_the_raw_of_the_dataset(
     assert again.settings.unsaved == ()
 
 
+@pytest.mark.parametrize(
+    ("saved", "used", "unsaved"),
+    [("", "/", []), ("/", "", []), ("/", "/", []), ("", "2", ["raw"])],
+)
+def test_a_url_that_ends_in_a_slash_is_the_same_place(
+    registry: Registry, raw: Path, memory: Any, saved: str, used: str, unsaved: list[str]
+) -> None:
+    memory.put(f"{raw}/coco", "/lake/raw/coco2", recursive=True)
+    config = Path(registry.storage.root, "datasets/coco.toml")
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(f'source = "coco"\nraw = "memory://lake/raw/coco{saved}"\nmax_skipped = 1\n')
+    request = BuildRequest(name="coco", raw=f"memory://lake/raw/coco{used}")
+    found = build(later(registry), request).settings
+    assert [each.name for each in found.unsaved] == unsaved
+
+
 def test_a_preview_reads_the_listing(registry: Registry, raw: Path) -> None:
     found = preview(registry, requested("imagefolder"))
     assert found.raw.files == 13

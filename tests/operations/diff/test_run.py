@@ -449,6 +449,18 @@ def test_a_damaged_record_is_not_compared_and_that_is_told(root, compare) -> Non
     assert "1 example could not be compared: record 1 of " in result.change.reasons[1]
 
 
+def test_what_is_no_file_in_a_shards_place_is_not_compared_and_that_is_told(root, compare) -> None:
+    """It says something of the data, and of no machine that may do better at another try."""
+    after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
+    compare(TWO, after)
+    shard = root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001"
+    shard.unlink()
+    shard.mkdir()
+    result = diff("d@1.0.0", "d", registry=root)
+    assert (result.compared, result.unread) == (0, 1)
+    assert result.unread_reason.endswith("expected a regular file, found a folder")
+
+
 def test_bytes_that_are_those_of_another_build_are_not_compared(root, compare) -> None:
     """A shard of the same sizes and other records: the index says that they are others'."""
     after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
@@ -551,13 +563,15 @@ def test_one_loss_among_many_is_enough(root, monkeypatch) -> None:
     assert change.reasons == ["40 examples of the split `train` were changed"]
 
 
-def test_a_manifest_that_promises_too_many_records_takes_no_memory(root, compare) -> None:
+@pytest.mark.parametrize("listed", [True, False], ids=["index", "no index"])
+def test_a_manifest_that_promises_too_many_records_takes_no_memory(root, compare, listed) -> None:
     after = {**TWO, "train": [{"a": example(1), "b": example(3)}]}
     compare(TWO, after)
     path = root / "data/d/manifest.json"
     found = parse_manifest(path.read_bytes(), "it")
     shards = [replace(each, records=2**50) for each in found.shards]
-    path.write_bytes(render_manifest(seal(replace(found, shards=shards))))
+    files = [each for each in found.files if listed]
+    path.write_bytes(render_manifest(seal(replace(found, shards=shards, files=files))))
     result = diff("d@1.0.0", "d", registry=root)
     assert not any(split.known for split in result.splits if split.name == "train")
     assert result.change.level == "major"

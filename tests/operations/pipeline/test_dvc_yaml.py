@@ -174,6 +174,28 @@ def test_what_cannot_be_edited_is_refused_whole(text: str, complaint: str) -> No
     assert caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The last line is no comment, but text of the command, which an entry would cut off.
+        "stages:\n  b:\n    cmd: |\n      x\n      # the end\n",
+        # The alias would stand for the first of the two instead.
+        "a: &x 1\n"
+        "stages:\n  build-a:\n    cmd: &x old\n    meta: {tfrecreg: a}\n  b:\n    cmd: *x\n",
+        # The alias would stand for nothing, and the file be no YAML.
+        "stages:\n  build-c:\n    cmd: &x c\n    meta: {tfrecreg: c}\n  b:\n    cmd: *x\n",
+    ],
+    ids=["text", "another alias", "no alias"],
+)
+@pytest.mark.filterwarnings("ignore:\\n?found duplicate anchor")
+def test_what_would_change_a_strangers_stage_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"`dvc\.yaml` cannot be edited automatically") as caught:
+        put(text, ours("a"))
+    hint = "write `stages:` and each stage below it as a block of its own lines"
+    missing = "" if "build-a" in text else "; missing are `build-a`"
+    assert caught.value.hint == hint + missing
+
+
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20),

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from fault_support import Refusing
 from salvage_support import filler, make, put
+from system_support import installed
 
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.operations.salvage.run import salvage
 from tfrecreg.storage.interface import Writer
 from tfrecreg.storage.local import LocalStorage
@@ -76,6 +78,24 @@ def test_empty_folder_is_taken(tmp_path: Path, damaged: Path) -> None:
     (tmp_path / "out").mkdir()
     salvage([str(damaged)], tmp_path / "out")
     assert (tmp_path / "out/x.tfrecord").exists()
+
+
+def test_what_the_machine_does_not_read_is_told_of_the_shard(tmp_path: Path, damaged: Path) -> None:
+    """The others are salvaged. What the machine does not write ends the salvage."""
+    put(damaged.parent, make([filler(1)]).data, name="y.tfrecord")
+    with installed(Refusing("read", "/x.tfrecord")):
+        result = salvage([str(damaged.parent)], tmp_path / "out")
+    found = {each.name: (each.status, each.reason) for each in result.shards}
+    assert found["x.tfrecord"][0] == "unreadable"
+    assert found["x.tfrecord"][1].endswith("Input/output error")
+    assert found["y.tfrecord"] == ("sound", "")
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == [
+        "salvage.json",
+        "y.tfrecord",
+    ]
+    with installed(Refusing("write", ".tmp")), pytest.raises(StorageError):
+        salvage([str(damaged.parent)], tmp_path / "more")
+    assert not (tmp_path / "more").exists()
 
 
 def test_report_is_the_same_wherever_the_folder_is(tmp_path: Path, damaged: Path) -> None:

@@ -73,6 +73,14 @@ def test_every_fingerprint_comes_out_in_order_with_all_its_records(
     assert found == {halves(number): numbers.count(number) for number in set(numbers)}
 
 
+def test_no_range_takes_much_more_than_8_mib() -> None:
+    count = 3 << 18
+    rows = np.zeros(count, RUN_ROW)
+    rows["high"] = np.arange(count, dtype="<u8") * (2**64 // count)  # spread, as digests are
+    ranges = read_in_order(LocalStorage("/nowhere"), [Run(0, count, "", rows.tobytes())])
+    assert max(found.nbytes for (found,) in ranges) < 9 << 20
+
+
 def test_the_first_records_that_are_again_there_are_named_with_the_first_of_them(
     tmp_path: Path,
 ) -> None:

@@ -310,6 +310,12 @@ class TestOptions:
         assert place["detail"].startswith("`p2`: in one group with record ")
         assert place["detail"].endswith(", key cat/p2_a.png")
         assert found["measures"]["duplicates.ungrouped"] == 1
+        # A record behind those of the index has no key.
+        (shard,) = (digits.root / "data/scans").glob("*-test.tfrecord-*")
+        shard.write_bytes(shard.read_bytes() + framed(record(image(5))))
+        found = digits.check("duplicates", target="scans")
+        assert codes(found) == [("DUP004", "scans:test::train", 1)]
+        assert found["measures"]["duplicates.ungrouped"] == 2
 
     def test_pixels_are_compared_across_formats(self, tmp_path: Path) -> None:
         image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -579,7 +585,9 @@ class TestDUP005:
 
         rows = [record(image(1), 1)] * 3
         rows += [other(None), other(int64_feature(-1)), other(int64_feature([1, 2]))]
-        rows += [other(float_feature(2)), other(bytes_feature(b"2")), other(int64_feature(1 << 40))]
+        rows += [other(float_feature(2)), other(bytes_feature(b"2"))]
+        # The second one is -1 of an unsigned type: "no label", too.
+        rows += [other(int64_feature(number)) for number in (1 << 31, (1 << 32) - 1, 1 << 40)]
         write(tmp_path, "train", rows)
         checked = look(tmp_path)
         assert self.contradictions(checked) == []

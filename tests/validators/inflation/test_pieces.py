@@ -237,6 +237,21 @@ class TestWrapped:
         assert levels is not None
         assert (levels[0], levels[-1]) == (0, 255)
 
+    @pytest.mark.parametrize(
+        ("values", "width", "channels"),
+        [
+            (np.linspace(-1, 1, 95), 32, 3),
+            (np.linspace(-1, 1, 96), 1, 3),
+            (np.append(np.linspace(-1, 1, 95), np.nan), 32, 1),
+            (np.append(np.linspace(-1, 1, 95), np.inf), 32, 1),
+        ],
+        ids=["less than a row", "no neighbors", "nan", "inf"],
+    )
+    def test_floats_without_rows_of_finite_neighbors_are_no_image(
+        self, values: np.ndarray, width: int, channels: int
+    ) -> None:
+        assert smooth_levels(values.astype("<f4"), width, channels) is None
+
 
 class TestRepeats:
     @settings(max_examples=40)

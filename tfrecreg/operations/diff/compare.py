@@ -37,7 +37,6 @@ class UnreadError(Exception):
     """
 
     def __init__(self, reason: str, *, missing: bool = False) -> None:
-        super().__init__(reason, missing)
         self.reason = reason
         self.missing = missing
 

@@ -105,7 +105,7 @@ def edited(
     if not (updated or added or removed):
         return Edited(text=text)
     result = _spliced(found, text, {name: wanted[name] for name in (*updated, *added)}, removed)
-    _unharmed(section, before, _parsed(result), wanted, removed)
+    _unharmed(section, before, result, wanted, removed)
     return Edited(text=result, added=tuple(added), updated=tuple(updated), removed=tuple(removed))
 
 
@@ -294,18 +294,23 @@ def _parsed(text: str) -> Any:
 def _unharmed(
     section: Section,
     before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    result: str,
     wanted: Mapping[str, StageEntry],
     removed: Sequence[str],
 ) -> None:
-    """Refuse a result in which anything but our entries has another meaning."""
+    """Refuse a result in which anything but our entries has another meaning, or none."""
+    missing = [name for name in wanted if name not in (before.get(section) or {})]
     entries = {**(before.get(section) or {}), **wanted}
     entries = {name: entry for name, entry in entries.items() if name not in removed}
     expected = {**before, section: entries}
     if not entries:
         del expected[section]
+    try:
+        after = _parsed(result)
+    except UsageError:  # the file itself was read
+        raise _unfit(section, missing) from None
     if after != expected:
-        raise _unfit(section, [name for name in wanted if name not in (before.get(section) or {})])
+        raise _unfit(section, missing)
 
 
 def _unfit(section: Section, names: Sequence[str] = ()) -> UsageError:

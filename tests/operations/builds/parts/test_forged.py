@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -335,6 +336,12 @@ def test_a_list_that_lies_about_its_size_is_refused(made, size: int) -> None:
     change_plan(made, change, seal=True)
     with pytest.raises(UsageError, match="is not the file that the plan names"):
         made.part(1, 1)
+
+
+def test_a_plan_that_is_too_large_is_refused_unread(site) -> None:
+    os.truncate(site.plan / "plan.json", 1 << 40)  # sparse
+    with pytest.raises(StorageError, match=f"has {1 << 40} bytes, more than the {1 << 30} that"):
+        site.part(1, 1)
 
 
 def test_a_newer_format_is_refused(made) -> None:
