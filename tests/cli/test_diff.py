@@ -155,6 +155,29 @@ def test_a_payload_that_is_no_example_is_named_as_such(cli, tmp_path: Path) -> N
     assert "of 1 example that were compared\n  (payload): changed in 1\n" in done.out
 
 
+def test_what_is_not_listed_is_counted(
+    cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrecreg.operations.diff.compare._MOST", 22)
+    root = tmp_path / "root"
+    put_build(root, {"train": [{f"k{n}": example(n, label=int64_feature(n)) for n in range(25)}]})
+    put_release(root, "1.0.0")
+    changed = {
+        f"k{n}": example(n, label=int64_feature(n + 100), **{f"f{n:02d}": int64_feature(1)})
+        for n in range(25)
+    }
+    put_build(root, {"train": [changed]})
+    done = cli("-C", root, "diff", "d@1.0.0", "d")
+    assert "  train k19: label 19 → 119, +f19\n  … and 5 more\n" in done.out
+    assert "features: of 25 examples that were compared\n  label: changed in 25\n" in done.out
+    # Of 22 features, 20 are shown; one of them stands for those beyond 22.
+    assert "  …: added to 4\n  f00: added to 1\n" in done.out
+    assert "  f17: added to 1\n  … and 3 more\n" in done.out
+    # All changes count; 22 kinds of them are told apart, and 20 shown.
+    assert "labels: 25 changes\n  label 0 → 100: 1 example\n" in done.out
+    assert "  label 7 → 107: 1 example\n  … and 2 more kinds\n" in done.out
+
+
 def test_what_cannot_be_compared_is_said(cli, root: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     put_build(other, BEFORE)

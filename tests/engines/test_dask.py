@@ -16,10 +16,10 @@ from engines_support import exit_hard, fail, process_of, refuse_two, touch_late
 
 from tfrecreg.engines.choose import open_engine
 from tfrecreg.engines.handshake import terms
-from tfrecreg.engines.remote import AHEAD
+from tfrecreg.engines.remote import AHEAD, is_installed
 from tfrecreg.errors import FailureError, RawDataError, UsageError
 
-pytestmark = pytest.mark.slow
+SLOW = pytest.mark.slow
 
 TESTS = str(Path(__file__).parents[1])
 
@@ -30,6 +30,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
 
 
+@SLOW
 def test_results_and_errors_arrive_in_order(shared: Cluster, tmp_path: Path) -> None:
     with closing(open_engine("dask", address=shared.address)) as engine:
         engine.warm(process_of)
@@ -49,6 +50,7 @@ def test_results_and_errors_arrive_in_order(shared: Cluster, tmp_path: Path) -> 
     assert all(each.poll() is None for each in shared.workers)  # they are not ours to end
 
 
+@SLOW
 def test_a_cluster_of_the_command_ends_with_it(light_workers: None) -> None:
     with closing(open_engine("dask", jobs=2)) as engine:
         workers = set(engine.run(process_of, range(8)))
@@ -58,6 +60,7 @@ def test_a_cluster_of_the_command_ends_with_it(light_workers: None) -> None:
             os.kill(worker, 0)
 
 
+@SLOW
 def test_an_address_that_does_not_answer_is_a_failure_within_the_timeout() -> None:
     engine = open_engine("dask", address="tcp://127.0.0.1:9", timeout=1)
     with pytest.raises(FailureError) as caught:
@@ -70,17 +73,27 @@ def test_an_address_that_does_not_answer_is_a_failure_within_the_timeout() -> No
         list(open_engine("dask", address="nonsense://x").run(process_of, [0]))
 
 
-def test_a_scheduler_without_workers_is_a_failure_within_the_timeout(tmp_path: Path) -> None:
-    with cluster(tmp_path / "dask", workers=0) as made:
-        with (
-            closing(open_engine("dask", address=made.address, timeout=1)) as engine,
-            pytest.raises(FailureError) as caught,
-        ):
-            list(engine.run(process_of, [0]))
-        assert caught.value.message == "the Dask scheduler has had no worker for 1 seconds"
-        assert "dask worker" in caught.value.hint
+# `importorskip` would import Dask, which takes seconds.
+@pytest.mark.skipif(not is_installed("distributed"), reason="the extra `dask` is not installed")
+def test_a_scheduler_without_workers_is_a_failure_within_the_timeout() -> None:
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=None) as made:
+        late = Timer(30, made.scale, [1])  # one who waits for ever gets a worker, and no failure
+        late.start()
+        try:
+            with (
+                closing(open_engine("dask", address=made.scheduler_address, timeout=2)) as engine,
+                pytest.raises(FailureError) as caught,
+            ):
+                list(engine.run(process_of, [0]))
+        finally:
+            late.cancel()
+    assert caught.value.message == "the Dask scheduler has had no worker for 2 seconds"
+    assert "dask worker" in caught.value.hint
 
 
+@SLOW
 def test_a_task_that_ends_its_workers_is_a_failure(tmp_path: Path) -> None:
     fewer = {"PYTHONPATH": TESTS, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
     with cluster(tmp_path / "dask", env=fewer) as made:
@@ -92,6 +105,7 @@ def test_a_task_that_ends_its_workers_is_a_failure(tmp_path: Path) -> None:
         assert caught.value.message.startswith("a task ended every worker that ran it")
 
 
+@SLOW
 def test_a_worker_that_ends_while_it_is_greeted_is_left_out(tmp_path: Path) -> None:
     with cluster(tmp_path / "dask", env={"PYTHONPATH": TESTS}) as made:
         wait_for_workers(made, 2)
@@ -104,6 +118,7 @@ def test_a_worker_that_ends_while_it_is_greeted_is_left_out(tmp_path: Path) -> N
             assert set(engine.run(process_of, range(4))) == {left.pid}
 
 
+@SLOW
 def test_each_worker_is_compared_before_work_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,9 @@ def test_results_come_in_the_order_of_the_tasks(jobs: int) -> None:
 
 
 def test_one_job_works_in_this_process_and_two_work_in_others() -> None:
-    assert set(LocalEngine(1).run(process_of, range(3))) == {os.getpid()}
+    for engine in (LocalEngine(), LocalEngine(1)):
+        assert engine.jobs == 1
+        assert set(engine.run(process_of, range(3))) == {os.getpid()}
     workers = set(LocalEngine(2).run(process_of, range(8)))
     assert os.getpid() not in workers
     assert 1 <= len(workers) <= 2

@@ -17,6 +17,7 @@ from tfrecreg.example.features import int64_feature
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.folder_builds import find_target
+from tfrecreg.operations.schemas.accept import AcceptOptions, propose
 from tfrecreg.operations.schemas.compare import find_schema
 from tfrecreg.operations.schemas.infer import infer_schema
 from tfrecreg.scan.interface import Target
@@ -217,3 +218,28 @@ def test_a_dataset_that_is_only_released_says_which_schemas_there_are(root: Path
     assert find_schema("old@1.0.0", registry=root)[0] == SCHEMA
     with pytest.raises(UsageError, match=r"`old` has no schema: there is no `schemas/old\.pbtxt`"):
         find_schema("old", registry=root)
+
+
+def test_files_are_held_against_a_schema_by_the_gate_of_the_registry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = '[gates.default.limits.schema]\nenvironment = "SERVING"\n'
+    empty_registry(tmp_path / "root", config)
+    (tmp_path / "other").mkdir()
+    files(tmp_path, stream(3))
+    always = "presence { min_fraction: 1 min_count: 1 }"
+    declared = f'name: "label" type: INT {always} not_in_environment: "SERVING"'
+    text = 'default_environment: "TRAINING" default_environment: "SERVING"\n'
+    text += f'feature {{ {declared} }}\nfeature {{ name: "text" type: BYTES }}\n'
+    options = AcceptOptions(schema=str(write(tmp_path / "some.pbtxt", text)))
+
+    def edited(registry: Path | None) -> set[str]:
+        proposal = propose(str(tmp_path / "0.tfrecord"), registry=registry, options=options)
+        assert proposal.refused == ()
+        return {each.feature for each in proposal.edits}
+
+    monkeypatch.chdir(tmp_path / "other")
+    assert edited(None) == {"label"}
+    assert edited(tmp_path / "root") == set()
+    monkeypatch.chdir(tmp_path / "root")
+    assert edited(None) == set()

@@ -156,6 +156,42 @@ def test_reading_goes_on_at_the_next_member(
     assert stream.interruption is None
 
 
+def test_reading_goes_on_in_a_damaged_member_where_none_is_whole(inflate: Any) -> None:
+    first, second = (nested(random.Random(number).randbytes(400)) for number in range(2))
+    destroyed = gzip.compress(first)[:10] + b"\xff" * 400
+    stream = inflate(destroyed + gzip.compress(second)[:300])
+    assert read_all(stream) == b""
+    assert stream.interruption is not None
+    assert (stream.interruption.member, stream.interruption.cut) == (0, False)
+    assert stream.resume()
+    assert stream.guessed
+    assert stream.position == 0
+    rest = read_all(stream)
+    assert len(rest) > 250
+    assert second.startswith(rest)
+    assert stream.interruption.cut
+    assert not stream.resume()
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_damaged_member_inside_one_that_the_file_ends_in_is_a_payload(
+    cut: bool, inflate: Any
+) -> None:
+    """Where the outer one is damaged in another way, the inner one may be the next of the file."""
+    inner = bytearray(gzip.compress(nested(random.Random(0).randbytes(400))))
+    inner[-8] ^= 1
+    outer = gzip.compress(nested(bytes(inner)), 0)
+    at = outer.index(inner[:10])
+    stream = inflate(outer[:-20] if cut else outer[:-20] + b"\xff" * 40)
+    read_all(stream)
+    assert stream.interruption is not None
+    assert stream.interruption.cut == cut
+    assert stream.resume() != cut
+    assert stream.guessed
+    if not cut:
+        assert stream.file_position == at
+
+
 def test_table_of_another_file_is_not_believed(
     inflate: Any, small_shard: Any, compress: Any
 ) -> None:
@@ -179,6 +215,31 @@ def test_trailer_that_disagrees_is_damage_that_loses_nothing(inflate: Any) -> No
         assert word in stream.interruption.detail
         assert stream.resume()
         assert read_all(stream) == b"more"
+
+
+@pytest.mark.parametrize("left", range(8))
+@pytest.mark.parametrize("wrong", [False, True])
+def test_zlib_reports_a_wrong_checksum_as_soon_as_all_of_it_is_there(
+    left: int, wrong: bool, inflate: Any
+) -> None:
+    """TensorFlow takes a cut trailer for the end of the file, unless zlib stops before."""
+    data = bytearray(gzip.compress(TEXT, mtime=0))
+    data[-8] ^= wrong
+    del data[len(data) - 8 + left :]
+    try:
+        zlib.decompressobj(31).decompress(data)
+        fails = False
+    except zlib.error:
+        fails = True
+    assert fails == (wrong and left >= 4)
+    stream = inflate(bytes(data))
+    assert read_all(stream) == TEXT
+    damage = stream.interruption
+    assert damage is not None
+    assert damage.detail.endswith("the file ends inside its trailer")
+    assert damage.tail == (None if fails else 0)
+    is_lossless = not wrong or left == 0
+    assert (damage.cut, damage.lossless, damage.inside) == (True, is_lossless, not is_lossless)
 
 
 def test_file_that_shrinks_ends_inside_a_member(memory_reader: Any) -> None:

@@ -82,6 +82,9 @@ def test_zlib_is_asked_no_further_than_the_limit() -> None:
     endless = b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * 500_000
     assert zlib_makes(reading(endless), 0, 1 << 20) == 0
     assert zlib_makes(reading(endless), 0, 1 << 18) is None
+    behind = reading(bytes(600_000) + endless)
+    assert zlib_makes(behind, 600_000, 1 << 20) == 0
+    assert zlib_makes(behind, 600_000, 1 << 18) is None
 
 
 @pytest.mark.parametrize(

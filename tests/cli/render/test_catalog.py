@@ -1,4 +1,4 @@
-"""Lists, histories and manifests, whole."""
+"""Lists, histories, manifests and where they come from, whole."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tfrecreg.cli.render.catalog import (
     print_log,
     print_manifest,
 )
+from tfrecreg.cli.render.origin import print_origin
 from tfrecreg.manifest.model import (
     Change,
     Ledger,
@@ -26,7 +27,12 @@ from tfrecreg.manifest.model import (
     SourceEntry,
     SplitEntry,
 )
+from tfrecreg.operations.builds.parts.plan_model import Versions
+from tfrecreg.operations.builds.parts.provenance import BuildProvenance
+from tfrecreg.operations.builds.parts.receipts import MadeWhere, Receipt
 from tfrecreg.operations.catalog import Listed, LogEntry
+from tfrecreg.operations.origin import Origin
+from tfrecreg.sources.interface import Skipped
 
 
 def shard(split: str, records: int) -> ShardEntry:
@@ -177,6 +183,93 @@ def test_what_a_manifest_does_not_know_is_not_made_up(pipe) -> None:
     assert "source" not in shown
     assert "feature" not in shown
     assert "  raw       unknown\n" in shown
+
+
+def receipt(split: str, *, part: str | None, kept: bool = False, skipped: int = 0) -> Receipt:
+    made = None
+    if part is not None:
+        made = MadeWhere(part=part, created="2027-01-30T08:00:00Z", by="ada", host="h1", python="3")
+    return Receipt(
+        format_version=1,
+        plan="p" * 64,
+        items=1000,
+        shard=shard(split, 1000),
+        features={},
+        source=BUILD.source,
+        versions=Versions(tfrecreg="0.1.0", codecs={}),
+        skipped=[Skipped(split, f"{n}", "SRC001", "") for n in range(skipped)],
+        kept=kept,
+        made=made,
+    )
+
+
+def test_the_provenance_of_a_release_in_parts(pipe) -> None:
+    assert RELEASED.release is not None
+    assert RELEASED.provenance is not None
+    made = replace(
+        RELEASED,
+        codecs={"zlib": "1.3", "png": "2"},
+        schema=SchemaEntry(blake3="e" * 64, bytes=1),
+        base=Parent(version="0.9.0", digest="b" * 64),
+        release=replace(RELEASED.release, parent=Parent(version="1.0.0", digest="a" * 64)),
+        provenance=replace(RELEASED.provenance, commit="abc123"),
+    )
+    receipts = [
+        receipt("test", part="", skipped=2),
+        receipt("train", part="1/2", kept=True),
+        receipt("validation", part=None),
+    ]
+    parts = BuildProvenance(plan={"digest": "p" * 64}, verified=["m-test"], receipts=receipts)
+    shown = pipe(lambda console: print_origin(console, Origin("m@1.1.0", made, parts)))
+    assert (
+        shown
+        == f"""\
+provenance of m@1.1.0
+  source    mnist (tfrecreg 0.1.0)
+  options   encoding=png, prefix=
+  raw       4 files, 200.0 kB stored
+  codecs    zlib 1.3, png 2
+  schema    {"e" * 64}
+  base      m@0.9.0, manifest {"b" * 64}
+  parent    1.0.0, manifest {"a" * 64}
+  released  2027-01-31T12:00:00Z by ada on h
+  with      tfrecreg 0.1.0, Python 3.11, commit abc123
+  gate      passed: a release is only made if it does
+  content   {"c" * 64}
+  manifest  {"d" * 64}
+  plan      {"p" * 64}
+  receipts  3: 2 shards on h1
+  verified  1 shard made again and equal before it was published
+
+  shard         records      size  skipped  made                        on
+  m-test          1,000  500.0 kB        2  when published              h1, 2027-01-30T08:00:00Z
+  m-train         1,000  500.0 kB        0  part 1/2, kept of the base  h1, 2027-01-30T08:00:00Z
+  m-validation    1,000  500.0 kB        0
+"""
+    )
+
+
+def test_the_provenance_of_what_was_adopted(pipe) -> None:
+    adopted = replace(
+        BUILD,
+        source=SourceEntry(name="", distribution="", version=""),
+        raw=RawTotals(files=0, stored=0, decoded=0),
+        schema=SchemaEntry(blake3="e" * 64, bytes=1),
+    )
+    shown = pipe(lambda console: print_origin(console, Origin("m", adopted, None)))
+    assert (
+        shown
+        == f"""\
+provenance of m
+  raw       unknown
+  codecs    unknown
+  schema    {"e" * 64}
+  gate      not judged: a build has no release yet
+  content   {"c" * 64}
+  manifest  {"d" * 64}
+  receipts  none: it was not made in parts, or they are on another machine
+"""
+    )
 
 
 def test_a_list_of_datasets(pipe) -> None:

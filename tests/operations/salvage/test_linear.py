@@ -160,7 +160,7 @@ _LONG = (
     members_in_members,
 )
 _SEARCHED_FAR = (frames_without_their_last_byte,)
-"""Each search looks further than the one before, to at most a few hundred kilobytes: only larger files
+"""Each search looks further than the one before, up to a few hundred kilobytes: only larger files
 show where that ends."""
 SHAPES = [
     headers,

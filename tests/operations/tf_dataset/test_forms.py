@@ -74,12 +74,14 @@ def test_sides_and_channels_that_the_schema_fixes_are_in_the_shape(
 
 
 @pytest.mark.parametrize("cache", [False, True])
-@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize(("shuffle", "whole"), [(False, False), (True, True)])
 def test_boxes_are_padded_to_the_longest_of_a_batch(
-    tf: Any, boxes: Path, cache: bool, shuffle: bool
+    tf: Any, boxes: Path, cache: bool, shuffle: bool, whole: bool
 ) -> None:
-    found = batches(boxes, batch_size=3, pad_to="longest", cache=cache, shuffle=shuffle)
-    assert sum(len(batch["box/xmin"]) for batch in found) == 10
+    found = batches(
+        boxes, batch_size=3, drop_remainder=whole, pad_to="longest", cache=cache, shuffle=shuffle
+    )
+    assert [len(batch["box/xmin"]) for batch in found] == [3, 3, 3, *([] if whole else [1])]
     for batch in found:
         counts = [number % 4 for number in batch["image/class/label"].numpy()]
         assert batch["box/xmin"].shape == (len(counts), max(counts))
@@ -179,8 +181,12 @@ def test_images_of_other_channels_than_their_tag_are_an_error(
     tf: Any, odd: Callable[..., Path], batch_size: int | None
 ) -> None:
     root = odd(TAGGED % "channels:1", [{"image/encoded": [png(3, 4, colour=2)]}] * 4)
-    with pytest.raises(tf.errors.InvalidArgumentError):
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         batches(root, batch_size=batch_size, decode=True)
+    assert (
+        "`image/encoded` of record 0 of `odd-train.tfrecord-00000-of-00001` of odd does not decode:"
+        " Shape of tensor input [4,3,3] is not compatible with expected shape [?,?,1]."
+    ) in caught.value.message
 
 
 def test_stored_tensors_come_as_tensors(tf: Any, odd: Callable[..., Path]) -> None:

@@ -59,6 +59,30 @@ def test_usual_layouts_are_found(raw: Any, file: str, image: str, split: str) ->
     assert keys(raw) == [(split, image)]
 
 
+@pytest.mark.parametrize(
+    ("file", "image", "below"),
+    [
+        ("annotations/instances_train.json", "train/a.png", "annotations/old/instances_val.json"),
+        ("train.json", "train/a.png", "old/val.json"),
+        ("train/coco.json", "train/a.png", "train/old/instances_val.json"),
+    ],
+)
+def test_files_further_down_are_not_read(raw: Any, file: str, image: str, below: str) -> None:
+    put(raw, file, image)
+    put(raw, below, "val/b.png")
+    assert keys(raw) == [("train", image)]
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_other_places_are_read_where_annotations_is_no_folder(raw: Any, is_link: bool) -> None:
+    put(raw, "train.json", "train/a.png")
+    if is_link:
+        (raw.path / "annotations").symlink_to("nowhere")
+    else:
+        raw.put("annotations", "see train.json")
+    assert keys(raw) == [("train", "train/a.png")]
+
+
 def test_all_splits_of_a_layout_are_read_train_first(raw: Any) -> None:
     for split in ("valid", "test", "train"):
         put(raw, f"{split}/_annotations.coco.json", f"{split}/a.png")

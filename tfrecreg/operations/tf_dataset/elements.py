@@ -89,7 +89,7 @@ class ElementReader:
             reason = (
                 "it is not a `tf.train.Example`"
                 if decode_or_none(payload) is None
-                else _without_nodes(str(error))
+                else without_nodes(str(error))
             )
             return PayloadFault("", f" does not parse: {reason}")
         steps: list[tuple[str, Callable[[str, Any], Any]]] = [
@@ -101,7 +101,7 @@ class ElementReader:
                 step(name, features[name])
             except tf.errors.OpError as error:
                 data = bytes(tf.reshape(features[name], [-1])[0].numpy())
-                reason = (step == self._images and why_no_image(data)) or _without_nodes(
+                reason = (step == self._images and why_no_image(data)) or without_nodes(
                     error.message
                 )
                 return PayloadFault(f"`{safe(name)}` of ", f" does not decode: {reason}")
@@ -161,7 +161,6 @@ class ElementReader:
         height, width, channels = form.images[name]
 
         def finished(images: Any) -> Any:
-            images.set_shape((*images.shape[:-1], channels))
             if form.image_size is not None:
                 images = tf.image.resize(images, form.image_size)
                 images = tf.cast(tf.round(images), tf.uint8)
@@ -250,7 +249,7 @@ def _how_to_stack(shapes: Sequence[tuple[int, ...]]) -> str:
     return "`image_size=(224, 224), channels=3` makes them alike"
 
 
-def _without_nodes(text: str) -> str:
+def without_nodes(text: str) -> str:
     """A message of TensorFlow without the names of the graph."""
     line = text.partition("\n")[0]
     return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, | \[Op:\w+\].*", "", line), limit=500)

@@ -33,14 +33,14 @@ _AUTO = -1
 class PipelineOptions:
     """The arguments of :func:`tfrecreg.load` about the order and the grouping of elements."""
 
-    batch_size: int | None = None
-    drop_remainder: bool = False
-    shuffle: bool | int = False
-    seed: int | None = None
-    repeat: bool | int = False
-    cache: bool | str = False
-    prefetch: int | None = None
-    deterministic: bool = True
+    batch_size: int | None
+    drop_remainder: bool
+    shuffle: bool | int
+    seed: int | None
+    repeat: bool | int
+    cache: bool | str
+    prefetch: int | None
+    deterministic: bool
 
 
 def make_dataset(

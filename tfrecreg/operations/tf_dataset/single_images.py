@@ -1,7 +1,8 @@
 """Images of single elements, decoded one by one: four times as fast as batches of one record.
 
 An error of an image names its record. To find out, only images that do not begin and end as a
-whole JPEG or PNG are decoded by a call of Python.
+whole JPEG or PNG, or that have not the sides or channels they should, are decoded by a call of
+Python.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.operations.tf_dataset.elements import why_no_image
+from tfrecreg.operations.tf_dataset.elements import why_no_image, without_nodes
 from tfrecreg.operations.tf_dataset.form import ElementForm
 from tfrecreg.text import safe
 
@@ -41,15 +42,16 @@ def _decoded(
     tensorflow: Any, records: SplitRecords, form: ElementForm, name: str, number: Any, value: Any
 ) -> Any:
     data = tensorflow.reshape(value, [])
+    sides = form.images[name]
 
     def decode(data: Any) -> Any:
         return tensorflow.io.decode_image(data, channels=form.channels, expand_animations=False)
 
     def attempt(data: Any, number: Any) -> tuple[Any, str]:
         try:
-            return decode(data), ""
+            return tensorflow.ensure_shape(decode(data), sides), ""
         except tensorflow.errors.InvalidArgumentError as error:
-            reason = why_no_image(data.numpy()) or safe(error.message)
+            reason = why_no_image(data.numpy()) or without_nodes(error.message)
             place, key = records.named(int(number)), records.key(int(number))
             problem = f"`{safe(name)}` of {place} does not decode: {reason}{key}"
             return tensorflow.zeros((1, 1, 1), tensorflow.uint8), problem
@@ -63,7 +65,11 @@ def _decoded(
             return tensorflow.identity(image)
 
     image = tensorflow.cond(_is_whole(tensorflow, data), lambda: decode(data), patiently)
-    return tensorflow.ensure_shape(image, form.images[name])
+    found = tensorflow.shape(image)
+    fits = [found[axis] == side for axis, side in enumerate(sides) if side is not None]
+    if fits:
+        image = tensorflow.cond(tensorflow.reduce_all(fits), lambda: image, patiently)
+    return tensorflow.ensure_shape(image, sides)
 
 
 def _is_whole(tensorflow: Any, data: Any) -> Any:
