@@ -75,7 +75,8 @@ def _entry_modules(distribution: str) -> Iterator[str]:
     except (metadata.PackageNotFoundError, OSError, ValueError):
         return  # discovery reports what is wrong with it
     for entry in entries:
-        with suppress(AttributeError):  # its value names no module
+        # Its value may name no module: what is raised then depends on the version of Python.
+        with suppress(AttributeError, AssertionError):
             yield entry.module
 
 
