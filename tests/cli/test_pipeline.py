@@ -40,9 +40,9 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
         .startswith(
             "stages:\n"
             "  build-digits:\n"
-            '    cmd: "tfrecreg build digits  # depends on source, raw"\n'
+            "    cmd: 'tfrecreg build digits  # depends on source, raw'\n"
             "    deps:\n"
-            '    - "../raw"\n'
+            "    - ../raw\n"
             "    - schemas/digits.pbtxt\n"
             "    - registry/digits\n"
             "    params:\n"
