@@ -6,8 +6,6 @@ Names of splits and features come from data. They stand in the code as literals 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.example.decode import decode_or_none
@@ -28,29 +26,114 @@ _SIZE = (224, 224, 3)
 """Height, width and channels of images, where no image of the version is here to look at."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
-    """What the code needs to know of a version. All texts are Python literals."""
+_TEMPLATES = {
+    "tf": """\
+import tfrecreg
 
-    resolved: Resolved
-    reference: str
-    split: str
-    registry: str
-    """``, registry='…'``, or empty for the registry of the current folder."""
-    schema: Schema | None
-    """None if its records are not Examples."""
+train = tfrecreg.load({{ where }}, batch_size=32, shuffle=True, seed=1)
+for batch in train:
+{% if schema is none %}
+    print(batch.shape)  # payloads
+{% else %}
+    print({name: value.shape for name, value in batch.items()})
+{% endif %}
+    break
+""",
+    "keras": """\
+{% set image, label, classes, (height, width, channels) = supervised() %}
+import keras
+import tfrecreg
 
-    @property
-    def where(self) -> str:
-        """The arguments that name the split."""
-        return f"{self.reference}, {self.split}{self.registry}"
+train = tfrecreg.load(
+    {{ where }},
+    batch_size=32,
+    shuffle=True,
+    seed=1,
+    decode=True,
+    channels={{ channels }},
+    image_size=({{ height }}, {{ width }}),
+    as_supervised=({{ image }}, {{ label }}),
+)
+model = keras.Sequential(
+    [
+        keras.Input(({{ height }}, {{ width }}, {{ channels }})),
+        keras.layers.Rescaling(1 / 255),
+        keras.layers.Conv2D(32, 3, activation="relu"),
+        keras.layers.MaxPooling2D(),
+        keras.layers.Flatten(),
+        keras.layers.Dense({{ classes }}, activation="softmax"),
+    ]
+)
+model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+model.fit(train, epochs=1)
+""",
+    "numpy": """\
+import tfrecreg
 
-    @property
-    def source(self) -> str:
-        """The arguments of `data_source`."""
-        if self.schema is None:
-            return f"{self.where}, raw=True"
-        return f"{self.where}, decode=True" if self.schema.images() else self.where
+train = tfrecreg.data_source({{ source }})
+order = train.order(seed=1, epoch=0)
+{% if schema is none %}
+for number in order:
+    payload = train[number]
+    print(len(payload))
+{% else %}
+for batch in train.batches(32, order):
+    print({name: getattr(value, "shape", len(value)) for name, value in batch.items()})
+{% endif %}
+    break
+""",
+    "grain": """\
+import grain.python as grain
+import tfrecreg
+
+train = tfrecreg.data_source({{ source }})
+# A batch is a list of elements; without batch_fn it is one of arrays, if all have equal shapes.
+dataset = grain.MapDataset.source(train).shuffle(seed=1).batch(32, batch_fn=list)
+for batch in dataset:
+    print(len(batch))
+    break
+""",
+    "torch": """\
+import tfrecreg
+from torch.utils.data import DataLoader
+
+train = tfrecreg.data_source({{ source }})
+order = train.order(seed=1, epoch=0)
+# A batch is a list of elements; without collate_fn it is one of tensors, if all have equal shapes.
+loader = DataLoader(train, batch_size=32, sampler=order, num_workers=0, collate_fn=list)
+for batch in loader:
+    print(len(batch))
+    break
+""",
+    "tfds": """\
+# first, at the command line: {{ export() }}
+import tensorflow_datasets as tfds
+
+builder = tfds.builder_from_directory({{ folder }})
+train = builder.as_dataset(split={{ split }}, shuffle_files=True)
+for example in train.take(1):
+    print(sorted(example))
+""",
+    "mlflow": """\
+import mlflow
+import tfrecreg
+
+dataset = tfrecreg.describe({{ reference }}{{ registry }})
+with mlflow.start_run():
+    mlflow.set_tags({"dataset": dataset["reference"], "dataset.content": dataset["content"]})
+    mlflow.log_dict(dataset, "dataset.json")
+""",
+    "wandb": """\
+import tfrecreg
+import wandb
+
+dataset = tfrecreg.describe({{ reference }}{{ registry }})
+with wandb.init(project={{ project }}, config={"dataset": dataset}) as run:
+    run.tags = (dataset["reference"],)
+""",
+}
+FRAMEWORKS = tuple(_TEMPLATES)
+"""The values of `show --code`."""
 
 
 def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) -> str:
@@ -66,10 +149,12 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
         SchemaError: the schema does not parse.
         ManifestError: the schema was changed after it was released.
     """
+    from jinja2 import Environment, StrictUndefined
+
     if framework not in FRAMEWORKS:
         raise UsageError(
             f"no code for `{safe(framework)}`{did_you_mean(framework, FRAMEWORKS)}",
-            hint=f"available: {listed(tuple(FRAMEWORKS))}",
+            hint=f"available: {listed(FRAMEWORKS)}",
         )
     splits = [each.name for each in resolved.manifest.splits]
     if not splits:
@@ -77,14 +162,36 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
             f"`{resolved.name}` has no split that code could read",
             hint=f"tfrecreg check {resolved.name}",
         )
-    version = _Version(
-        resolved,
-        ascii(resolved.name),
-        ascii("train" if "train" in splits else splits[0]),
-        "" if registry is None else f", registry={registry!a}",
-        _schema(resolved),
+    schema, name = _schema(resolved), resolved.name
+    split = "train" if "train" in splits else splits[0]
+    place = "" if registry is None else f", registry={registry!a}"
+    where = f"{name!a}, {split!a}{place}"
+    folder = f"{name.replace('@', '-')}-tfds"
+    how = ", raw=True" if schema is None else ", decode=True" if schema.images() else ""
+
+    def export() -> str:
+        if schema is None:
+            raise _not_for(resolved, "TensorFlow Datasets", "its records are not Examples")
+        path = f"-C {shlex.quote(resolved.registry.storage.root)} " if place else ""
+        # safe() keeps a line break in the path of the registry inside the comment.
+        return safe(f"tfrecreg {path}export {name} --to tfds {folder}", limit=5000)
+
+    return (
+        Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
+        .from_string(_TEMPLATES[framework])
+        .render(
+            schema=schema,
+            where=where,
+            source=where + how,
+            reference=ascii(name),
+            registry=place,
+            split=ascii(split),
+            folder=ascii(folder),
+            project=ascii(resolved.dataset.name),
+            export=export,
+            supervised=lambda: _supervised(resolved, schema),
+        )
     )
-    return FRAMEWORKS[framework](version)
 
 
 def _schema(resolved: Resolved) -> Schema | None:
@@ -96,190 +203,35 @@ def _schema(resolved: Resolved) -> Schema | None:
     return parse_schema(text, resolved.schema_path)
 
 
-def _tf(version: _Version) -> str:
-    if version.schema is None:
-        body = "    print(batch.shape)  # payloads"
-    else:
-        body = "    print({name: value.shape for name, value in batch.items()})"
-    return f"""\
-import tfrecreg
-
-train = tfrecreg.load({version.where}, batch_size=32, shuffle=True, seed=1)
-for batch in train:
-{body}
-    break
-"""
-
-
-def _keras(version: _Version) -> str:
-    image, label, classes = _supervised(version)
-    height, width, channels = _image_shape(version.resolved, image)
-    return f"""\
-import keras
-import tfrecreg
-
-train = tfrecreg.load(
-    {version.where},
-    batch_size=32,
-    shuffle=True,
-    seed=1,
-    decode=True,
-    channels={channels},
-    image_size=({height}, {width}),
-    as_supervised=({image!a}, {label!a}),
-)
-model = keras.Sequential(
-    [
-        keras.Input(({height}, {width}, {channels})),
-        keras.layers.Rescaling(1 / 255),
-        keras.layers.Conv2D(32, 3, activation="relu"),
-        keras.layers.MaxPooling2D(),
-        keras.layers.Flatten(),
-        keras.layers.Dense({classes}, activation="softmax"),
-    ]
-)
-model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-model.fit(train, epochs=1)
-"""
-
-
-def _numpy(version: _Version) -> str:
-    if version.schema is None:
-        body = """\
-order = train.order(seed=1, epoch=0)
-for number in order:
-    payload = train[number]
-    print(len(payload))
-    break
-"""
-    else:
-        body = """\
-order = train.order(seed=1, epoch=0)
-for batch in train.batches(32, order):
-    print({name: getattr(value, "shape", len(value)) for name, value in batch.items()})
-    break
-"""
-    return f"""\
-import tfrecreg
-
-train = tfrecreg.data_source({version.source})
-{body}"""
-
-
-def _grain(version: _Version) -> str:
-    return f"""\
-import grain.python as grain
-import tfrecreg
-
-train = tfrecreg.data_source({version.source})
-# A batch is a list of elements; without batch_fn it is one of arrays, if all have equal shapes.
-dataset = grain.MapDataset.source(train).shuffle(seed=1).batch(32, batch_fn=list)
-for batch in dataset:
-    print(len(batch))
-    break
-"""
-
-
-def _torch(version: _Version) -> str:
-    return f"""\
-import tfrecreg
-from torch.utils.data import DataLoader
-
-train = tfrecreg.data_source({version.source})
-order = train.order(seed=1, epoch=0)
-# A batch is a list of elements; without collate_fn it is one of tensors, if all have equal shapes.
-loader = DataLoader(train, batch_size=32, sampler=order, num_workers=0, collate_fn=list)
-for batch in loader:
-    print(len(batch))
-    break
-"""
-
-
-def _tfds(version: _Version) -> str:
-    if version.schema is None:
-        raise _not_for(version, "TensorFlow Datasets", "its records are not Examples")
-    name = version.resolved.name
-    folder = f"{name.replace('@', '-')}-tfds"
-    # safe() keeps a line break in the path of the registry inside the comment.
-    path = version.registry and f"-C {shlex.quote(_registry_of(version))} "
-    return f"""\
-# first, at the command line: {safe(f"tfrecreg {path}export {name} --to tfds {folder}", limit=5000)}
-import tensorflow_datasets as tfds
-
-builder = tfds.builder_from_directory({folder!a})
-train = builder.as_dataset(split={version.split}, shuffle_files=True)
-for example in train.take(1):
-    print(sorted(example))
-"""
-
-
-def _registry_of(version: _Version) -> str:
-    return version.resolved.registry.storage.root
-
-
-def _mlflow(version: _Version) -> str:
-    return f"""\
-import mlflow
-import tfrecreg
-
-dataset = tfrecreg.describe({version.reference}{version.registry})
-with mlflow.start_run():
-    mlflow.set_tags({{"dataset": dataset["reference"], "dataset.content": dataset["content"]}})
-    mlflow.log_dict(dataset, "dataset.json")
-"""
-
-
-def _wandb(version: _Version) -> str:
-    return f"""\
-import tfrecreg
-import wandb
-
-dataset = tfrecreg.describe({version.reference}{version.registry})
-with wandb.init(project={version.resolved.dataset.name!a}, config={{"dataset": dataset}}) as run:
-    run.tags = (dataset["reference"],)
-"""
-
-
-FRAMEWORKS: Mapping[str, Callable[[_Version], str]] = {
-    "tf": _tf,
-    "keras": _keras,
-    "numpy": _numpy,
-    "grain": _grain,
-    "torch": _torch,
-    "tfds": _tfds,
-    "mlflow": _mlflow,
-    "wandb": _wandb,
-}
-"""The code by framework: the values of `show --code`."""
-
-
-def _supervised(version: _Version) -> tuple[str, str, int]:
-    """The features with image and class, and the number of classes.
+def _supervised(
+    resolved: Resolved, schema: Schema | None
+) -> tuple[str, str, int, tuple[int, int, int]]:
+    """The features with image and class, the number of classes and the shape of an image.
 
     Raises:
         UsageError: the version does not have both, each once in every example.
     """
-    labels = version.resolved.manifest.labels
-    if version.schema is None:
-        raise _not_for(version, "Keras", "its records are not Examples")
+    labels = resolved.manifest.labels
+    if schema is None:
+        raise _not_for(resolved, "Keras", "its records are not Examples")
     single = [
         each
-        for each in compile_schema(version.schema).features
+        for each in compile_schema(schema).features
         if each.is_required and each.tensor_shape == ()
     ]
     images = [each.name for each in single if each.is_image]
     classes = [each.name for each in single if each.kind == "INT" and labels.get(each.name)]
     if not images or not classes:
         what = "image" if not images else "class with names"
-        raise _not_for(version, "Keras", f"no feature holds one {what} in every example")
-    return images[0], classes[0], len(labels[classes[0]])
+        raise _not_for(resolved, "Keras", f"no feature holds one {what} in every example")
+    image, label = images[0], classes[0]
+    return ascii(image), ascii(label), len(labels[label]), _image_shape(resolved, image)
 
 
-def _not_for(version: _Version, framework: str, why: str) -> UsageError:
-    name = version.resolved.name
+def _not_for(resolved: Resolved, framework: str, why: str) -> UsageError:
     return UsageError(
-        f"there is no code for {framework} that fits `{name}`: {why}",
-        hint=f"tfrecreg show {name} --code tf",
+        f"there is no code for {framework} that fits `{resolved.name}`: {why}",
+        hint=f"tfrecreg show {resolved.name} --code tf",
     )
 
 
