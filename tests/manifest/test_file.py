@@ -116,7 +116,7 @@ def resealed(plain: dict[str, Any]) -> bytes:
     """The file with the digest that fits what it says."""
     from blake3 import blake3
 
-    from tfrecreg.manifest.canonical import canonical_json
+    from tfrecreg.documents import canonical_json
 
     covered = {k: v for k, v in plain.items() if k not in ("digest", "provenance")}
     return json.dumps(plain | {"digest": blake3(canonical_json(covered)).hexdigest()}).encode()

@@ -52,6 +52,7 @@ HARMS: dict[str, Harm] = {
     "half of it": lambda data: data[: len(data) // 2],
     "no JSON": lambda _: b"\xff\x00",
     "a list": lambda _: b"[]\n",
+    "nested": lambda data: data[:-2] + b',"zebra":' + b"[" * 100_000,
     "nothing": lambda _: b"",
 }
 

@@ -67,7 +67,17 @@ def test_a_file_that_does_not_hold_is_not_believed(cache: StatisticsCache, tmp_p
     head, _, body = good.partition(b"\n")
     told = json.loads(head)
     strange = json.dumps({**told, "kinds": {"cake": 1}}).encode()
-    for bad in (b"", good[:-1], good + b"x", head, b"[]\n" + body, b"{}\n", strange + b"\n" + body):
+    deep = b"[" * 100_000
+    for bad in (
+        b"",
+        good[:-1],
+        good + b"x",
+        head,
+        b"[]\n" + body,
+        b"{}\n",
+        strange + b"\n" + body,
+        deep,
+    ):
         path.write_bytes(bad)
         assert cache.recall("train", CONTENT, OPTIONS) is None, bad
     path.write_bytes(good)

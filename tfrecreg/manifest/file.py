@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 import msgspec
-from blake3 import blake3
 
-from tfrecreg.errors import ManifestError, NewerFormatError
-from tfrecreg.manifest.canonical import canonical_json, strict_json
+from tfrecreg.documents import canonical_json, digest_apart, known_format, refusing, strict_json
+from tfrecreg.errors import ManifestError
 from tfrecreg.manifest.model import FORMAT_VERSION, Manifest
 from tfrecreg.text import safe
 
@@ -27,10 +27,8 @@ def manifest_digest(manifest: Manifest) -> str:
     Raises:
         ManifestError: a name in it is not UTF-8, or a number is beyond 2^53.
     """
-    try:
+    with _writing(manifest):
         return _digest(_plain(manifest))
-    except ValueError as error:
-        raise _unwritable(manifest, error) from None
 
 
 def render_manifest(manifest: Manifest) -> bytes:
@@ -39,10 +37,8 @@ def render_manifest(manifest: Manifest) -> bytes:
     Raises:
         ManifestError: a name in it is not UTF-8, or a number is beyond 2^53.
     """
-    try:
+    with _writing(manifest):
         return canonical_json(_plain(manifest)) + b"\n"
-    except ValueError as error:
-        raise _unwritable(manifest, error) from None
 
 
 def parse_manifest(data: bytes, where: str) -> Manifest:
@@ -58,26 +54,14 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
         NewerFormatError: its `format_version` is greater than this package knows.
         ManifestError: it does not parse, or its digest does not match its content.
     """
-    try:
-        found = strict_json(data)
-        version = found.get("format_version") if isinstance(found, dict) else None
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise ValueError("it has no `format_version`")
-        if version > FORMAT_VERSION:
-            raise NewerFormatError(
-                f"`{safe(where)}` has manifest format {safe(str(version))}, "
-                f"this tfrecreg supports {FORMAT_VERSION}",
-                hint="pip install --upgrade tfrecreg",
-            )
-        # A ValidationError is a ValueError: all errors have the same message.
+    shown = safe(where)
+    with refusing(ManifestError, f"`{shown}` is not a manifest", hint=_HINT):
+        found = known_format(strict_json(data), FORMAT_VERSION, f"`{shown}` has manifest format")
         manifest = msgspec.convert(found, Manifest)
         expected = _digest(found)
-    except ValueError as error:
-        reason = safe(str(error), limit=500)
-        raise ManifestError(f"`{safe(where)}` is not a manifest: {reason}", hint=_HINT) from None
     if manifest.digest != expected:
         raise ManifestError(
-            f"`{safe(where)}` was changed after it was sealed: its digest should be "
+            f"`{shown}` was changed after it was sealed: its digest should be "
             f"`{expected[:16]}…`, found `{safe(manifest.digest[:16])}…`",
             hint=_HINT,
         )
@@ -117,8 +101,7 @@ def build_digest(data: bytes) -> str:
 
 
 def _digest(plain: dict[str, Any]) -> str:
-    covered = {name: plain[name] for name in plain if name not in ("digest", "provenance")}
-    return blake3(canonical_json(covered)).hexdigest()
+    return digest_apart(plain, "digest", "provenance")
 
 
 def _plain(manifest: Manifest) -> dict[str, Any]:
@@ -135,8 +118,9 @@ def _plain(manifest: Manifest) -> dict[str, Any]:
     return plain
 
 
-def _unwritable(manifest: Manifest, error: ValueError) -> ManifestError:
-    return ManifestError(
-        f"the manifest of `{safe(manifest.dataset)}` cannot be written: {error}",
+def _writing(manifest: Manifest) -> AbstractContextManager[None]:
+    return refusing(
+        ManifestError,
+        f"the manifest of `{safe(manifest.dataset)}` cannot be written",
         hint="names of files, labels and features have to be UTF-8: rename those that are not",
     )

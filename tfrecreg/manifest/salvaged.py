@@ -12,8 +12,8 @@ from typing import Any
 
 from blake3 import blake3
 
+from tfrecreg.documents import strict_json
 from tfrecreg.errors import MissingFileError, StorageError
-from tfrecreg.manifest.canonical import strict_json
 from tfrecreg.storage.interface import Storage
 
 SALVAGE_NAME = "salvage.json"

@@ -70,7 +70,7 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
     try:
         members = _MEMBERS.decode(data)
         part = _PART.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         return None
     whole = [b'"%b":%b' % (name.encode(), bytes(raw)) for name, raw in members.items()]
     covered = [

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from blake3 import blake3
 
+from tfrecreg.documents import read_note, render_note
 from tfrecreg.errors import ManifestError, NewerFormatError
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.registry.registry import Dataset
@@ -56,7 +57,7 @@ def published_with(
     try:
         digests = {path: blake3(data).hexdigest() for path, data in missing.items()}
         with storage.create(f"{stage}/{_NOTE}") as writer:
-            writer.write(msgspec.json.encode(_Note(manifest.digest, digests)))
+            writer.write(render_note(_Note(manifest.digest, digests)))
         for path, data in missing.items():
             storage.put_if_absent(path, data)
         yield
@@ -78,8 +79,8 @@ def settle_beside(dataset: Dataset, stage: str) -> None:
     if storage.stat(place) is None:
         return
     try:
-        note = msgspec.json.decode(storage.read(place), type=_Note)
-    except msgspec.MsgspecError:
+        note = read_note(storage.read(place), _Note)
+    except ValueError:
         note = _Note("", {})  # not ours: nothing is known of any file
     if not _is_published(dataset, note.manifest):
         for path, digest in note.files.items():

@@ -7,18 +7,18 @@ the same content has the same manifest wherever its bytes are.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 
-from tfrecreg.errors import ConflictError, ManifestError, NewerFormatError, UsageError
+from tfrecreg.documents import known_format, refusing, strict_json, texts_of
+from tfrecreg.errors import ConflictError, ManifestError, UsageError
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.reference import Version
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import LOCATION_NAME
-from tfrecreg.storage.urls import is_url, named_url
+from tfrecreg.storage.urls import is_url, named_url, without_secrets
 from tfrecreg.text import safe
 
 _FORMAT = 1
@@ -60,30 +60,18 @@ def parse_location(data: bytes, path: str) -> str:
         ManifestError: it is damaged.
         NewerFormatError: a newer tfrecreg wrote it.
     """
-    found = _document(data, path)
-    url = found.get("url") if found is not None else None
-    if isinstance(url, str) and is_url(url):
+    complaint = f"`{safe(path)}` does not say where the bytes are: expected a URL"
+    with refusing(ManifestError, complaint, hint="restore it from git, or build again"):
+        url = _texts(data, path, "url")["url"]
         with suppress(UsageError):
-            return named_url(url)
-    raise ManifestError(
-        f"`{safe(path)}` does not say where the bytes are: expected a URL",
-        hint="restore it from git, or build again",
-    )
+            if is_url(url):
+                return named_url(url)
+        raise ValueError(f"found `{without_secrets(url)}`")
 
 
-def _document(data: bytes, path: str) -> dict[str, Any] | None:
-    """A JSON object of this format; None if it is something else."""
-    try:
-        found: Any = msgspec.json.decode(data)
-    except msgspec.MsgspecError:
-        return None
-    version = found.get("format_version") if isinstance(found, dict) else None
-    if isinstance(version, int) and version > _FORMAT:
-        raise NewerFormatError(
-            f"`{safe(path, limit=1000)}` has format {version}, this tfrecreg reads {_FORMAT}",
-            hint="install a newer tfrecreg",
-        )
-    return found if version == _FORMAT else None
+def _texts(data: bytes, path: str, *names: str) -> dict[str, str]:
+    has = f"`{safe(path, limit=1000)}` has format"
+    return texts_of(known_format(strict_json(data), _FORMAT, has, "reads"), *names)
 
 
 def claim_number(url: str, version: Version, build: Manifest) -> None:
@@ -109,18 +97,16 @@ def claim_number(url: str, version: Version, build: Manifest) -> None:
     claim = {"format_version": _FORMAT, "build": build.digest, "content": build.content}
     if parent.put_if_absent(path, msgspec.json.encode(claim) + b"\n"):
         return
-    shown = f"{parent.root}/{path}"
-    found = _document(parent.read(path), shown)
-    if found is None or not all(isinstance(found.get(key), str) for key in ("build", "content")):
-        raise ManifestError(
-            f"`{safe(shown, limit=1000)}` does not say which build has this number",
-            hint="remove it, if no clone has this release",
-        )
+    place = f"{parent.root}/{path}"
+    shown = safe(place, limit=1000)
+    complaint = f"`{shown}` does not say which build has this number"
+    with refusing(ManifestError, complaint, hint="remove it, if no clone has this release"):
+        found = _texts(parent.read(path), place, "build", "content")
     if found["build"] != build.digest:
         raise ConflictError(
             f"another clone released `{build.dataset}@{version}` with other content, or is about "
-            f"to: `{safe(shown, limit=1000)}` has content {safe(found['content'][:16])}…, the "
-            f"build has {build.content[:16]}…",
+            f"to: `{shown}` has content {safe(found['content'][:16])}…, the build has "
+            f"{build.content[:16]}…",
             hint="`git pull` brings that release, when it was pushed; then `--bump auto` takes the "
             "next number. If it was given up, remove that file",
         )

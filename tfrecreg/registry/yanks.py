@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError
-from tfrecreg.manifest.canonical import canonical_json, strict_json
+from tfrecreg.documents import canonical_json, known_format, refusing, strict_json, texts_of
+from tfrecreg.errors import ManifestError, MissingFileError
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Dataset, Releases
-from tfrecreg.text import safe
 
 YANKS_FORMAT = 1
 """The `format_version` of a line."""
@@ -56,16 +55,12 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
     """
     found = []
     for number, line in enumerate(data.splitlines(), 1):
-        try:
-            found.append(_yank(line))
-        except NewerFormatError as error:
-            told = f"`{where}`, line {number}: {error.message}"
-            raise NewerFormatError(told, hint=error.hint) from None
-        except ValueError as error:
-            raise ManifestError(
-                f"`{where}` is not a list of yanks: line {number}: {safe(str(error))}",
-                hint=f"correct it: each line is one JSON object: git log -p -- {where}",
-            ) from None
+        with refusing(
+            ManifestError,
+            f"`{where}` is not a list of yanks: line {number}",
+            hint=f"correct it: each line is one JSON object: git log -p -- {where}",
+        ):
+            found.append(_yank(line, f"`{where}`, line {number}: it has format"))
     if not found:
         raise ManifestError(
             f"`{where}` is not a list of yanks: it is empty",
@@ -74,25 +69,11 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _yank(line: bytes) -> Yank:
+def _yank(line: bytes, has: str) -> Yank:
     plain = strict_json(line)
     if not isinstance(plain, dict):
         raise ValueError("not a JSON object")
-    version = plain.get("format_version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ValueError("it has no `format_version`")
-    if version > YANKS_FORMAT:
-        raise NewerFormatError(
-            f"it has format {version}, this tfrecreg supports {YANKS_FORMAT}",
-            hint="pip install --upgrade tfrecreg",
-        )
-    values: dict[str, str] = {}
-    for name in ("created", "by", "reason"):
-        value = plain.get(name)
-        if not isinstance(value, str):
-            raise ValueError(f"it has no `{name}`")
-        values[name] = value
-    return Yank(**values)
+    return Yank(**texts_of(known_format(plain, YANKS_FORMAT, has), "created", "by", "reason"))
 
 
 def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, tuple[Yank, ...]]:

@@ -21,6 +21,7 @@ from blake3 import blake3
 
 from tfrecreg._version import __version__
 from tfrecreg.code_digest import code_of
+from tfrecreg.documents import read_note
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.guard import OURS, Brought, calling, reason_of
 from tfrecreg.records.batch import StreamEnd
@@ -171,8 +172,8 @@ class ScanCache:
             digest, _, text = self._storage.read(path, limit=_LIMIT).partition(b"\n")
             if digest.decode("ascii", "replace") != blake3(text).hexdigest():
                 return None
-            entry = msgspec.json.decode(text, type=_Entry)
-        except (TfrecregError, msgspec.MsgspecError):
+            entry = read_note(text, _Entry)
+        except (TfrecregError, ValueError):
             return None  # An invalid entry only means that the shard is read.
         return entry if entry.format == FORMAT else None
 

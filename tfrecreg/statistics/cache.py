@@ -9,6 +9,7 @@ import json
 
 from blake3 import blake3
 
+from tfrecreg.documents import strict_json
 from tfrecreg.errors import StorageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.registry import layout
@@ -52,7 +53,7 @@ class StatisticsCache:
             return None
         head, _, body = data.partition(b"\n")
         try:
-            told = json.loads(head)
+            told = strict_json(head)
             if told["blake3"] != blake3(body).hexdigest():
                 return None
             kinds = {PayloadKind(kind): int(count) for kind, count in told["kinds"].items()}

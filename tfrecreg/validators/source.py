@@ -289,7 +289,7 @@ def _listed(storage: Storage) -> dict[tuple[str, str], int] | None:
         for line in _lines(storage):
             entry = msgspec.json.decode(line)
             counts[str(entry["split"]), str(entry["code"])] += int(entry.get("times", 1))
-    except (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return counts
 

@@ -30,9 +30,12 @@ def test_label_files_beside_the_shards_are_kept(adopter, name: str) -> None:
     assert adopter.passes()
 
 
-@pytest.mark.parametrize("text", ["[1]", "{", '{"label": [1]}', '{"label": "cat"}'])
+@pytest.mark.parametrize(
+    "text",
+    ["[1]", "{", '{"label": [1]}', '{"label": "cat"}', '{"label": ["\xe9"]}', '{"a":' * 100_000],
+)
 def test_a_label_file_of_somebody_else_is_left_alone(adopter, text: str) -> None:
-    (adopter.foreign / "labels.json").write_text(text)
+    (adopter.foreign / "labels.json").write_text(text, encoding="latin-1")
     adopter.adopt()
     assert adopter.manifest().labels == {}
 

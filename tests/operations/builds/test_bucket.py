@@ -392,16 +392,18 @@ def test_a_key_that_names_no_bucket(url: str, tmp_path: Path) -> None:
     [
         (b"", "`x` does not say where the bytes are: expected a URL"),
         (b"[]", "`x` does not say where the bytes are: expected a URL"),
+        (b"[" * 100_000, "`x` does not say where the bytes are: expected a URL: nested too deeply"),
+        (b'{"url": "\xff"}', "expected a URL: not UTF-8 at byte 9"),
         (b'{"format_version": 1}', "`x` does not say where the bytes are: expected a URL"),
-        (b'{"format_version": 1, "url": "x"}', "`x` does not say where"),
-        (b'{"format_version": 1, "url": "s3://a:b@c/d"}', "`x` does not say where"),
+        (b'{"format_version": 1, "url": "x"}', "`x` does not say where .*: found `x`"),
+        (b'{"format_version": 1, "url": "s3://a:b@c/d"}', "`x` does not say where .*/c/d`"),
         (b'{"format_version": 2, "url": "s3://c/d"}', "`x` has format 2, this tfrecreg reads 1"),
     ],
 )
 def test_a_damaged_location_is_an_error(data: bytes, message: str) -> None:
-    with pytest.raises(TfrecregError) as raised:
+    with pytest.raises(TfrecregError, match=message) as raised:
         parse_location(data, "x")
-    assert message in raised.value.message
+    assert "a:b" not in raised.value.message
     assert raised.value.hint
 
 

@@ -18,7 +18,7 @@ from tests_support import tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.errors import ManifestError, StorageError, UsageError
 from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build, preview
@@ -314,6 +314,15 @@ def test_a_base_that_does_not_fit_is_refused(story: Story, changes, message) -> 
     assert message in str(caught.value)
     assert caught.value.hint
     assert tree(story.root / "data") == before
+
+
+@pytest.mark.parametrize("line", [b"{", b"[" * 100_000, b"{}", b'{"split":"\xff"}'])
+def test_a_damaged_ledger_of_the_base_is_refused(story: Story, line: bytes) -> None:
+    (story.root / "data/d/ledger.jsonl").write_bytes(line + b"\n")
+    story.raw.add(1)
+    with pytest.raises(ManifestError, match=r"`data/d/ledger\.jsonl` is not a ledger: ") as caught:
+        story.build()
+    assert "--base none" in caught.value.hint
 
 
 def test_without_the_indexes_of_the_base_it_is_said_how_to_go_on(story: Story) -> None:

@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from blake3 import blake3
-from msgspec import DecodeError, ValidationError, json
 
 from tfrecreg._version import __version__
 from tfrecreg.digests import ContentHasher
+from tfrecreg.documents import canonical_json, read_note
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.index import load_index
 from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
-from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import (
     FORMAT_VERSION,
@@ -274,8 +273,8 @@ def _in_folder(
 def _of_build(storage: Storage, path: str) -> Mapping[str, list[str]]:
     """The label maps of a build; empty where the file is somebody else's."""
     try:
-        return json.decode(storage.read(path, limit=_MOST_BYTES), type=dict[str, list[str]])
-    except (DecodeError, ValidationError):
+        return read_note(storage.read(path, limit=_MOST_BYTES), dict[str, list[str]])
+    except ValueError:
         return {}
 
 

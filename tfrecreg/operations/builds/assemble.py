@@ -11,9 +11,9 @@ from dataclasses import replace
 from blake3 import blake3
 
 from tfrecreg.digests import content_digest
+from tfrecreg.documents import canonical_json
 from tfrecreg.errors import FailureError
 from tfrecreg.index import load_index
-from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import (
     FORMAT_VERSION,

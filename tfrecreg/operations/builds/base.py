@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from blake3 import blake3
 
+from tfrecreg.documents import read_note, refusing
 from tfrecreg.errors import (
     ManifestError,
     MissingFileError,
@@ -141,21 +142,30 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
         if path is not None and registry.storage.stat(path) is None:
             path = None
         shards.append(BaseShard(registry.storage, entry, index, found[0], path))
-    skipped = frozenset(_skipped(registry, resolved.folder))
+    skipped = _skipped(registry, resolved.folder)
     return Base(resolved.name, resolved.manifest, tuple(shards), skipped)
 
 
-def _skipped(registry: Registry, folder: str | None) -> Iterator[tuple[str, str]]:
+class _Row(msgspec.Struct):
+    """What a line of the ledger says of an item, or of a remark, which has `times`."""
+
+    split: str
+    key: str
+    times: int | None = None
+
+
+def _skipped(registry: Registry, folder: str | None) -> frozenset[tuple[str, str]]:
     if folder is None:
-        return
+        return frozenset()
+    path = f"{folder}/{LEDGER_NAME}"
     try:
-        lines = registry.storage.read(f"{folder}/{LEDGER_NAME}", limit=INDEX_LIMIT).splitlines()
+        data = registry.storage.read(path, limit=INDEX_LIMIT)
     except MissingFileError:
-        return  # an adopted build has none
-    for line in lines:
-        entry = msgspec.json.decode(line)
-        if "times" not in entry:
-            yield entry["split"], entry["key"]
+        return frozenset()  # an adopted build has none
+    hint = "restore it from DVC, or build without a base: --base none"
+    with refusing(ManifestError, f"`{path}` is not a ledger", hint=hint):
+        rows = [read_note(line, _Row) for line in data.splitlines()]
+    return frozenset((row.split, row.key) for row in rows if row.times is None)
 
 
 def deal_from(base: Base, store: ItemStore) -> tuple[list[Dealt], npt.NDArray[np.int64]]:

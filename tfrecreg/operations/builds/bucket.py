@@ -8,12 +8,10 @@ a whole build, which was read back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
+from tfrecreg.documents import read_note, render_note
 from tfrecreg.errors import ConflictError, StorageError
 from tfrecreg.index import INDEX_LIMIT
 from tfrecreg.manifest.file import render_manifest
@@ -93,7 +91,7 @@ class BucketJournal:
 
     def _finished(self, shard: PlannedShard, size: int) -> MadeShard | None:
         try:
-            made = msgspec.convert(json.loads(self._receipts.read(_receipt(shard))), MadeShard)
+            made = read_note(self._receipts.read(_receipt(shard)), MadeShard)
             if made.index is None or (made.entry.path, made.entry.bytes) != (shard.path, size):
                 return None
             self.places.fetch(shard.index, made.index.blake3, INDEX_LIMIT)
@@ -109,9 +107,7 @@ class BucketJournal:
         """
         assert made.index is not None
         self.places.fetch(shard.index, made.index.blake3, INDEX_LIMIT)
-        # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
-        data = json.dumps(msgspec.to_builtins(made)).encode()
-        self._receipts.put_if_absent(_receipt(shard), data)
+        self._receipts.put_if_absent(_receipt(shard), render_note(made))
 
     def forget(self, shards: Sequence[PlannedShard]) -> None:
         """Remove the receipts. Shards stay in the store, where nothing is replaced: made again,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from blake3 import blake3
 
+from tfrecreg.documents import canonical_json
 from tfrecreg.errors import UsageError
 from tfrecreg.index import index_bytes
-from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.manifest.model import LABELS_NAME, LEDGER_NAME, SCHEMA_NAME
 from tfrecreg.operations.builds.assemble import ledger_lines
 from tfrecreg.operations.builds.base import Base, find_base

@@ -6,15 +6,14 @@ is named after the plan's digest: another plan never sees it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol
 
-import msgspec
 from blake3 import blake3
 
+from tfrecreg.documents import read_note, render_note
 from tfrecreg.errors import RawDataError, TfrecregError, UsageError
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.plan import PlannedShard
@@ -54,8 +53,7 @@ class StageJournal:
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
         """Note that a shard is finished; its bytes are durable by now."""
         with self.stage.create(_path(shard)) as writer:
-            # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
-            writer.write(json.dumps(msgspec.to_builtins(made)).encode())
+            writer.write(render_note(made))
 
     def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
         """The finished ones of these shards, by path, hashed again."""
@@ -66,7 +64,7 @@ class StageJournal:
         if self.stage.stat(_path(shard)) is None:
             return None
         try:
-            made = msgspec.convert(json.loads(self.stage.read(_path(shard))), MadeShard)
+            made = read_note(self.stage.read(_path(shard)), MadeShard)
             is_whole = is_intact(self.build, made)
         except (TfrecregError, ValueError):
             # A journal that cannot be believed costs only the work of making the shard again.
@@ -163,7 +161,7 @@ def raw_state(files: Mapping[str, tuple[int, int]]) -> str:
 def remember(registry: Registry, dataset: str, record: BuildRecord) -> None:
     """Write the note."""
     with registry.storage.create(layout.build_record(dataset)) as writer:
-        writer.write(msgspec.json.encode(record))
+        writer.write(render_note(record))
 
 
 def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | None:
@@ -172,8 +170,8 @@ def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | Non
     if registry.storage.stat(path) is None:
         return None
     try:
-        record = msgspec.json.decode(registry.storage.read(path), type=BuildRecord)
-    except (msgspec.MsgspecError, TfrecregError):
+        record = read_note(registry.storage.read(path), BuildRecord)
+    except (TfrecregError, ValueError):
         return None  # a note that cannot be read says as much as none
     return record if record.manifest == manifest else None
 

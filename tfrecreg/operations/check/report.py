@@ -16,7 +16,8 @@ from blake3 import blake3
 from tfrecreg._version import JSON_VERSION
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import Config, GateConfig
-from tfrecreg.errors import NewerFormatError, UsageError
+from tfrecreg.documents import known_format, refusing
+from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.scan.interface import Target
@@ -347,50 +348,27 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         UsageError: it is not a report, not about that target, or contradicts itself.
         NewerFormatError: a newer tfrecreg wrote it.
     """
-    try:
-        # A name that was not UTF-8 is a lone surrogate here, which stricter readers refuse.
-        found: Any = json.loads(data, object_pairs_hook=_once)
-    except _TwiceError as error:
-        raise UsageError(
-            f"`{safe(where)}` is not a check report: it has the key `{safe(str(error))}` twice",
-            hint=_HINT,
-        ) from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"`{safe(where)}` is not a check report", hint=_HINT) from None
-    if not isinstance(found, dict) or not isinstance(found.get("format_version"), int):
-        raise UsageError(f"`{safe(where)}` is not a check report", hint=_HINT)
-    version = found["format_version"]
-    if version > JSON_VERSION:
-        raise NewerFormatError(
-            f"`{safe(where)}` has format {version}, this tfrecreg reads up to {JSON_VERSION}",
-            hint="use the tfrecreg that wrote it, or check again",
-        )
+    shown = safe(where)
+    with refusing(UsageError, f"`{shown}` is not a check report", hint=_HINT):
+        # Not by stricter readers: a measure may be NaN, and a name have surrogate escapes.
+        plain = json.loads(data, object_pairs_hook=_once)
+        found = known_format(plain, JSON_VERSION, f"`{shown}` has format", "reads up to")
     several = found.get("reports")
     documents = several if isinstance(several, list) else [found]
     names = [each.get("target") for each in documents if isinstance(each, dict)]
     named = [str(name) for name in names if isinstance(name, str)]
     if target not in named:
         raise UsageError(
-            f"`{safe(where)}` is about {listed(named)}, not about `{safe(target)}`", hint=_HINT
+            f"`{shown}` is about {listed(named)}, not about `{safe(target)}`", hint=_HINT
         )
     document = next(
         each for each in documents if isinstance(each, dict) and each.get("target") == target
     )
-    try:
+    with refusing(UsageError, f"`{shown}` is not a check report", hint=_HINT):
         read = msgspec.convert(document, _Document)
-    except msgspec.ValidationError as error:
-        raise UsageError(
-            f"`{safe(where)}` is not a check report: {safe(str(error))}", hint=_HINT
-        ) from None
     for contradiction in _contradictions(read):
-        raise UsageError(
-            f"the report `{safe(where)}` contradicts itself: {contradiction}", hint=_HINT
-        )
+        raise UsageError(f"the report `{shown}` contradicts itself: {contradiction}", hint=_HINT)
     return _report(read)
-
-
-class _TwiceError(Exception):
-    """An object has a key twice."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -398,7 +376,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise _TwiceError(key)
+            raise ValueError(f"it has the key `{key}` twice")
         found[key] = value
     return found
 

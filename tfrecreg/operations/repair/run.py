@@ -9,11 +9,11 @@ from typing import Any
 
 from blake3 import blake3
 
+from tfrecreg.documents import canonical_json
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.manifest.file import render_manifest, seal
 from tfrecreg.manifest.model import (
     LABELS_NAME,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from blake3 import blake3
 
 from tfrecreg.amounts import SkipLimit
+from tfrecreg.documents import refusing
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest.model import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
 from tfrecreg.operations.bucket_guard import is_bucket
@@ -363,21 +364,17 @@ class PlanFolder:
 
 def _expect_sound(document: PlanDocument, where: str) -> None:
     """Settings parse, and names of files come from the dataset, the splits and the numbers."""
-    try:
+    shown, hint = safe(where, limit=1000), "write the plan again, into a new folder"
+    with refusing(UsageError, f"`{shown}` is not a plan", hint=hint):
         SkipLimit.parse(document.max_skipped)
         if not isinstance(json.loads(document.settings), dict):
             raise ValueError("`settings` is not an object")
-    except ValueError as error:
-        raise UsageError(
-            f"`{safe(where, limit=1000)}` is not a plan: {safe(str(error))}",
-            hint="write the plan again, into a new folder",
-        ) from None
     data = document.data
     if data is not None and not (is_url(data) and is_bucket(named_url(data))):
         raise UsageError(
-            f"`{safe(where, limit=1000)}` puts the shards into `{safe(data, limit=1000)}`, "
-            "expected a folder in a bucket",
-            hint="write the plan again, into a new folder",
+            f"`{shown}` puts the shards into `{safe(data, limit=1000)}`, expected a folder in a "
+            "bucket",
+            hint=hint,
         )
     counts: dict[str, int] = {}
     for shard in document.shards:
@@ -389,9 +386,7 @@ def _expect_sound(document: PlanDocument, where: str) -> None:
         expected = shard_name(document.dataset, shard.split, number, counts[shard.split])
         if (shard.path, shard.number) != (expected, number):
             raise UsageError(
-                f"`{safe(where, limit=1000)}` names the shard `{safe(shard.path)}`, expected "
-                f"`{expected}`",
-                hint="write the plan again, into a new folder",
+                f"`{shown}` names the shard `{safe(shard.path)}`, expected `{expected}`", hint=hint
             )
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import msgspec
-from blake3 import blake3
 
-from tfrecreg.errors import NewerFormatError, UsageError
-from tfrecreg.manifest.canonical import canonical_json, strict_json
+from tfrecreg.documents import canonical_json, digest_apart, known_format, refusing, strict_json
+from tfrecreg.errors import UsageError
 from tfrecreg.manifest.model import Parent, RawTotals, SchemaEntry, SourceEntry
 from tfrecreg.operations.builds.parts.lines import TextDigest
 from tfrecreg.text import safe
@@ -115,13 +114,12 @@ def render_plan(document: PlanDocument) -> bytes:
     Raises:
         UsageError: a name in it is not UTF-8.
     """
-    try:
+    with refusing(
+        UsageError,
+        f"the plan of `{safe(document.dataset)}` cannot be written",
+        hint="names of labels and folders have to be UTF-8: rename those that are not",
+    ):
         return canonical_json(msgspec.to_builtins(document)) + b"\n"
-    except ValueError as error:
-        raise UsageError(
-            f"the plan of `{safe(document.dataset)}` cannot be written: {error}",
-            hint="names of labels and folders have to be UTF-8: rename those that are not",
-        ) from None
 
 
 def parse_plan(data: bytes, where: str) -> PlanDocument:
@@ -136,21 +134,13 @@ def parse_plan(data: bytes, where: str) -> PlanDocument:
         UsageError: it is not a plan, or was changed.
     """
     shown = safe(where, limit=1000)
-    try:
+    with refusing(UsageError, f"`{shown}` is not a plan", hint=_HINT):
         found = strict_json(data)
         if not isinstance(found, dict) or found.get("kind") != PLAN_KIND:
             raise ValueError(f"its `kind` is not `{PLAN_KIND}`")
-        version = found.get("format_version")
-        if isinstance(version, int) and version > PLAN_FORMAT:
-            raise NewerFormatError(
-                f"`{shown}` has plan format {version}, this tfrecreg supports {PLAN_FORMAT}",
-                hint="pip install --upgrade tfrecreg",
-            )
+        known_format(found, PLAN_FORMAT, f"`{shown}` has plan format")
         document = msgspec.convert(found, PlanDocument)
         expected = _digest(found)
-    except ValueError as error:
-        reason = safe(str(error), limit=500)
-        raise UsageError(f"`{shown}` is not a plan: {reason}", hint=_HINT) from None
     if document.digest != expected:
         raise UsageError(
             f"`{shown}` was changed after it was written: its digest should be "
@@ -161,5 +151,4 @@ def parse_plan(data: bytes, where: str) -> PlanDocument:
 
 
 def _digest(plain: dict[str, Any]) -> str:
-    covered = {name: plain[name] for name in plain if name not in ("digest", "planned")}
-    return blake3(canonical_json(covered)).hexdigest()
+    return digest_apart(plain, "digest", "planned")

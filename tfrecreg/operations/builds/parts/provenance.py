@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from tfrecreg.documents import read_note, refusing
 from tfrecreg.errors import ManifestError, TfrecregError
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.builds.parts.lines import json_line
@@ -20,7 +20,6 @@ from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt
 from tfrecreg.registry import layout
 from tfrecreg.registry.lookup import Release, Resolved
 from tfrecreg.registry.registry import Registry
-from tfrecreg.text import safe
 
 _FORMAT = 1
 _LIMIT = 1 << 30
@@ -39,6 +38,16 @@ class BuildProvenance:
     """In the order of the shards of the manifest."""
 
 
+class _Head(msgspec.Struct, frozen=True):
+    """The first line of the file; a receipt is each of the others."""
+
+    format_version: int
+    manifest: str
+    """Digest of the manifest of the build."""
+    plan: dict[str, Any]
+    verified: list[str]
+
+
 def keep_receipts(
     registry: Registry,
     manifest: Manifest,
@@ -53,13 +62,8 @@ def keep_receipts(
     """
     document = msgspec.to_builtins(plan)
     del document["shards"]
-    head = {
-        "format_version": _FORMAT,
-        "manifest": manifest.digest,
-        "plan": document,
-        "verified": list(verified),
-    }
-    lines = [json_line(head), *(json_line(msgspec.to_builtins(each)) for each in receipts)]
+    head = _Head(_FORMAT, manifest.digest, document, list(verified))
+    lines = [json_line(msgspec.to_builtins(each)) for each in (head, *receipts)]
     with registry.storage.create(layout.build_receipts(manifest.dataset)) as writer:
         writer.write(gzip.compress(b"".join(lines), mtime=0))
 
@@ -75,8 +79,8 @@ def receipts_file(registry: Registry, build: Manifest) -> bytes | None:
         return None
     data = registry.storage.read(path, limit=_LIMIT)
     try:
-        return data if _lines(data)[0]["manifest"] == build.digest else None
-    except (ValueError, KeyError, IndexError, TypeError):
+        return data if _parsed(data)[0].manifest == build.digest else None
+    except ValueError:
         return None  # a damaged note says as much as none
 
 
@@ -94,38 +98,30 @@ def read_provenance(resolved: Resolved) -> BuildProvenance | None:
             return None
         data = resolved.registry.storage.read(path, limit=_LIMIT)
         digest = manifest.release.build if manifest.release is not None else ""
-        return _parsed(data, path, manifest, digest)
+        return _fitting(data, path, manifest, digest)
     try:
         found = receipts_file(resolved.registry, manifest)
     except TfrecregError:
         return None
     path = layout.build_receipts(manifest.dataset)
-    return None if found is None else _parsed(found, path, manifest, manifest.digest)
+    return None if found is None else _fitting(found, path, manifest, manifest.digest)
 
 
-def _parsed(data: bytes, path: str, manifest: Manifest, digest: str) -> BuildProvenance:
-    try:
-        head, *lines = _lines(data)
-        if head["format_version"] != _FORMAT or head["manifest"] != digest:
+def _fitting(data: bytes, path: str, manifest: Manifest, digest: str) -> BuildProvenance:
+    complaint = f"the receipts in `{path}` cannot be used"
+    with refusing(ManifestError, complaint, hint="restore the file from git"):
+        head, lines = _parsed(data)
+        if (head.format_version, head.manifest) != (_FORMAT, digest):
             raise ValueError("they are of another build")
-        receipts = [parse_receipt(json_line(line)) for line in lines]
+        receipts = list(map(parse_receipt, lines))
         named = [replace(each.shard, sha256="") for each in receipts]
         if named != [replace(entry, sha256="") for entry in manifest.shards]:
             raise ValueError("they name other shards than the manifest")
-        return BuildProvenance(
-            plan=dict(head["plan"]),
-            verified=[str(each) for each in head["verified"]],
-            receipts=receipts,
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise ManifestError(
-            f"the receipts in `{path}` cannot be used: {safe(str(error))}",
-            hint="restore the file from git",
-        ) from None
+        return BuildProvenance(plan=head.plan, verified=head.verified, receipts=receipts)
 
 
-def _lines(data: bytes) -> list[Any]:
-    """The lines of the file.
+def _parsed(data: bytes) -> tuple[_Head, list[bytes]]:
+    """The head, and the lines of the receipts.
 
     Raises:
         ValueError: it is not such a file.
@@ -137,10 +133,5 @@ def _lines(data: bytes) -> list[Any]:
         raise ValueError(f"it is not a gzip file: {error}") from None
     if len(text) > _LIMIT:
         raise ValueError(f"it has more than {_LIMIT} bytes")
-    try:
-        found = [json.loads(line) for line in text.splitlines()]
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    if not found:
-        raise ValueError("it is empty")
-    return found
+    head, *lines = text.splitlines() or [b""]
+    return read_note(head, _Head), lines

@@ -11,7 +11,6 @@ believe them.
 
 from __future__ import annotations
 
-import json
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from typing import Any
 import msgspec
 from blake3 import blake3
 
+from tfrecreg.documents import strict_json
 from tfrecreg.errors import RefusedError, StorageError
 from tfrecreg.manifest.model import ShardEntry, SourceEntry
 from tfrecreg.operations.builds.parts.lines import json_line
@@ -115,10 +115,7 @@ def parse_receipt(data: bytes) -> Receipt:
     Raises:
         ValueError: it is not one, or was changed; the message says how.
     """
-    try:
-        found = json.loads(data)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    found = strict_json(data)
     if not isinstance(found, dict) or found.get("format_version") != RECEIPT_FORMAT:
         raise ValueError(f"its `format_version` is not {RECEIPT_FORMAT}")
     receipt = msgspec.convert(found, Receipt)

@@ -1,17 +1,105 @@
-"""The canonical form of JSON for digests, RFC 8785 (JCS), and strict parsing of JSON.
+"""JSON files of this package: parsing, formats, digests, and errors about what is none of them.
 
-Only objects, arrays, strings, integers, booleans and null are allowed: RFC 8785's rules for numbers
-are those of ECMAScript doubles, and manifests do not need fractions.
+Digests cover the canonical form, RFC 8785 (JCS). Only objects, arrays, strings, integers, booleans
+and null are allowed there: RFC 8785's rules for numbers are those of ECMAScript doubles, and
+manifests do not need fractions.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import msgspec
+from blake3 import blake3
+
+from tfrecreg.errors import NewerFormatError, TfrecregError
+from tfrecreg.text import safe
+
+T = TypeVar("T")
 
 _SAFE_INTEGER = 2**53 - 1
 _MOST_DIGITS = 1000
+
+
+@contextmanager
+def refusing(error: type[TfrecregError], complaint: str, *, hint: str) -> Iterator[None]:
+    """Raise `error` in place of a ValueError, whose text follows the complaint."""
+    try:
+        yield
+    except (ValueError, RecursionError) as fault:
+        reason = str(fault) if isinstance(fault, ValueError) else "nested too deeply"
+        raise error(f"{complaint}: {safe(reason, limit=500)}", hint=hint) from None
+
+
+def known_format(found: Any, newest: int, has: str, reads: str = "supports") -> dict[str, Any]:
+    """A parsed document, whose format is not newer than the newest known one.
+
+    Args:
+        found: what was parsed.
+        newest: the newest `format_version`.
+        has: the start of the message about a newer one: `` `plan.json` has plan format ``.
+        reads: its verb.
+
+    Raises:
+        NewerFormatError: a newer tfrecreg wrote it.
+        ValueError: it is not an object with a format.
+    """
+    version = found.get("format_version") if isinstance(found, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError("it has no `format_version`")
+    if version > newest:
+        raise NewerFormatError(
+            f"{has} {safe(str(version))}, this tfrecreg {reads} {newest}",
+            hint="pip install --upgrade tfrecreg",
+        )
+    plain: dict[str, Any] = found
+    return plain
+
+
+def texts_of(plain: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """Fields of a document, by name.
+
+    Raises:
+        ValueError: one of them is not text.
+    """
+    for name in names:
+        if not isinstance(plain.get(name), str):
+            raise ValueError(f"it has no `{name}`")
+    return {name: plain[name] for name in names}
+
+
+def digest_apart(plain: Mapping[str, Any], *apart: str) -> str:
+    """blake3, as hex, over the canonical JSON of all fields but some.
+
+    Raises:
+        ValueError: as :func:`canonical_json`.
+    """
+    covered = {name: plain[name] for name in plain if name not in apart}
+    return blake3(canonical_json(covered)).hexdigest()
+
+
+def render_note(value: object) -> bytes:
+    """A file that :func:`read_note` reads."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a name that is not UTF-8, with surrogate escapes
+        return json.dumps(msgspec.to_builtins(value)).encode("ascii")
+
+
+def read_note(data: bytes, kind: type[T]) -> T:
+    """A file for this package alone, such as the entry of a journal; large ones are read fast.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (ValueError, RecursionError):  # it knows no surrogate escapes
+        return msgspec.convert(strict_json(data), kind)
 
 
 def canonical_json(value: object) -> bytes:

@@ -1,4 +1,4 @@
-"""Canonical JSON against RFC 8785's own examples, and the strictness of the reader."""
+"""Canonical JSON against RFC 8785's own examples, the strictness of the reader, and notes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.manifest.canonical import canonical_json, strict_json
+from tfrecreg.documents import canonical_json, read_note, render_note, strict_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(),
@@ -125,3 +125,17 @@ class TestStrictJson:
         many = ",".join(f'"{number}":0' for number in range(100_000))
         with pytest.raises(ValueError, match='the key "99999" occurs twice'):
             strict_json(b"{" + many.encode() + b',"99999":0}')
+
+
+class TestNotes:
+    @pytest.mark.parametrize("name", ["a", "\xe9", "caf\udce9", "\ud800"])
+    def test_what_is_written_is_read(self, name: str) -> None:
+        value = {name: (1, 2)}
+        assert read_note(render_note(value), dict[str, tuple[int, int]]) == value
+
+    @pytest.mark.parametrize(
+        "data", [b"", b"{", b"[1]", b'{"a": 1}', b'{"a": "\xff"}', b'{"a":' * 100_000, b"\xff"]
+    )
+    def test_anything_else_is_one_error(self, data: bytes) -> None:
+        with pytest.raises(ValueError, match=r"not UTF-8|not JSON|nested|Expected"):
+            read_note(data, dict[str, str])
