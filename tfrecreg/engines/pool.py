@@ -122,7 +122,7 @@ class Pool:
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """The result of `function` for every task, in order. See
-        :class:`tfrecreg.engines.Engine`.
+        :class:`tfrecreg.engines.interface.Engine`.
         """
         waiting = self._with_workers_started(iter(tasks))
         results: dict[int, bytes] = {}

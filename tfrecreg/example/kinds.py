@@ -166,7 +166,7 @@ def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> 
         memory: contains the payload.
         start: its offset in `memory`.
         length: its size in bytes.
-        example: the result of :func:`tfrecreg.example.decode_or_none` for it.
+        example: the result of :func:`tfrecreg.example.decode.decode_or_none` for it.
     """
     # Nearly all records: a single field 1, with features in it.
     if example and _is_one_field(memory, start, length):

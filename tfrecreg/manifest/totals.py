@@ -65,7 +65,8 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
         version: the expected version.
 
     Returns:
-        None if it does not match; then :func:`tfrecreg.manifest.parse_manifest` finds the reason.
+        None if it does not match; then :func:`tfrecreg.manifest.file.parse_manifest` finds the
+        reason.
     """
     try:
         members = _MEMBERS.decode(data)

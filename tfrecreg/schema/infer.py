@@ -230,7 +230,7 @@ class SchemaSketch:
                 summary.merge(theirs)
 
     def render(self, dataset: str) -> str:
-        """The draft, as text that :func:`tfrecreg.schema.parse_schema` takes.
+        """The draft, as text that :func:`tfrecreg.schema.proto.parse_schema` takes.
 
         Args:
             dataset: name of the data in the first comment.

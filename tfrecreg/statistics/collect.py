@@ -46,7 +46,7 @@ _TYPES = {"large_binary": "bytes", "float": "float", "int64": "int64"}
 
 
 class StatisticsVisitor(Visitor):
-    """Makes the statistics of one shard. A :class:`tfrecreg.scan.Visitor`.
+    """Makes the statistics of one shard. A :class:`tfrecreg.scan.interface.Visitor`.
 
     Args:
         options: which statistics.
@@ -259,7 +259,7 @@ class SplitStatistics:
 class StatisticsCollector(Validator):
     """Looks at every record the way validators do, and sums up instead of judging.
 
-    Hand it to :func:`tfrecreg.scan.run_scan`, then ask for :meth:`statistics`.
+    Hand it to :func:`tfrecreg.scan.run.run_scan`, then ask for :meth:`statistics`.
 
     Args:
         options: which statistics. Their schema is used, not the target's.

@@ -1,5 +1,5 @@
-"""The storage protocol. :class:`tfrecreg.storage.LocalStorage` implements it for files on disk,
-:class:`tfrecreg.storage.remote.RemoteStorage` for URLs, where files are read and added.
+"""The storage protocol. :class:`tfrecreg.storage.local.LocalStorage` implements it for files on
+disk, :class:`tfrecreg.storage.remote.RemoteStorage` for URLs, where files are read and added.
 """
 
 from __future__ import annotations
@@ -195,7 +195,8 @@ class Storage(Protocol):
         """Remove a file or a whole folder; a missing one is not an error."""
 
     def remove_abandoned(self, path: str) -> bool:
-        """Remove a temporary file (see :func:`tfrecreg.storage.is_temporary`) of a killed writer.
+        """Remove a temporary file (see :func:`tfrecreg.storage.writer.is_temporary`) of a killed
+        writer.
 
         Returns:
             False, without removing it, if its writer is alive or that is unknown.

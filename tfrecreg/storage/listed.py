@@ -74,7 +74,7 @@ class _Folder(NamedTuple):
 
 
 class ListedStorage(RemoteStorage):
-    """Raw data below one URL. See :class:`tfrecreg.storage.Storage` for the methods.
+    """Raw data below one URL. See :class:`tfrecreg.storage.interface.Storage` for the methods.
 
     Args:
         root: the URL of a folder, from :func:`tfrecreg.storage.urls.named_url`.

@@ -32,7 +32,8 @@ _LINKLESS = LINKLESS | {errno.EXDEV}
 
 @dataclass(frozen=True, slots=True, init=False)
 class LocalStorage:
-    """Files below one local folder. See :class:`tfrecreg.storage.Storage` for the methods.
+    """Files below one local folder. See :class:`tfrecreg.storage.interface.Storage` for the
+    methods.
 
     Args:
         root: the folder, which need not exist yet. A relative one is resolved against the current

@@ -14,7 +14,7 @@ from tfrecreg.storage.paths import entry_kind, path_text, refusal, translated
 
 
 class LocalReader(Reader):
-    """A regular file, open for reading. See :class:`tfrecreg.storage.Reader`."""
+    """A regular file, open for reading. See :class:`tfrecreg.storage.interface.Reader`."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -31,7 +31,7 @@ _SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RemoteStorage:
-    """Files below one URL. See :class:`tfrecreg.storage.Storage` for the methods.
+    """Files below one URL. See :class:`tfrecreg.storage.interface.Storage` for the methods.
 
     Connections are made when they are needed, and options come from the environment and the
     configuration of fsspec. Its pickle holds neither: it is the URL, and the query of a presigned

@@ -86,7 +86,8 @@ def _shared() -> _Blocks:
 
 
 class RemoteReader(RereadableReader):
-    """A file of a store. See :class:`tfrecreg.storage.Reader`. Safe for threads and after a fork.
+    """A file of a store. See :class:`tfrecreg.storage.interface.Reader`. Safe for threads and after
+    a fork.
 
     Args:
         system: the file system of fsspec, as this process has it.

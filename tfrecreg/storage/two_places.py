@@ -27,9 +27,9 @@ from tfrecreg.storage.remote import RemoteStorage
 class TwoPlaces:
     """The folder of a build whose shards are in a store. Picklable.
 
-    See :class:`tfrecreg.storage.Storage` for the methods. A shard is written into the folder, sent
-    when it is closed, and then removed from the folder. What is in the store is neither replaced
-    nor removed.
+    See :class:`tfrecreg.storage.interface.Storage` for the methods. A shard is written into the
+    folder, sent when it is closed, and then removed from the folder. What is in the store is
+    neither replaced nor removed.
     """
 
     local: LocalStorage
@@ -197,7 +197,7 @@ def is_shard(path: str) -> bool:
 
 
 class _Upload:
-    """A shard being written. See :class:`tfrecreg.storage.Writer`."""
+    """A shard being written. See :class:`tfrecreg.storage.interface.Writer`."""
 
     def __init__(self, places: TwoPlaces, path: str, writer: Writer) -> None:
         self._places, self._path, self._writer = places, path, writer

@@ -61,7 +61,7 @@ def remove_abandoned(path: str) -> bool:
 
 
 class LocalWriter:
-    """A file being written, beside its destination. See :class:`tfrecreg.storage.Writer`.
+    """A file being written, beside its destination. See :class:`tfrecreg.storage.interface.Writer`.
 
     After the first error the temporary file is deleted, and :meth:`write` and :meth:`close` repeat
     that error: an incomplete file never appears. The temporary file is locked until it has its

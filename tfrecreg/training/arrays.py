@@ -37,7 +37,7 @@ class ArrayColumn(NamedTuple):
 
     name: str
     kind: int
-    """A :class:`tfrecreg.example.Kind`."""
+    """A :class:`tfrecreg.example.model.Kind`."""
     shape: tuple[int, ...]
     """Sides; -1 where one varies."""
     is_fixed: bool

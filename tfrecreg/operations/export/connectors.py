@@ -5,7 +5,7 @@ also read them as nested dictionaries, for it joins the keys of these with slash
 `as_supervised` and `tfds.show_examples`, which look at the top level only, would be lost, and a
 name could not be both a feature and the beginning of another.
 
-What becomes of a feature follows :func:`tfrecreg.schema.tensor_specs`: a required one of fixed
+What becomes of a feature follows :func:`tfrecreg.schema.spec.tensor_specs`: a required one of fixed
 shape is a scalar or a tensor of that shape, any other a sequence, which is empty where an example
 does not have it.
 

@@ -10,7 +10,7 @@
 - `files`: the clean shard and the quarantine in the making
 - `model`: the result, and the list of cuts
 
-The mark that all this leaves in its folder is read by :func:`tfrecreg.manifest.read_mark`.
+The mark that all this leaves in its folder is read by :func:`tfrecreg.manifest.salvaged.read_mark`.
 """
 
 from __future__ import annotations

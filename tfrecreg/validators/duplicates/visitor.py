@@ -96,7 +96,7 @@ class DuplicatesPart:
 
 
 class DuplicatesCodec:
-    """Parts as bytes, with the rows of their runs: see :class:`tfrecreg.scan.PartCodec`."""
+    """Parts as bytes, with the rows of their runs: a :class:`tfrecreg.scan.interface.PartCodec`."""
 
     def __init__(self) -> None:
         self.storage: Storage | None = None
