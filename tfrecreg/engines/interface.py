@@ -25,6 +25,20 @@ class Engine(Protocol):
     def jobs(self) -> int:
         """Number of tasks that run at the same time."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether tasks run on this machine, where they see the folders of the caller."""
+
+    def for_work(self, costs: Iterable[float], worth: float) -> Engine:
+        """The engine itself, or this very process for work so small that local workers do not pay.
+
+        Workers elsewhere were asked for by name: they get any work.
+
+        Args:
+            costs: of the tasks, in any unit; only as many are taken as decide it.
+            worth: their sum above which workers pay.
+        """
+
     def warm(self, function: Callable[[T], R]) -> None:
         """Prepare to run `function` over many tasks while the caller still determines them.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from tfrecreg.engines.interface import call
@@ -46,6 +46,15 @@ class LocalEngine:
             )
         self.jobs = jobs
         self._warm: Pool | None = None
+
+    @property
+    def is_local(self) -> bool:
+        return True
+
+    def for_work(self, costs: Iterable[float], worth: float) -> LocalEngine:
+        if self.jobs == 1 or any(cost > worth for cost in accumulate(costs)):
+            return self
+        return LocalEngine(1)
 
     def warm(self, function: Callable[[T], R]) -> None:
         if self.jobs > 1 and self._warm is None:

@@ -104,6 +104,13 @@ class RemoteEngine(ABC, Generic[H]):
         self._open()
         return max(1, self._slots())
 
+    @property
+    def is_local(self) -> bool:
+        return False
+
+    def for_work(self, costs: Iterable[float], worth: float) -> RemoteEngine[H]:  # noqa: ARG002
+        return self
+
     def warm(self, function: Callable[[T], R]) -> None:
         """Connect to the workers, and compare their versions. See :class:`Engine`."""
         del function

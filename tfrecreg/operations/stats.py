@@ -260,9 +260,7 @@ def _make(
     if missing is not None:
         raise missing
     collector, sound = StatisticsCollector(options), _Soundness()
-    size = sum(_size(shard) for shard in target.shards)
-    if engine is None or (isinstance(engine, LocalEngine) and size < _WORTH_WORKERS):
-        engine = LocalEngine(1)
+    engine = (engine or LocalEngine(1)).for_work(map(_size, target.shards), _WORTH_WORKERS)
     read_whole(
         target,
         [collector, sound] if target.manifest is not None else [collector],

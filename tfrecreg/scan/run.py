@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError, TransferError, UsageError
 from tfrecreg.findings import (
     MAX_LOCATIONS,
@@ -313,7 +312,7 @@ def _fetching(target: Target, engine: Engine) -> AbstractContextManager[None]:
     """Fetch small shards of a build in a store ahead, where they are scanned in this process."""
     shards = target.shards
     root = shards[0].storage.root if shards and target.manifest is not None else ""
-    if not is_url(root) or engine.jobs > 1 or not isinstance(engine, LocalEngine):
+    if not is_url(root) or engine.jobs > 1 or not engine.is_local:
         return nullcontext()
     from tfrecreg.storage.remote import RemoteStorage, reading_ahead  # few targets need it
 

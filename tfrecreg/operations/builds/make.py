@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import accumulate, islice
+from itertools import islice
 from typing import TypeVar
 
 from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.raw_ahead import RawAhead
 from tfrecreg.operations.builds.request import Prepared
@@ -51,10 +50,8 @@ twice, so they are for less.
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
     """`engine`, or this very process for a build so small that local workers do not pay."""
-    if not isinstance(engine, LocalEngine):
-        return engine  # it was asked for by name
-    work = accumulate(seconds for shard in plan.shards for seconds in _work(shard))
-    return engine if any(seconds > _WORTH_SECONDS for seconds in work) else LocalEngine(1)
+    work = (seconds for shard in plan.shards for seconds in _work(shard))
+    return engine.for_work(work, _WORTH_SECONDS)
 
 
 def _work(shard: PlannedShard) -> Iterator[float]:
@@ -163,7 +160,7 @@ def _fresh(
 ) -> Generator[MadeShard, None, None]:
     whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
     # Segments are handed on in a folder, which workers of a build in a bucket need not see.
-    whole = whole or (isinstance(maker.stage, WorkerPlaces) and not isinstance(engine, LocalEngine))
+    whole = whole or (isinstance(maker.stage, WorkerPlaces) and not engine.is_local)
     cuts = {shard.path: not whole and shard.base is None for shard in todo}
     tasks = (
         task for shard in todo for task in _tasks(maker, ahead, scratch, shard, cuts[shard.path])

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.findings import Location
 from tfrecreg.gating import FailOn
@@ -69,7 +68,7 @@ class ReadBack:
             schema=self.begun.schema,
             schema_path=self.registry.dataset(manifest.dataset).schema_path,
             # Its workers see the indexes in the folder, and need not fetch them.
-            read_from=self.staged if isinstance(self.engine, LocalEngine) else None,
+            read_from=self.staged if self.engine.is_local else None,
         )
 
     def check(self, target: Target) -> Report:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
 from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import (
     ConfigError,
     StorageError,
@@ -227,14 +226,7 @@ _WORTH_SECONDS = 0.4
 
 def engine_for(target: Target, engine: Engine) -> Engine:
     """`engine`, or this very process for a target so small that local workers do not pay."""
-    if not isinstance(engine, LocalEngine) or engine.jobs == 1:
-        return engine  # another engine was asked for by name
-    work = 0.0
-    for shard in target.shards:
-        work += _seconds(shard)
-        if work > _WORTH_SECONDS:
-            return engine
-    return LocalEngine(1)
+    return engine.for_work(map(_seconds, target.shards), _WORTH_SECONDS)
 
 
 def _seconds(shard: Shard) -> float:

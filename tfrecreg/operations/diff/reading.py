@@ -93,10 +93,8 @@ class Reading:
         if not bounds:
             return  # an engine would connect to its workers for nothing
         pieces = ((number, _cut(groups[number], start, end)) for number, start, end in bounds)
-        engine = self._engine
-        if isinstance(engine, LocalEngine) and (
-            engine.jobs == 1 or sum(map(_length, groups)) * self._cost < _FEW
-        ):
+        engine = self._engine.for_work((_length(each) * self._cost for each in groups), _FEW)
+        if engine.is_local and engine.jobs == 1:
             # These readers know the indexes that were read for the pieces before.
             for number, piece in pieces:
                 yield number, piece, function(self.readers, piece)
