@@ -94,7 +94,7 @@ EVL = Code("EVL001", "evil", Severity.WARNING, "it is evil", "be good", "Page")
 class Good:
     name = "evil"
     codes = [EVL]
-    needs = Need.FRAMES
+    needs = Need(0)
 
     def applies(self, target):
         return None

@@ -155,10 +155,10 @@ class Looking:
 
     codes: Sequence[Code] = (ODD,)
 
-    def __init__(self, name: str = "looking", wrong: str = "", needs: Any = Need.FRAMES) -> None:
+    def __init__(self, name: str = "looking", wrong: str = "", needs: Any = None) -> None:
         self.name = name
         self.wrong = wrong
-        self.needs = needs
+        self.needs = Need(0) if needs is None else needs
         self.options: Mapping[str, Any] = {}
         self.order: list[str] = []
 
@@ -243,7 +243,7 @@ class Saying:
     """A validator that says what it is told to."""
 
     codes: Sequence[Code] = ()
-    needs = Need.FRAMES
+    needs = Need(0)
 
     def __init__(self, *said: Any, name: str = "saying") -> None:
         self.said = said

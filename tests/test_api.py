@@ -24,13 +24,5 @@ def test_every_name_is_there_and_described_in_the_map() -> None:
         assert f"`{name}`" in (tfrecreg.api.__doc__ or "")
 
 
-def test_the_names_of_before_still_import() -> None:
-    from tfrecreg.api import PictureError, PictureHeader  # type: ignore[attr-defined]
-
-    assert PictureError is tfrecreg.api.ImageError
-    assert PictureHeader is tfrecreg.api.ImageHeader
-    assert not hasattr(tfrecreg.api, "PictureFile")
-
-
 def test_plugins_get_no_way_to_write_files() -> None:
     assert not hasattr(tfrecreg.api, "LocalStorage")

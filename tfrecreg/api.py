@@ -21,8 +21,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfrecreg.config import read_limits
 from tfrecreg.errors import (
     MissingExtraError,
@@ -137,12 +135,3 @@ __all__ = [
     "sniff",
     "unset_feature",
 ]
-
-_RENAMED = {"PictureError": ImageError, "PictureHeader": ImageHeader}
-
-
-def __getattr__(name: str) -> Any:
-    # Older plugins import the former names.
-    if name in _RENAMED:
-        return _RENAMED[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -151,23 +151,6 @@ def test_fish_completes_as_well(shell: Shell, typed: str, expected: list[str]) -
     assert [each for each in found if each in expected] == expected
 
 
-def test_a_script_of_an_earlier_version_still_completes(shell: Shell) -> None:
-    asked = {
-        "_TFRECREG_COMPLETE": "bash_complete",
-        "COMP_WORDS": "tfrecreg release dig",
-        "COMP_CWORD": "2",
-    }
-    done = subprocess.run(
-        ["tfrecreg"],
-        cwd=shell.root,
-        env={**shell.environment, **asked},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.stdout, done.stderr) == ("plain,digits\n", "")
-
-
 def test_names_that_are_no_datasets_lead_nowhere(shell: Shell) -> None:
     asked = {
         "_TFRECREG_COMPLETE": "bash_complete",

@@ -140,8 +140,3 @@ def test_a_visitor_ignores_what_it_does_not_look_at() -> None:
     assert visitor.close(7) == 7
     with pytest.raises(TypeError, match="abstract method"):
         type("Mine", (Visitor,), {})()
-
-
-def test_names_of_needs_without_effect_can_be_imported() -> None:
-    assert [each.value for each in (Need.FRAMES, Need.EXAMPLES, Need.COLUMNS)] == [1, 2, 4]
-    assert Need.DIGESTS.value == 8

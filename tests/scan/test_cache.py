@@ -235,7 +235,7 @@ def test_another_class_of_the_same_name_reads_again(place: Place) -> None:
 
 def test_digests_are_read_where_they_were_not_asked_for_before(place: Place) -> None:
     place.scan()
-    digesting = Keeping("keeping", needs=Need.FRAMES | Need.DIGESTS)
+    digesting = Keeping("keeping", needs=Need.DIGESTS)
     assert place.scan(digesting).cached == 0
     assert place.scan(digesting).cached == 3
     assert place.scan(Keeping()).cached == 3

@@ -106,8 +106,6 @@ class _Bash(BashComplete):
     source_template = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        if "TFRECREG_LINE" not in os.environ:
-            return super().get_completion_args()  # a script of an earlier version
         words = split_arg_string(os.environ["TFRECREG_LINE"] + _CURSOR)
         return words[1:-1], words[-1].removesuffix(_CURSOR)
 

@@ -28,16 +28,10 @@ Part = Any
 class Need(Flag):
     """The data that a validator needs from the scan besides records.
 
-    Only the digests and the members have an effect. Batches decode their records when a visitor
-    asks for them, so a validator that looks at Examples needs to declare nothing.
+    Batches decode their records when a visitor asks for them, so a validator that looks at Examples
+    needs to declare nothing.
     """
 
-    FRAMES = auto()
-    """No effect; kept for plugins that name it."""
-    EXAMPLES = auto()
-    """No effect; kept for plugins that name it."""
-    COLUMNS = auto()
-    """No effect; kept for plugins that name it."""
     DIGESTS = auto()
     """`StreamEnd` has the blake3 digests of the file and of the decompressed stream."""
     SHA256 = auto()

@@ -22,7 +22,7 @@ PLUGIN = """
     class Even:
         name = "even"
         codes = [EVE]
-        needs = Need.FRAMES
+        needs = Need(0)
 
         def applies(self, target):
             return None
