@@ -14,8 +14,8 @@ from typing import Any
 from deed_support import Deed
 from deeds_publish_support import Gc, Release
 from git_support import commit, git, start
+from registry_support import write
 
-from tfrecreg.config import CONFIG_NAME
 from tfrecreg.operations.init import init
 from tfrecreg.operations.pipeline.run import pipeline
 from tfrecreg.operations.remote.sending import push
@@ -89,8 +89,8 @@ class ReleaseStage(_WithDvc):
         init(self.root)
         shutil.copytree(self.folder / "raw1", self.root / "raw")
         (self.root / ".gitignore").write_text("/raw/\n")
-        with (self.root / CONFIG_NAME).open("a") as config:
-            config.write('\n[datasets.digits]\nsource = "mnist"\nraw = "raw"\nshards = 2\n')
+        config = 'source = "mnist"\nraw = "raw"\nshards = 2\n'
+        write(self.root / "datasets/digits.toml", config)
         pipeline(open_registry(self.root), ["digits"])
         self.reproduce()
         commit(self.root, "Build digits")

@@ -98,6 +98,9 @@ def put_release(root: Path, build: Manifest, version: str, dvc: str | None = Non
     return made
 
 
-def empty_registry(root: Path, config: str = "") -> Registry:
+def empty_registry(root: Path, config: str = "", **datasets: str) -> Registry:
+    """A registry with this in `tfrecreg.toml`, and with the files of these datasets."""
     write(root / "tfrecreg.toml", config)
+    for name, text in datasets.items():
+        write(root / f"datasets/{name}.toml", text)
     return open_registry(root)

@@ -20,13 +20,7 @@ from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn, Waiver
 
-if sys.version_info >= (3, 11):
-    pass
-else:
-    pass
-
-FULL = """
-[datasets.mnist]
+MNIST = """
 source = "mnist"
 raw = "raw/mnist"
 schema = "schemas/mnist.pbtxt"
@@ -35,14 +29,12 @@ shard_size = "256MiB"
 compression = "gzip"
 max_skipped = "0.5%"
 owner = "vision-team"
-licence = "CC-BY-SA-3.0"
+license = "CC-BY-SA-3.0"
 description = "Digits"
 citation = "LeCun"
+"""
 
-[datasets.coco]
-hosts = 8
-max_skipped = 10
-
+FULL = """
 [gates.default]
 fail_on = "warning"
 validators = ["crc", "manifest"]
@@ -74,9 +66,8 @@ def test_an_empty_file_is_an_empty_configuration() -> None:
     assert GateConfig().fail_on is FailOn.ERROR
 
 
-def test_datasets_are_read_with_all_their_keys() -> None:
-    datasets = parse_config(FULL).datasets
-    assert datasets["mnist"] == DatasetConfig(
+def test_the_file_of_a_dataset_is_read_with_all_its_keys() -> None:
+    assert parse_dataset(MNIST, "datasets/mnist.toml") == DatasetConfig(
         source="mnist",
         raw="raw/mnist",
         schema="schemas/mnist.pbtxt",
@@ -89,14 +80,8 @@ def test_datasets_are_read_with_all_their_keys() -> None:
         description="Digits",
         citation="LeCun",
     )
-    assert datasets["coco"] == DatasetConfig(hosts=8, max_skipped=SkipLimit(None, 10))
-
-
-def test_the_file_of_a_dataset_has_the_keys_of_its_table() -> None:
-    start, end = FULL.index("source ="), FULL.index("[datasets.coco]")
-    found = parse_dataset(FULL[start:end], "datasets/mnist.toml")
-    assert found == parse_config(FULL).datasets["mnist"]
-    assert parse_config(FULL).tables == {"mnist", "coco"}
+    few = parse_dataset("hosts = 8\nmax_skipped = 10\n", "datasets/coco.toml")
+    assert few == DatasetConfig(hosts=8, max_skipped=SkipLimit(None, 10))
     assert parse_dataset(b"", "datasets/new.toml") == DatasetConfig()
     with pytest.raises(ConfigError) as caught:
         parse_dataset("[options]\nsize = 1\n[other]", "datasets/new.toml")
@@ -160,52 +145,7 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
         ("a = ", "is not TOML at line 1, column 5: Invalid value"),
         ("a = 1\nb = 1 2", "is not TOML at line 2, column 7: "),
         (b"a = 1\n# \xff", "is not UTF-8 in line 2"),
-        ("[dataset.x]", ": `dataset` is not known; did you mean `datasets`?"),
-        ("datasets = 3", ": `datasets` should be a table, found `3`"),
-        ("datasets.x = 3", ": `datasets.x` should be a table, found `3`"),
-        ("[datasets.Mnist]", ": `datasets.Mnist` is not a dataset name"),
-        ('[datasets."a b"]\nx=1', ': `datasets."a b"` is not a dataset name'),
-        (
-            "[datasets.x]\nsouce='a'",
-            ": `datasets.x.souce` is not known; did you mean `source`",
-        ),
-        (
-            "[datasets.x]\nsource=3",
-            ": `datasets.x.source` should be text with a length >= 1, found `3`",
-        ),
-        (
-            "[datasets.x]\nsource=''",
-            ": `datasets.x.source` should be text with a length >= 1, found ``",
-        ),
-        (
-            "[datasets.x]\nraw=['a']",
-            ": `datasets.x.raw` should be text with a length >= 1, found a list",
-        ),
-        ("[datasets.x]\noptions=3", ": `datasets.x.options` should be a table, found `3`"),
-        (
-            "[datasets.x]\nshards=0",
-            ": `datasets.x.shards` should be a whole number >= 1, found `0`",
-        ),
-        (
-            "[datasets.x]\nshards=true",
-            ": `datasets.x.shards` should be a whole number >= 1, found `true`",
-        ),
-        (
-            "[datasets.x]\nhosts=1.0",
-            ": `datasets.x.hosts` should be a whole number >= 1, found `1.0`",
-        ),
-        ("[datasets.x]\nshard_size='1M'", ": `datasets.x.shard_size` expected a size such as"),
-        ("[datasets.x]\nshard_size=[1]", ": `datasets.x.shard_size` expected a size such as"),
-        ("[datasets.x]\nmax_skipped='1/2'", ": `datasets.x.max_skipped` expected a number of item"),
-        (
-            "[datasets.x]\nshards=1\nhosts=2",
-            ": `datasets.x` expected one way to size shards, found `shards` and `hosts`",
-        ),
-        (
-            "[datasets.x]\ncompression='bz2'",
-            ": `datasets.x.compression` should be `none` or `gzip`, found `bz2`",
-        ),
-        ("[datasets.x]\ncompression=1", ": `datasets.x.compression` should be `none` or `gzip`"),
+        ("[datasets.x]", ": `datasets` is not known"),
         ("[gates]\nfail_on='error'", ": `gates.fail_on` should be a table, found `error`"),
         (
             "[gates.x]\nfailon='error'",
@@ -271,6 +211,32 @@ def test_what_is_wrong_is_named_with_file_and_key(text: str | bytes, message: st
     assert "\n" not in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("souce='a'", ": `souce` is not known; did you mean `source`"),
+        ("source=3", ": `source` should be text with a length >= 1, found `3`"),
+        ("source=''", ": `source` should be text with a length >= 1, found ``"),
+        ("raw=['a']", ": `raw` should be text with a length >= 1, found a list"),
+        ("options=3", ": `options` should be a table, found `3`"),
+        ("shards=0", ": `shards` should be a whole number >= 1, found `0`"),
+        ("shards=true", ": `shards` should be a whole number >= 1, found `true`"),
+        ("hosts=1.0", ": `hosts` should be a whole number >= 1, found `1.0`"),
+        ("shard_size='1M'", ": `shard_size` expected a size such as"),
+        ("shard_size=[1]", ": `shard_size` expected a size such as"),
+        ("max_skipped='1/2'", ": `max_skipped` expected a number of item"),
+        ("shards=1\nhosts=2", ": expected one way to size shards, found `shards` and `hosts`"),
+        ("compression='bz2'", ": `compression` should be `none` or `gzip`, found `bz2`"),
+        ("compression=1", ": `compression` should be `none` or `gzip`"),
+    ],
+)
+def test_what_is_wrong_with_a_dataset_is_named_with_file_and_key(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_dataset(text, "datasets/x.toml")
+    assert caught.value.message.startswith("`datasets/x.toml`:")
+    assert message in caught.value.message
+
+
 def test_a_file_that_is_nested_beyond_reason_is_refused() -> None:
     with pytest.raises(ConfigError, match="is nested too deeply"):
         parse_config("a = " + "[" * 100_000)
@@ -280,12 +246,12 @@ def test_an_unknown_key_lists_the_known_ones() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config("x = 1")
     assert caught.value.message == "`tfrecreg.toml`: `x` is not known"
-    assert caught.value.hint == "known: datasets, gates, policy, waivers"
+    assert caught.value.hint == "known: gates, policy, waivers"
 
 
 def test_reading_imports_nothing_that_only_writing_needs() -> None:
     code = (
-        "import sys, tfrecreg.config as c; c.parse_config('[datasets.a]');"
+        "import sys, tfrecreg.config as c; c.parse_config('[gates.a]'); c.parse_dataset('', 'a');"
         "print('tomlkit' in sys.modules, 'tfrecreg.storage' in sys.modules)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

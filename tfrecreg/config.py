@@ -21,8 +21,7 @@
     expires = 2027-01-31
 
 An unknown key is an error, and so is a value of another type: otherwise a policy could silently be
-ignored. Older registries have a table `[datasets.<name>]` in `tfrecreg.toml` in place of the file;
-`tfrecreg init` moves it.
+ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ from tfrecreg.amounts import SkipLimit, parse_size
 from tfrecreg.errors import DatasetConfigError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn, Waiver
-from tfrecreg.reference import is_dataset_name
 from tfrecreg.text import safe
 from tfrecreg.toml_files import read_toml
 from tfrecreg.typed_values import KeyPath, read_table
@@ -139,11 +137,10 @@ class Config:
     """The configuration of a registry. Without any file it is ``Config()``."""
 
     datasets: dict[str, DatasetConfig] = field(default_factory=dict)
+    """From the files of the datasets."""
     gates: dict[str, GateConfig] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     policy: PolicyConfig = field(default_factory=PolicyConfig)
-    tables: frozenset[str] = frozenset()
-    """Names of datasets with a table in `tfrecreg.toml` and without a file."""
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
     """Datasets whose file cannot be read, which `datasets` lacks, and why."""
 
@@ -166,14 +163,13 @@ class Config:
 class _File:
     """The content of `tfrecreg.toml`: gates are tables until the default is merged into them."""
 
-    datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     policy: PolicyConfig = field(default_factory=PolicyConfig)
 
 
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
-    """Read `tfrecreg.toml`.
+    """Read `tfrecreg.toml`: the gates, waivers and policy.
 
     Args:
         text: the file's content.
@@ -185,26 +181,17 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
     """
     path = KeyPath(where)
     file = read_table(_File, read_toml(text, where), path)
-    for name in file.datasets:
-        if not is_dataset_name(name):
-            raise (path / "datasets" / name).error(
-                "is not a dataset name: expected `[a-z][a-z0-9_]*`"
-            )
     gates = path / "gates"
     # Read each table unmerged first, so that an error names the table of the key.
     for name, table in file.gates.items():
         _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
     return Config(
-        datasets={
-            name: _dataset(table, path / "datasets" / name) for name, table in file.datasets.items()
-        },
         gates={
             name: _gate(_over(default, table), gates / name) for name, table in file.gates.items()
         },
         waivers=file.waivers,
         policy=file.policy,
-        tables=frozenset(file.datasets),
     )
 
 
@@ -218,10 +205,7 @@ def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
     Raises:
         ConfigError: as :func:`parse_config`.
     """
-    return _dataset(read_toml(text, where), KeyPath(where))
-
-
-def _dataset(table: dict[str, Any], path: KeyPath) -> DatasetConfig:
+    table, path = read_toml(text, where), KeyPath(where)
     if "licence" in table:
         if "license" in table:
             raise (path / "licence").error(

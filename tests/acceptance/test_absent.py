@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from registry_support import write
 from shell_support import Shell, open_shell
 
 from tfrecreg.operations.demo.digits import write_digits
@@ -19,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing"),
 ]
 
-CONFIG = '\n[datasets.made]\nsource = "mnist"\nraw = "raw"\n'
+CONFIG = 'source = "mnist"\nraw = "raw"\n'
 
 
 @pytest.fixture
@@ -31,11 +32,11 @@ def clone(tmp_path: Path) -> Shell:
     shell("git init --quiet --initial-branch=main")
     shell("tfrecreg init")
     shell(f"dvc remote add --default store {tmp_path / 'remote'}")
-    shell.edit("tfrecreg.toml", lambda text: text + CONFIG)
+    write(shell.root / "datasets/made.toml", CONFIG)
     shell("tfrecreg pipeline")
     shell("dvc repro --quiet")
     shell("tfrecreg build kept --source mnist --raw raw --release 1.0.0")
-    shell.edit("tfrecreg.toml", lambda text: text + CONFIG.replace("made", "later"))
+    write(shell.root / "datasets/later.toml", CONFIG)
     shell("tfrecreg pipeline made later")
     shell("git add .")
     shell("git commit --quiet --message All")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from foreign_support import example, put
 from image_support import png
+from registry_support import write
 
 from tfrecreg.example.features import bytes_feature
 
@@ -120,13 +121,13 @@ def test_release_holds_adopted_data_against_raw_data(cli, registry, foreign) -> 
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_raw_of_the_table_counts_for_adopted_data(cli, registry, foreign, before) -> None:
-    table = '\n[datasets.pets]\nraw = "../raw"\n'
+def test_raw_of_the_file_counts_for_adopted_data(cli, registry, foreign, before) -> None:
+    file, text = registry / "datasets/pets.toml", 'raw = "../raw"\n'
     if before:
-        configure(registry, table)
+        write(file, text)
     assert cli("adopt", "pets", foreign).code == 0
     if not before:
-        configure(registry, table)
+        write(file, text)
     done = cli("release", "pets", "--version", "1.0.0")
     assert done.code == 1
     assert "error INF001 inflated" in done.err

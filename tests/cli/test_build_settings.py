@@ -120,30 +120,6 @@ def test_every_kind_of_setting_is_told(cli, registry, images, tmp_path) -> None:
     }
 
 
-def test_settings_in_a_table_of_older_versions_are_used_and_not_written(
-    cli, registry, images
-) -> None:
-    built(cli, images)
-    file = registry / "datasets/s.toml"
-    old = registry / "tfrecreg.toml"
-    old.write_text(f"{old.read_text()}[datasets.s]\n{file.read_text()}")
-    file.unlink()
-    assert cli("build", "s", "--json").json["settings"]["unsaved"] == {}
-    done = cli("build", "s", "--option", SPLIT)
-    assert done.err.startswith("`[datasets.s]` in `tfrecreg.toml` does not have these settings")
-    done = cli("build", "s", "--option", SPLIT, "--save-options")
-    assert done.code == 2
-    assert done.err == (
-        "error: `[datasets.s]` in `tfrecreg.toml` is read-only: settings are kept in "
-        "`datasets/s.toml`\n"
-        "hint: `tfrecreg init` moves the table there; then build again\n"
-    )
-    done = cli("init")
-    assert "moved 1 table of tfrecreg.toml to datasets/s.toml" in done.out
-    assert cli("build", "s", "--option", SPLIT, "--save-options").code == 0
-    assert "options" in table(registry)
-
-
 def test_a_dry_run_writes_no_settings(cli, registry, images) -> None:
     built(cli, images)
     before = (registry / "datasets/s.toml").read_bytes()

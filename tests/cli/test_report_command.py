@@ -157,8 +157,7 @@ def test_the_report_that_is_judged_is_not_written_over(cli, built) -> None:
 
 
 def test_one_dataset_that_is_not_built_hides_no_report(cli, built) -> None:
-    with Path("tfrecreg.toml").open("a", encoding="utf-8") as file:
-        file.write('\n[datasets.absent]\nsource = "mnist"\nraw = "raw"\n')
+    Path("datasets/absent.toml").write_text('source = "mnist"\nraw = "raw"\n')
     for named in ((), ("absent", "digits")):
         done = cli("check", *named, "--format", "json", "--output", "report.json")
         assert (done.code, done.out, done.err) == (3, "", "")

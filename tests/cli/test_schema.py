@@ -175,7 +175,7 @@ def test_other_schemas_can_be_named(cli: Any, root: Path) -> None:
 
 def test_without_a_release_there_is_nothing_to_break(cli: Any, root: Path) -> None:
     (root / "schemas/plain.pbtxt").write_text("")
-    (root / "tfrecreg.toml").write_text('[datasets.plain]\nsource = "mnist"\n')
+    (root / "datasets/plain.toml").write_text('source = "mnist"\n')
     done = cli("schema", "check", "plain")
     assert done.code == 0
     assert done.out.splitlines()[0] == ("schemas/plain.pbtxt: no release to compare with yet")

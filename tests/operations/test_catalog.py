@@ -36,7 +36,7 @@ def sized(name: str, records: int) -> dict[str, object]:
 def root(tmp_path: Path) -> Path:
     """Four datasets, one in each state; of the broken one the manifest is cut."""
     root = tmp_path / "root"
-    empty_registry(root, '[datasets.zoo]\nsource = "mnist"\n')
+    empty_registry(root, zoo='source = "mnist"\n')
     put_build(root, "built", **sized("built", 3))
     for version, records in (("1.0.0", 5), ("1.10.0", 7), ("1.9.0", 6)):
         put_release(root, put_build(root, "released", **sized("released", records)), version)

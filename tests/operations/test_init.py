@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from git_support import start
 from tests_support import tree
 
 from tfrecreg.config import Config
@@ -235,20 +234,3 @@ def test_hostile_names_are_escaped(here: Path) -> None:
     with pytest.raises(UsageError) as caught:
         init("a\x1b[31mb", with_dvc=False)
     assert r"a\x1b[31mb" in caught.value.message
-
-
-def test_what_git_says_after_a_move_is_one_commit(tmp_path: Path) -> None:
-    root = start(tmp_path / "root")
-    (root / "tfrecreg.toml").write_text("[datasets.a]\nowner = 'ada'\n")
-    made = init(root, with_dvc=False)
-    assert made.commands == (
-        f"git -C {root} add tfrecreg.toml data/.gitignore datasets/a.toml",
-        f"git -C {root} commit -m 'Move datasets to files of their own'",
-    )
-    (root / "tfrecreg.toml").write_text("[datasets.b]\nowner = 'ada'\n")
-    (root / "dvc.yaml").write_text("stages: {}\n")
-    made = init(root, with_dvc=False)
-    assert made.commands[:2] == (
-        "tfrecreg pipeline",
-        f"git -C {root} add dvc.yaml tfrecreg.toml datasets/b.toml",
-    )

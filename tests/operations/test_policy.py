@@ -158,19 +158,16 @@ def test_every_command_that_applies_a_policy_refuses_it(
 
 @pytest.mark.parametrize(
     "known",
-    ["[datasets.fresh]", "schemas/fresh.pbtxt", "data/fresh.dvc", "registry/fresh/1.0.0"],
+    ["datasets/fresh.toml", "schemas/fresh.pbtxt", "data/fresh.dvc", "registry/fresh/1.0.0"],
 )
 def test_a_dataset_that_git_knows_is_known(
     say: Callable[..., tuple[int, list[str]]], digits_registry: Path, known: str
 ) -> None:
-    config = "[gates.fresh]"
-    if known.startswith("["):
-        config += f"\n{known}"
-    elif known.startswith("registry"):
+    if known.startswith("registry"):
         shutil.copytree(digits_registry / "registry/digits/1.0.0", digits_registry / known)
     else:
         (digits_registry / known).write_text("")
-    assert say(config, "check", "digits") == (0, [])
+    assert say("[gates.fresh]", "check", "digits") == (0, [])
 
 
 def test_the_dataset_that_is_made_now_is_known(

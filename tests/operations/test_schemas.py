@@ -157,7 +157,7 @@ def test_a_shard_that_cannot_be_read_spoils_it(tmp_path: Path) -> None:
 def root(tmp_path: Path) -> Path:
     """`mnist`, built and released, with a working schema that has changed since."""
     root = tmp_path / "root"
-    empty_registry(root, '[datasets.plain]\nsource = "mnist"\n')
+    empty_registry(root, plain='source = "mnist"\n')
     put_release(root, put_build(root, "mnist"), "1.0.0")
     write(root / "schemas/mnist.pbtxt", "# newer\n")
     return root

@@ -124,8 +124,7 @@ def test_the_page_is_written_whatever_the_verdict(runner: Runner) -> None:
 
 
 def test_datasets_that_the_job_does_not_have_fail_it(runner: Runner, tmp_path: Path) -> None:
-    with (runner.here / "tfrecreg.toml").open("a") as config:
-        config.write('\n[datasets.absent]\nsource = "mnist"\nraw = "raw"\n')
+    (runner.here / "datasets/absent.toml").write_text('source = "mnist"\nraw = "raw"\n')
     said = runner.step("Check", expect=3)
     assert "::error title=absent is incomplete::`absent` is not built; hint: tfrecreg build" in said
     assert "tfrecreg: digits: pass\n" in said

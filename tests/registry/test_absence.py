@@ -22,7 +22,7 @@ from tfrecreg.registry.absence import (
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import Registry
 
-TABLE = '[datasets.mnist]\nsource = "mnist"\nraw = "raw"\n'
+MNIST = 'source = "mnist"\nraw = "raw"\n'
 STAGES = """\
 stages:
   build-mnist:
@@ -79,7 +79,7 @@ def missing_build(registry: Registry, name: str = "mnist") -> tuple[str, str]:
     ids=["pointer", "stage", "stage never run", "reader", "no text", "raw data"],
 )
 def test_a_build_is_brought_as_it_is_kept(root: Path, files: dict[str, str], hint: str) -> None:
-    registry = empty_registry(root, TABLE)
+    registry = empty_registry(root, mnist=MNIST)
     for path, text in files.items():
         write(root / path, text.encode("utf-8", "surrogateescape"))
     assert missing_build(registry) == ("`mnist` is not built", hint)
@@ -95,7 +95,7 @@ def test_a_build_is_brought_as_it_is_kept(root: Path, files: dict[str, str], hin
 def test_of_a_dataset_that_was_released_a_release_is_brought(
     root: Path, dvc: str | None, hint: str
 ) -> None:
-    registry = empty_registry(root, TABLE)
+    registry = empty_registry(root, mnist=MNIST)
     put_release(root, manifest("mnist"), "1.0.0", dvc)
     assert missing_build(registry) == ("`mnist` is not built", hint)
     write(root / "registry/mnist/1.0.0/manifest.json", "{")
@@ -104,13 +104,13 @@ def test_of_a_dataset_that_was_released_a_release_is_brought(
 
 
 def test_without_a_source_the_hint_names_the_options_that_are_missing(root: Path) -> None:
-    registry = empty_registry(root, '[datasets.mnist]\nowner = "ada"\n')
+    registry = empty_registry(root, mnist='owner = "ada"\n')
     assert missing_build(registry)[1] == "tfrecreg build mnist --source SOURCE --raw PATH"
 
 
-@pytest.mark.parametrize("table", ["", TABLE])
-def test_shards_without_a_manifest_are_not_a_build(root: Path, table: str) -> None:
-    registry = empty_registry(root, table)
+@pytest.mark.parametrize("datasets", [{}, {"mnist": MNIST}])
+def test_shards_without_a_manifest_are_not_a_build(root: Path, datasets: dict[str, str]) -> None:
+    registry = empty_registry(root, **datasets)
     write(root / "data/mnist/mnist-train.tfrecord-00000-of-00001", b"")
     message = "`data/mnist` has shards and no `manifest.json`, so that nothing judges them"
     assert missing_build(registry) == (message, "tfrecreg adopt mnist --in-place")
@@ -167,7 +167,7 @@ def test_a_release_with_another_schema_restores_none(root: Path) -> None:
 
 @pytest.mark.parametrize("made", ["build", "release"])
 def test_a_dataset_keeps_the_schema_that_it_was_made_with(root: Path, made: str) -> None:
-    registry = empty_registry(root, TABLE)
+    registry = empty_registry(root, mnist=MNIST)
     expect_same_schema(registry.dataset("mnist"), OTHER)  # it was never built
     if made == "build":
         put_build(root, "mnist")
@@ -189,7 +189,7 @@ def test_a_dataset_keeps_the_schema_that_it_was_made_with(root: Path, made: str)
 
 
 def test_of_two_releases_the_newest_says_which_schema_is_expected(root: Path) -> None:
-    registry = empty_registry(root, TABLE)
+    registry = empty_registry(root, mnist=MNIST)
     texts = {"1.0.0": OTHER, "1.1.0": SCHEMA, "2.0.0": "# the last\n"}
     for version, text in texts.items():
         entry = SchemaEntry(blake3=blake3(text.encode()).hexdigest(), bytes=len(text))
@@ -202,19 +202,21 @@ def test_of_two_releases_the_newest_says_which_schema_is_expected(root: Path) ->
             expect_same_schema(dataset, text)
 
 
-def test_a_schema_that_the_table_names_is_expected_before_the_first_build(root: Path) -> None:
-    registry = empty_registry(root, f'{TABLE}schema = "schemas/msnit.pbtxt"\n')
+def test_a_schema_that_the_configuration_names_is_expected_before_the_first_build(
+    root: Path,
+) -> None:
+    registry = empty_registry(root, mnist=f'{MNIST}schema = "schemas/msnit.pbtxt"\n')
     with pytest.raises(UsageError) as caught:
         expect_same_schema(registry.dataset("mnist"), SCHEMA)
     assert caught.value.message == (
-        "`schemas/msnit.pbtxt`, which `[datasets.mnist]` in `tfrecreg.toml` names as the schema of "
-        "`mnist`, is missing"
+        "`schemas/msnit.pbtxt`, which `datasets/mnist.toml` names as the schema of `mnist`, "
+        "is missing"
     )
     assert caught.value.hint == "take the source's own: tfrecreg build mnist --default-schema"
 
 
 def test_what_is_damaged_says_nothing_of_schemas(root: Path) -> None:
-    registry = empty_registry(root, TABLE)
+    registry = empty_registry(root, mnist=MNIST)
     put_build(root, "mnist")
     put_release(root, manifest("mnist"), "1.0.0")
     (root / "schemas/mnist.pbtxt").unlink()
@@ -226,13 +228,13 @@ def test_what_is_damaged_says_nothing_of_schemas(root: Path) -> None:
 
 
 def test_a_schema_is_expected_of_datasets_that_are_worked_on(root: Path) -> None:
-    assert not expects_schema(empty_registry(root, TABLE).dataset("mnist"))
+    assert not expects_schema(empty_registry(root, mnist=MNIST).dataset("mnist"))
     put_release(root, manifest("old"), "1.0.0")
-    assert not expects_schema(empty_registry(root, TABLE).dataset("old"))
+    assert not expects_schema(empty_registry(root, mnist=MNIST).dataset("old"))
     put_build(root, "old")
     put_release(root, replace(manifest("mnist")), "1.0.0")
-    registry = empty_registry(root, TABLE)
+    registry = empty_registry(root, mnist=MNIST)
     assert expects_schema(registry.dataset("old"))
     assert expects_schema(registry.dataset("mnist"))
-    named = empty_registry(root, '[datasets.new]\nsource = "mnist"\nschema = "new.pbtxt"\n')
+    named = empty_registry(root, new='source = "mnist"\nschema = "new.pbtxt"\n')
     assert expects_schema(named.dataset("new"))

@@ -90,7 +90,7 @@ def test_a_dataset_without_releases_says_how_to_make_one(root: Path, registry: R
 
 
 def test_a_dataset_that_is_not_built_says_what_there_is(root: Path) -> None:
-    registry = empty_registry(root, '[datasets.mnist]\nsource = "mnist"\n')
+    registry = empty_registry(root, mnist='source = "mnist"\n')
     assert refusal(registry, "mnist") == ("`mnist` is not built", "tfrecreg build mnist")
     put_release(root, manifest("mnist"), "1.0.0")
     assert refusal(registry, "mnist") == (

@@ -120,10 +120,11 @@ def test_a_current_folder_that_is_gone_is_told_in_one_line(
 
 
 def test_the_configuration_is_read_once_and_told_of_with_its_name(root: Path) -> None:
-    registry = empty_registry(root, '[datasets.mnist]\nsource = "mnist"\n')
+    registry = empty_registry(root, mnist='source = "mnist"\n')
     assert registry.dataset("mnist").config.source == "mnist"
     assert registry.dataset("other").config.source is None
-    write(root / "tfrecreg.toml", "[datasets.mnist]\nsauce = 1\n")
+    write(root / "datasets/mnist.toml", "source = 'other'\n")
+    write(root / "tfrecreg.toml", "sauce = 1\n")
     assert registry.dataset("mnist").config.source == "mnist"
     with pytest.raises(ConfigError, match=r"tfrecreg\.toml.*sauce"):
         _ = open_registry(root).config
@@ -144,8 +145,7 @@ def test_every_dataset_has_a_file(root: Path) -> None:
     assert registry.dataset_names() == ["mnist", "pets"]
     assert registry.dataset("mnist").config.source == "mnist"
     assert registry.dataset("mnist").config_file == "datasets/mnist.toml"
-    assert registry.dataset("new").config_place == "`datasets/new.toml`"
-    write(root / "datasets/mnist.toml", "sauce = 1\n")
+    assert registry.dataset("new").config_file == "datasets/new.toml"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_file_that_is_not_named_after_a_dataset_is_refused(root: Path, name: s
 
 
 def test_datasets_are_those_that_are_configured_built_or_released(root: Path) -> None:
-    registry = empty_registry(root, '[datasets.zoo]\nsource = "mnist"\n')
+    registry = empty_registry(root, zoo='source = "mnist"\n')
     put_build(root, "built")
     put_release(root, manifest("released"), "1.0.0")
     for stranger in ("data/raw", "data/Upper", "registry/empty", "registry/not_one/notes"):
@@ -307,7 +307,7 @@ def test_a_build_in_another_folder_is_refused(root: Path, registry: Registry) ->
 
 
 def test_schemas_are_read_where_the_configuration_says(root: Path) -> None:
-    registry = empty_registry(root, '[datasets.mnist]\nschema = "contracts/digits.pbtxt"\n')
+    registry = empty_registry(root, mnist='schema = "contracts/digits.pbtxt"\n')
     assert registry.dataset("mnist").schema_text() is None
     write(root / "contracts/digits.pbtxt", "feature {}")
     assert registry.dataset("mnist").schema_path == "contracts/digits.pbtxt"
@@ -316,7 +316,7 @@ def test_schemas_are_read_where_the_configuration_says(root: Path) -> None:
 
 
 def test_a_schema_outside_the_registry_is_refused(root: Path) -> None:
-    registry = empty_registry(root, '[datasets.mnist]\nschema = "../other.pbtxt"\n')
+    registry = empty_registry(root, mnist='schema = "../other.pbtxt"\n')
     with pytest.raises(UsageError, match=r"\.\./other\.pbtxt"):
         registry.dataset("mnist").schema_text()
 

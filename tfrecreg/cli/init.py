@@ -24,9 +24,8 @@ def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
     """Make a folder a registry.
 
     DIR is created if it is missing; the default is the current folder. Existing files are not
-    changed, except that dataset tables of an older version in tfrecreg.toml are moved to files,
-    datasets/NAME.toml. If DVC is installed, a new registry also becomes a DVC repository; an
-    existing registry without DVC needs `--dvc` for that. Nothing is committed to git.
+    changed. If DVC is installed, a new registry also becomes a DVC repository; an existing
+    registry without DVC needs `--dvc` for that. Nothing is committed to git.
     """
     from tfrecreg.operations.init import init
     from tfrecreg.text import safe
@@ -36,10 +35,6 @@ def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
         face.print_json({"root": result.root, "made": list(result.made), "dvc": result.dvc})
         return
     made = f"made {', '.join(result.made)}" if result.made else "everything was there"
-    if result.moved:
-        tables = "table" if len(result.moved) == 1 else "tables"
-        files = safe(", ".join(result.moved), limit=1000)
-        face.out.print(f"moved {len(result.moved)} {tables} of tfrecreg.toml to {files}")
     face.out.print(f"registry at {safe(result.root, limit=1000)}: {made}")
     if result.dvc == "made":
         face.out.print("DVC repository made: it will keep the bytes of releases")

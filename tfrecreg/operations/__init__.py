@@ -1,9 +1,9 @@
 """The operations: the library behind the command line. Nothing here prints or parses arguments.
 
-- `init`, `builds`, `release`, `check`: the main workflow; `move_tables`: settings of older
-  registries; `targets`: from an argument to the files to read, with `url_targets` for URLs,
-  `folder_builds` for the builds that folders hold, and `url_copy` for readers that take paths
-  only; `raw_sizes`: the size of raw data
+- `init`, `builds`, `release`, `check`: the main workflow
+- `targets`: from an argument to the files to read, with `url_targets` for URLs, `folder_builds`
+  for the builds that folders hold, and `url_copy` for readers that take paths only; `raw_sizes`:
+  the size of raw data
 - `gate`: judge a report; `policy`: gates and waivers that can never apply
 - `pipeline`: the stages in which DVC runs all of these
 - `diff`: compare two builds or releases, and the version number that the difference asks for

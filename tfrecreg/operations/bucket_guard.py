@@ -21,13 +21,13 @@ def bucket_of(dataset: Dataset) -> str | None:
         return None
     if not is_url(url):
         raise UsageError(
-            f"{dataset.config_place}: `data` should be a URL, found `{safe(url, limit=1000)}`",
+            f"`{dataset.config_file}`: `data` should be a URL, found `{safe(url, limit=1000)}`",
             hint=_HINT,
         )
     root = named_url(url)
     if not is_bucket(root):
         raise UsageError(
-            f"{dataset.config_place}: `data` should be a bucket, found `{safe(root, limit=1000)}`",
+            f"`{dataset.config_file}`: `data` should be a bucket, found `{safe(root, limit=1000)}`",
             hint=_HINT,
         )
     return root
@@ -50,7 +50,7 @@ def expect_no_bucket(dataset: Dataset, what: str) -> None:
     """
     if bucket_of(dataset) is not None:
         raise UsageError(
-            f"{what} is not supported for `{dataset}`: {dataset.config_place} puts its builds "
+            f"{what} is not supported for `{dataset}`: `{dataset.config_file}` puts its builds "
             "into a bucket",
             hint="remove the key `data` there, or use another dataset",
         )

@@ -1,7 +1,4 @@
-"""Make a folder a registry: add the files that are missing, leave the others alone.
-
-The exception: tables of datasets in the `tfrecreg.toml` of an older registry become files.
-"""
+"""Make a folder a registry: add the files that are missing, leave the others alone."""
 
 from __future__ import annotations
 
@@ -13,9 +10,8 @@ from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import MissingExtraError, StorageError, UsageError
-from tfrecreg.operations.move_tables import move_tables
 from tfrecreg.registry import layout
-from tfrecreg.registry.registry import Registry, find_registry
+from tfrecreg.registry.registry import find_registry
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.tracking import dvc, git
@@ -43,8 +39,6 @@ class InitResult:
     root: str
     made: tuple[str, ...]
     """Files that were missing."""
-    moved: tuple[str, ...]
-    """Files whose settings were moved from tables of `tfrecreg.toml`."""
     dvc: Literal["made", "there", "absent"]
     """``absent``: not installed or not wanted, so releases keep their bytes in `versions/`."""
     commands: tuple[str, ...]
@@ -63,8 +57,7 @@ def init(
         nested: whether it may be inside another registry.
 
     Raises:
-        UsageError: it is not a folder, or is inside another registry; or a table of a dataset
-            cannot be moved.
+        UsageError: it is not a folder, or is inside another registry.
         StorageError: it cannot be written.
         MissingExtraError: DVC was asked for, and is not installed.
         FailureError: DVC refused. The folder is not a registry yet; run `init` again.
@@ -100,14 +93,11 @@ def init(
     # Last, for it is what makes the folder a registry: before, all of this is done again.
     if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
         made.insert(0, CONFIG_NAME)
-    moved = move_tables(Registry(storage))
-    made += moved
     return InitResult(
         root=storage.root,
         made=tuple(made),
-        moved=tuple(moved),
         dvc=state,
-        commands=_commands(storage, made, moved, dvc_made=state == "made"),
+        commands=_commands(storage.root, made, dvc_made=state == "made"),
     )
 
 
@@ -123,23 +113,16 @@ def _expect_no_registry_around(root: Path) -> None:
         )
 
 
-def _commands(
-    storage: LocalStorage, made: list[str], moved: list[str], *, dvc_made: bool
-) -> tuple[str, ...]:
-    root = storage.root
+def _commands(root: str, made: list[str], *, dvc_made: bool) -> tuple[str, ...]:
     paths = [path for path in made if path not in layout.IGNORES]
-    first: tuple[str, ...] = ()
-    if moved:
-        paths.insert(0, CONFIG_NAME)
-    if moved and storage.stat(dvc.PIPELINE_NAME) is not None:
-        first = ("tfrecreg pipeline",)  # its stages name where the settings were
-        paths.insert(0, dvc.PIPELINE_NAME)
     if dvc_made:
         paths += [".dvc/config", ".dvc/.gitignore", ".dvcignore"]
     if git.work_tree(root) is None or not paths:
-        return first
+        return ()
     command = "git"
     if os.path.realpath(root) != os.path.realpath("."):
         command = f"git -C {shlex.quote(root)}"
-    message = "Move datasets to files of their own" if moved else "Begin a tfrecreg registry"
-    return (*first, f"{command} add {' '.join(paths)}", f"{command} commit -m '{message}'")
+    return (
+        f"{command} add {' '.join(paths)}",
+        f"{command} commit -m 'Begin a tfrecreg registry'",
+    )

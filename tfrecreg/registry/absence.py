@@ -169,7 +169,7 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
         )
     elif not known and dataset.config.schema is not None:
         message = (
-            f"`{path}`, which {dataset.config_place} names as the schema of `{name}`, is missing"
+            f"`{path}`, which `{dataset.config_file}` names as the schema of `{name}`, is missing"
         )
     else:
         return

@@ -102,19 +102,20 @@ class Registry:
 
         Raises:
             ConfigError: `tfrecreg.toml` does not parse or has an invalid value, or a file is not
-                named after a dataset, or is about a dataset that has a table in `tfrecreg.toml`.
+                named after a dataset.
         """
         data = self.read(CONFIG_NAME)
         config = Config() if data is None else parse_config(data)
-        found, broken = dict(config.datasets), dict(config.broken)
-        for name, path, text in self._dataset_files(config):
+        found: dict[str, DatasetConfig] = {}
+        broken: dict[str, DatasetConfigError] = {}
+        for name, path, text in self._dataset_files():
             try:
                 found[name] = parse_dataset(text, path)
             except ConfigError as error:
                 broken[name] = DatasetConfigError(error.message, hint=error.hint)
         return replace(config, datasets=found, broken=broken)
 
-    def _dataset_files(self, config: Config) -> Iterator[tuple[str, str, bytes]]:
+    def _dataset_files(self) -> Iterator[tuple[str, str, bytes]]:
         """Name, path and content of each."""
         for entry in self.storage.list(layout.DATASETS, recursive=False):
             name, dot, suffix = entry.path.removeprefix(f"{layout.DATASETS}/").rpartition(".")
@@ -125,12 +126,6 @@ class Registry:
                     f"`{safe(entry.path)}`: `{safe(name)}` is not a dataset name: expected "
                     "`[a-z][a-z0-9_]*`",
                     hint="rename the file, or move it out of that folder",
-                )
-            if name in config.tables:
-                raise ConfigError(
-                    f"`{name}` is configured twice: in `{entry.path}`, and in `{CONFIG_NAME}` by "
-                    f"`[datasets.{name}]`",
-                    hint="remove one of them; if both are equal, `tfrecreg init` does",
                 )
             data = self.read(entry.path)
             if data is not None:
@@ -195,16 +190,8 @@ class Dataset:
 
     @property
     def config_file(self) -> str:
-        """The file of its configuration: `tfrecreg.toml` where that has a table, else its own."""
-        is_table = self.name in self.registry.config.tables
-        return CONFIG_NAME if is_table else layout.dataset_path(self.name)
-
-    @property
-    def config_place(self) -> str:
-        """The file, or the table in it, for messages."""
-        if self.name in self.registry.config.tables:
-            return f"`[datasets.{self.name}]` in `{CONFIG_NAME}`"
-        return f"`{layout.dataset_path(self.name)}`"
+        """The file of its configuration, which need not exist."""
+        return layout.dataset_path(self.name)
 
     @property
     def raw_folder(self) -> str | None:

@@ -21,7 +21,7 @@ from tfrecreg.operations.tag import TagRequest, tag
 from tfrecreg.progress import SILENT
 from tfrecreg.registry.registry import open_registry
 
-TABLE = '\n[datasets.absent]\nsource = "mnist"\nraw = "raw"\n'
+ABSENT = 'source = "mnist"\nraw = "raw"\n'
 SCHEMA = "schemas/digits.pbtxt"
 SHARD = "data/digits/digits-train.tfrecord-00000-of-00002"
 
@@ -49,7 +49,7 @@ def shown(reports: list[Report]) -> list[tuple[str, str]]:
 
 
 def test_a_dataset_that_is_not_here_makes_the_check_incomplete(digits_registry: Path) -> None:
-    configure(digits_registry, TABLE)
+    write(digits_registry / "datasets/absent.toml", ABSENT)
     absent, digits = check([], registry=digits_registry)
     assert (absent.target, absent.status, absent.exit_code) == ("absent", "error", 3)
     assert absent.errors == ("`absent` is not built; hint: tfrecreg build absent",)
@@ -59,7 +59,7 @@ def test_a_dataset_that_is_not_here_makes_the_check_incomplete(digits_registry: 
 def test_of_datasets_that_are_not_here_those_that_are_can_be_asked_for(
     digits_registry: Path,
 ) -> None:
-    configure(digits_registry, TABLE)
+    write(digits_registry / "datasets/absent.toml", ABSENT)
     options, notes = CheckOptions(ignore_missing=True), Notes()
     reports = check([], registry=digits_registry, options=options, progress=notes)
     assert shown(reports) == [("digits", "pass")]
@@ -69,7 +69,7 @@ def test_of_datasets_that_are_not_here_those_that_are_can_be_asked_for(
 
 
 def test_where_none_is_here_nothing_passes(digits_registry: Path) -> None:
-    configure(digits_registry, TABLE)
+    write(digits_registry / "datasets/absent.toml", ABSENT)
     for folder in ("data", "versions"):
         shutil.rmtree(digits_registry / folder, ignore_errors=True)
     reports = check([], registry=digits_registry)
@@ -115,7 +115,7 @@ def test_shards_without_a_manifest_are_named(digits_registry: Path) -> None:
 
 
 def test_one_target_that_is_not_here_hides_no_other(digits_registry: Path) -> None:
-    configure(digits_registry, TABLE)
+    write(digits_registry / "datasets/absent.toml", ABSENT)
     reports = check(["digits", "absent"], registry=digits_registry)
     assert shown(reports) == [("digits", "pass"), ("absent", "error")]
     with pytest.raises(NotHereError, match="`absent` is not built"):
@@ -199,7 +199,7 @@ def test_a_schema_that_does_not_parse_is_found_without_the_bytes(digits_registry
 def test_datasets_that_were_never_built_or_are_history_need_no_schema(
     digits_registry: Path,
 ) -> None:
-    configure(digits_registry, TABLE)
+    write(digits_registry / "datasets/absent.toml", ABSENT)
     assert check_registry(open_registry(digits_registry)).status == "pass"
     (digits_registry / "datasets/digits.toml").unlink()
     shutil.rmtree(digits_registry / "data")

@@ -308,8 +308,9 @@ def test_the_gate_of_the_dataset_comes_before_the_default(digits_registry: Path)
     config(
         digits_registry,
         '\n[gates.default]\nvalidators = ["crc"]\n[gates.digits]\nvalidators = ["manifest"]\n'
-        '[datasets.strict]\n[gates.strict]\nvalidators = ["schema"]\n',
+        '[gates.strict]\nvalidators = ["schema"]\n',
     )
+    write(digits_registry / "datasets/strict.toml", "")
     (report,) = check(["digits"], registry=digits_registry)
     assert report.validators == ("manifest",)
     (report,) = check(

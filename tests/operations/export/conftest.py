@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from blake3 import blake3
+from registry_support import write
 
 from tfrecreg.digests import content_digest, record_digest
 from tfrecreg.example.encode import encode
@@ -99,7 +100,7 @@ def place_build(tmp_path: Path) -> PlaceBuild:
         with LocalStorage(root).create("schemas/things.pbtxt") as writer:
             writer.write(encoded)
         if config:
-            (root / "tfrecreg.toml").write_text(config, encoding="utf-8")
+            write(root / "datasets/things.toml", config)
         return open_registry(root)
 
     return place

@@ -29,7 +29,6 @@ feature { name: "image/class/label" type: INT presence { min_fraction: 1 } shape
 LABELS = {"image/class/label": ["cat", "dog"]}
 GIF = b"GIF89a\x07\0\x05\0" + b"\0" * 9
 CONFIG = """
-[datasets.things]
 owner = "ada"
 licence = "CC0-1.0"
 description = "Things, drawn."

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from registry_support import write
 
 pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
 
@@ -18,25 +19,19 @@ from tfrecreg.operations.init import init
 from tfrecreg.operations.pipeline.run import Changes, pipeline
 from tfrecreg.registry.registry import Registry, open_registry
 
-CONFIG = """
-[datasets.digits]
-source = "mnist"
-raw = "raw"
-description = "Digits: \\"7\\" costs ${price}"
-
-[datasets.pets_]
-source = "mnist"
-raw = "raw"
-
-[datasets.adopted]
-"""
+SOURCE = 'source = "mnist"\nraw = "raw"\n'
+DATASETS = {
+    "digits": f'{SOURCE}description = "Digits: \\"7\\" costs ${{price}}"\n',
+    "pets_": SOURCE,
+    "adopted": "",
+}
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     init(tmp_path, with_dvc=False)
-    config = tmp_path / "tfrecreg.toml"
-    config.write_text(config.read_text("utf-8") + CONFIG, "utf-8")
+    for name, text in DATASETS.items():
+        write(tmp_path / f"datasets/{name}.toml", text)
     return tmp_path
 
 
@@ -86,8 +81,7 @@ def test_they_come_with_the_stages_and_go_with_the_dataset(root: Path, registry:
     result = pipeline(registry)
     assert "build-digits" in result.stages.added
     assert result.artifacts.added == ("adopted", "digits")
-    config = root / "tfrecreg.toml"
-    config.write_text(config.read_text("utf-8").replace("[datasets.adopted]\n", ""), "utf-8")
+    (root / "datasets/adopted.toml").unlink()
     result = pipeline(open_registry(root))
     assert result.stages.removed == ("check-adopted", "gate-adopted")
     assert result.artifacts == Changes(removed=("adopted",))
@@ -116,7 +110,7 @@ def test_the_command_looks_writes_and_speaks_json(root: Path, capsys) -> None:
     document = json.loads(capsys.readouterr().out)
     assert document["artifacts"] == {"added": ["digits"], "updated": [], "removed": []}
     assert (document["current"], document["added"], document["made"]) == (False, [], [])
-    config = root / "tfrecreg.toml"
+    config = root / "datasets/digits.toml"
     config.write_text(config.read_text("utf-8").replace("costs", "is"), "utf-8")
     assert main([*command]) == 0
     assert "  artifacts updated: digits\n" in capsys.readouterr().out

@@ -58,10 +58,7 @@ expires = 2026-05-02
 
 
 def registry_with(root: Path, mnist: str = MNIST, config: str = CONFIG) -> Registry:
-    empty_registry(root, config)
-    write(root / "datasets/mnist.toml", mnist)
-    write(root / "datasets/other.toml", 'source = "mnist"\nraw = "raw/other"\n')
-    return open_registry(root)
+    return empty_registry(root, config, mnist=mnist, other='source = "mnist"\nraw = "raw/other"\n')
 
 
 def params(registry: Registry) -> dict[str, Any]:
@@ -83,21 +80,6 @@ def test_stages_name_the_keys_that_change_their_result(tmp_path: Path) -> None:
         "reports/mnist/check.json",
         "tfrecreg.toml",
         "datasets/mnist.toml",
-    ]
-
-
-def test_a_table_of_older_versions_is_named_where_it_is(tmp_path: Path) -> None:
-    empty_registry(tmp_path, f"{CONFIG}[datasets.mnist]{MNIST}")
-    registry = open_registry(tmp_path)
-    own = [f"datasets.mnist.{key}" for key in OF_BUILD]
-    assert params(registry) == {
-        "build": [{"tfrecreg.toml": own}],
-        "check": [{"tfrecreg.toml": ["datasets.mnist.hosts", *OF_GATES]}],
-        "gate": None,
-    }
-    assert stages_of(registry, "mnist")["gate-mnist"]["deps"] == [
-        "reports/mnist/check.json",
-        "tfrecreg.toml",
     ]
 
 

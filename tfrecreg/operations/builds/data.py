@@ -92,7 +92,7 @@ def prepare_data(
     _expect_no_plugin(request)
     if config.source is not None:
         raise UsageError(
-            f"{dataset.config_place} names the source `{safe(config.source)}` for "
+            f"`{dataset.config_file}` names the source `{safe(config.source)}` for "
             f"`{request.name}`, and the call brings data",
             hint="remove `source` there, or build the data under another name",
         )

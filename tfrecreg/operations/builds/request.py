@@ -157,12 +157,6 @@ def prepare(
         watched = WatchedStorage(raw, progress)
     policy = request.policy or policy_of(config)
     remembered = _remember(request, config, source_name, raw_text, given)
-    if remembered and request.name in registry.config.tables:
-        place = registry.dataset(request.name).config_place
-        raise UsageError(
-            f"{place} is read-only: settings are kept in `{layout.dataset_path(request.name)}`",
-            hint="`tfrecreg init` moves the table there; then build again",
-        )
     if "raw" in remembered:
         _expect_text(request.name, raw_text)
     return Prepared(

@@ -83,7 +83,7 @@ def compare_settings(
         config = registry.dataset(request.name).config
         unsaved = tuple(_unsaved(registry, request, config, prepared, prepared.raw.root))
     since, changed = _changed(registry, prepared)
-    where = registry.dataset(request.name).config_place
+    where = f"`{registry.dataset(request.name).config_file}`"
     return BuildSettings(
         dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
     )

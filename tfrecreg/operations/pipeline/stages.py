@@ -79,13 +79,13 @@ def stages_of(
     stages["gate"] = {
         "cmd": f"tfrecreg gate {name} --report {found}"
         + (f" --until {until.isoformat()}" if until is not None else ""),
-        "deps": list(dict.fromkeys([found, CONFIG_NAME, file])),
+        "deps": [found, CONFIG_NAME, file],
     }
     if config.page:
         page = f"{report}/page.html"
         stages["page"] = {
             "cmd": f"tfrecreg report {name} --output {page}",
-            "deps": list(dict.fromkeys([build, schema, releases, CONFIG_NAME, file])),
+            "deps": [build, schema, releases, CONFIG_NAME, file],
             "outs": [page],
         }
     for stage in stages.values():
@@ -110,19 +110,18 @@ def _params(
         keys: of the dataset's settings.
         of_gate: keys of its gate and of the default gate.
     """
-    settings = registry.storage.read(CONFIG_NAME)
-    shared, own = read_toml(settings, CONFIG_NAME), registry.dataset(name).config_file
-    found: dict[str, list[str]] = {}
-    if own == CONFIG_NAME:
-        table, prefix = shared["datasets"][name], f"datasets.{name}."
-    else:
-        table, prefix = read_toml(registry.storage.read(own), own), ""
-    found[own] = [f"{prefix}{key}" for key in keys if key in table]
-    for gate in ("default", name):
-        table = shared.get("gates", {}).get(gate, {})
-        found.setdefault(CONFIG_NAME, []).extend(
-            f"gates.{gate}.{key}" for key in of_gate if key in table
-        )
+    own = registry.dataset(name).config_file
+    settings = read_toml(registry.storage.read(own), own)
+    gates = read_toml(registry.storage.read(CONFIG_NAME), CONFIG_NAME).get("gates", {})
+    found = {
+        own: [key for key in keys if key in settings],
+        CONFIG_NAME: [
+            f"gates.{gate}.{key}"
+            for gate in ("default", name)
+            for key in of_gate
+            if key in gates.get(gate, {})
+        ],
+    }
     return [{file: listed} for file, listed in found.items() if listed]
 
 

@@ -124,7 +124,7 @@ def expect_same_place(dataset: Dataset, folder: PlanFolder) -> None:
     if here != data:
         named = [f"`{safe(each, limit=1000)}`" if each else "`data/`" for each in (data, here)]
         raise UsageError(
-            f"the plan `{folder.name}` puts shards into {named[0]}, {dataset.config_place} into "
+            f"the plan `{folder.name}` puts shards into {named[0]}, `{dataset.config_file}` into "
             f"{named[1]}",
             hint="restore the key `data` there, or write the plan again, into a new folder",
         )
