@@ -122,18 +122,12 @@ def test_stages_of_a_dataset_that_dvc_tracks_too_are_an_error(cli, configured) -
     assert "build-digits" in Path("dvc.yaml").read_text("utf-8")
 
 
-def test_a_stage_of_older_versions_says_how_to_bring_it_up_to_date(cli, configured) -> None:
-    done = cli("pipeline", "digits", "--policy", "p.json", "--until", "2021-01-31")
-    assert done.code == 2
-    assert done.err == (
-        "error: dvc.yaml is of an older tfrecreg: its stages have no policy any more\n"
-        "hint: tfrecreg pipeline brings it up to date\n"
-    )
+def test_a_stage_of_ours_that_is_no_longer_written_is_removed(cli, configured) -> None:
     Path("dvc.yaml").write_text(
-        "stages:\n  policy-digits:\n    cmd: tfrecreg pipeline digits --policy p.json\n"
+        "stages:\n  weigh-digits:\n    cmd: tfrecreg weigh digits\n"
         "    meta:\n      tfrecreg: digits\n"
     )
-    assert "removed: policy-digits" in cli("pipeline").out
+    assert "removed: weigh-digits" in cli("pipeline").out
 
 
 def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured) -> None:

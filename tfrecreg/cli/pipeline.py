@@ -22,18 +22,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write only the artifacts, for datasets built without a pipeline.",
 )
-@click.option("--policy", hidden=True, help="In a dvc.yaml of an older version.")
-@click.option("--until", hidden=True, help="In a dvc.yaml of an older version.")
 @json_option
 @click.pass_obj
-def command(
-    face: Face,
-    names: tuple[str, ...],
-    look: bool,
-    only_artifacts: bool,
-    policy: str | None,
-    until: str | None,
-) -> int:
+def command(face: Face, names: tuple[str, ...], look: bool, only_artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.
 
     Each dataset has three stages: build, check and gate. Without a NAME, the stages of all
@@ -43,14 +34,8 @@ def command(
     Each dataset also has an artifact of its name: with it and the tags of `tfrecreg tag`, `dvc
     artifacts get` in another repository fetches a release by its number.
     """
-    from tfrecreg.errors import UsageError
     from tfrecreg.operations.pipeline.run import pipeline
 
-    if policy is not None or until is not None:  # the command of a stage in the dvc.yaml of old
-        raise UsageError(
-            "dvc.yaml is of an older tfrecreg: its stages have no policy any more",
-            hint="tfrecreg pipeline brings it up to date",
-        )
     registry = face.open()
     face.warn_of_broken_plugins()
     result = pipeline(registry, names, look=look, only_artifacts=only_artifacts)
