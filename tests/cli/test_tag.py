@@ -147,6 +147,7 @@ class TestRegistry:
             (("--registry", "--skip", "crc"), "`--skip` is about shards"),
             (("--registry", "--raw", "x"), "`--raw` is about shards"),
             (("--registry", "--schema", "x"), "`--schema` is about shards"),
+            (("--registry", "--against", "x"), "`--against` is about shards"),
             (("--registry", "--cached"), "`--cached` is about shards"),
         ],
     )

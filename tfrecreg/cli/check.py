@@ -7,15 +7,26 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option, pairs
-from tfrecreg.cli.output import write_text
+from tfrecreg.cli.common import (
+    ENGINE_PARAMETERS,
+    Face,
+    given_besides,
+    jobs_option,
+    json_option,
+    pairs,
+)
+from tfrecreg.cli.output import write_json, write_text
 from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.check.options import CheckOptions
     from tfrecreg.operations.check.report import Report
+
+_ABOUT_RELEASES = {"targets", "fail_on", "releases", "base"}
+_OF_OUTPUT = {"metrics", "plots", "form", "output", "saved", "as_json"}
+_WITH_REGISTRY = ENGINE_PARAMETERS | _ABOUT_RELEASES | _OF_OUTPUT
+"""The parameters that `check --registry` takes: it reads no shards."""
 
 
 @click.command(name="check", cls=ReportCommand)
@@ -147,7 +158,7 @@ def command(
     )
     face.warn_of_broken_plugins()
     if releases:
-        reports = [_releases(face, targets, options, base)]
+        reports = [_releases(face, targets, base, fail_on)]
     elif base is not None:
         raise UsageError(
             "`--base` goes with `--registry`", hint="tfrecreg check --registry --base REV"
@@ -179,29 +190,19 @@ def command(
 
 
 def _releases(
-    face: Face, targets: tuple[str, ...], options: CheckOptions, base: str | None
+    face: Face, targets: tuple[str, ...], base: str | None, fail_on: str | None
 ) -> Report:
     """Run `check --registry`, which takes no options about shards."""
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.check.releases import check_registry
 
-    given = {
-        "--only": options.only,
-        "--skip": options.skip,
-        "--raw": options.raw,
-        "--schema": options.schema,
-        "--same-as": options.same_as,
-        "--expect": options.expect,
-        "--cached": options.cached,
-        "--ignore-missing": options.ignore_missing,
-    }
-    for option, value in given.items():
-        if value:
-            raise UsageError(
-                f"`{option}` is about shards, which `--registry` does not read",
-                hint=f"leave out `{option}`, or `--registry`",
-            )
-    return check_registry(face.open(), targets, base=base, fail_on=options.fail_on)
+    other = given_besides(_WITH_REGISTRY)
+    if other is not None:
+        raise UsageError(
+            f"`{other}` is about shards, which `--registry` does not read",
+            hint=f"leave out `{other}`, or `--registry`",
+        )
+    return check_registry(face.open(), targets, base=base, fail_on=fail_on)
 
 
 def _names(text: str | None) -> tuple[str, ...]:
@@ -229,8 +230,6 @@ def _measured(reports: list[Report], numbers: str | None, tables: str | None) ->
     """Write metrics and plots for DVC. They describe a single report."""
     if numbers is None and tables is None:
         return
-    import json
-
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.check.metrics import metrics, plots
 
@@ -240,7 +239,7 @@ def _measured(reports: list[Report], numbers: str | None, tables: str | None) ->
             f"`{option}` is for one target, found {len(reports)}", hint="name one target"
         )
     if numbers is not None:
-        write_text(numbers, json.dumps(metrics(reports[0]), indent=2) + "\n")
+        write_json(metrics(reports[0]), numbers)
     if tables is not None:
         for name, text in plots(reports[0]).items():
             write_text(f"{tables}/{name}.csv", text, in_new_folder=True)

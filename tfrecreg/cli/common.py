@@ -60,11 +60,11 @@ class Face:
 
         return ConsoleProgress()
 
-    def print_json(self, document: dict[str, Any]) -> None:
-        """Print the JSON document on stdout."""
-        from tfrecreg.cli.render.console import print_json
+    def print_json(self, document: dict[str, Any], output: str | None = None) -> None:
+        """Print the JSON document on stdout, or write it to the file `output`."""
+        from tfrecreg.cli.output import write_json
 
-        print_json({"format_version": JSON_VERSION, **document})
+        write_json({"format_version": JSON_VERSION, **document}, output)
 
     def warn_of_broken_plugins(self) -> None:
         """Warn of broken plugins, whose sources and validators are missing.

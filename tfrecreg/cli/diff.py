@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg._version import JSON_VERSION
 from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 from tfrecreg.cli.output import write_text
@@ -67,7 +68,7 @@ def command(
     if chosen == "json" and records:
         from tfrecreg.cli.render.console import print_json_list
 
-        document = {"format_version": 1, **result.to_json()}
+        document = {"format_version": JSON_VERSION, **result.to_json()}
         print_json_list(document, "records", (each.to_json() for each in result.records(engine)))
     elif chosen == "json":
         face.print_json(result.to_json())

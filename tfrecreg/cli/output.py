@@ -1,9 +1,11 @@
-"""Writing a requested output file, completely or not at all."""
+"""Writing a requested output file, completely or not at all, and JSON."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
+import sys
 from pathlib import Path
 
 from tfrecreg.errors import StorageError, UsageError
@@ -59,6 +61,23 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
         raise _refused(path, error.strerror or str(error)) from None
     except StorageError as error:
         raise _refused(path, error.message.rpartition(": ")[2]) from None
+
+
+def write_json(document: object, path: str | None = None) -> None:
+    """Write one JSON document, in ASCII, so that no name in it can mislead a terminal.
+
+    Args:
+        document: its content.
+        path: of the file; None for stdout.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    if path is None:
+        sys.stdout.write(text)
+    else:
+        write_text(path, text)
 
 
 def _is_stream(path: str) -> bool:

@@ -11,7 +11,7 @@ import click
 from tfrecreg._version import JSON_VERSION
 from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face
-from tfrecreg.cli.output import write_text
+from tfrecreg.cli.output import write_json, write_text
 from tfrecreg.cli.supervisor import note_findings
 from tfrecreg.storage.urls import is_url
 
@@ -105,27 +105,15 @@ def show(
         UsageError: a file that cannot be written.
     """
     if saved is not None:
-        _show_json(reports, saved, more or {})
+        write_json(_document(reports, more), saved)
     if form == "json":
-        _show_json(reports, output, more or {})
+        write_json(_document(reports, more), output)
     elif form == "text":
         _show_text(face, reports, output)
     elif page is not None:
         _show_page(face, reports, page, output)
     else:
         _show_document(face, reports, form, output, summary=summary)
-
-
-def _show_json(reports: Sequence[Report], output: str | None, more: Mapping[str, object]) -> None:
-    document = {**_document(reports), **more}
-    if output is None:
-        from tfrecreg.cli.render.console import print_json
-
-        print_json(document)
-        return
-    import json
-
-    write_text(output, json.dumps(document, indent=2, ensure_ascii=True) + "\n")
 
 
 def _show_text(face: Face, reports: Sequence[Report], output: str | None) -> None:
@@ -181,12 +169,13 @@ def _prefix(face: Face, reports: Sequence[Report]) -> str:
     return os.path.relpath(face.open().storage.root)
 
 
-def _document(reports: Sequence[Report]) -> dict[str, Any]:
+def _document(reports: Sequence[Report], more: Mapping[str, object] | None) -> dict[str, Any]:
     if len(reports) == 1:
-        return reports[0].to_json()
+        return {**reports[0].to_json(), **(more or {})}
     status = max((report.status for report in reports), key=["pass", "fail", "error"].index)
     return {
         "format_version": JSON_VERSION,
         "status": status,
         "reports": [report.to_json() for report in reports],
+        **(more or {}),
     }

@@ -71,10 +71,10 @@ def command(
         engine=engine,
         progress=face.progress(),
     )
-    if output is not None:
-        write_text(output, _text(face, found, pbtxt))
-    elif face.as_json:
-        face.print_json(found.to_json())
+    if face.as_json:
+        face.print_json(found.to_json(), output)
+    elif output is not None:
+        write_text(output, found.pbtxt() if pbtxt else _text(face, found))
     elif pbtxt:
         click.echo(found.pbtxt(), nl=False)
     else:
@@ -83,16 +83,7 @@ def command(
         print_stats(face.out, found)
 
 
-def _text(face: Face, found: Stats, pbtxt: bool) -> str:
-    if pbtxt:
-        return found.pbtxt()
-    if face.as_json:
-        import json
-
-        from tfrecreg._version import JSON_VERSION
-
-        document = {"format_version": JSON_VERSION, **found.to_json()}
-        return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+def _text(face: Face, found: Stats) -> str:
     from tfrecreg.cli.render.stats import print_stats
 
     console = face.out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.cli.render.console import print_json
+from tfrecreg.cli.output import write_json
 from tfrecreg.cli.render.outcomes import print_gc, print_preview
 from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import preview
@@ -55,7 +55,7 @@ def test_gc_says_whether_it_removed_anything(pipe, applied: bool, told: str) -> 
 
 
 def test_json_is_ascii_and_one_document(capsys) -> None:
-    print_json({"name": "\u202e\x1bé"})
+    write_json({"name": "\u202e\x1bé"})
     shown = capsys.readouterr().out
     assert shown.isascii()
     assert json.loads(shown) == {"name": "\u202e\x1bé"}

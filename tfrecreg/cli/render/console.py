@@ -148,12 +148,12 @@ class PlainTable:
             yield row
 
 
-def print_facts(console: Console, facts: Iterable[tuple[str, str]], *, indent: int = 2) -> None:
+def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
     """Labels and values in two columns; continuation lines stay in their column."""
     rows = list(facts)
     width = max((len(label) for label, _ in rows), default=0)
     for label, value in rows:
-        head = f"{' ' * indent}{label:<{width}}  "
+        head = f"  {label:<{width}}  "
         console.print(line((head, "cyan"), value, hang=len(head)))
 
 
@@ -195,11 +195,6 @@ def _number(name: str) -> int | None:
     """The size that a variable asks for; None if it is not set, or not a usable number."""
     value = os.environ.get(name, "")
     return (int(value) or None) if re.fullmatch("[0-9]{1,5}", value) else None
-
-
-def print_json(document: object) -> None:
-    """Print one JSON document in ASCII, so that no name in it can mislead a terminal."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=True) + "\n")
 
 
 def print_json_list(document: dict[str, Any], name: str, items: Iterable[object]) -> None:
