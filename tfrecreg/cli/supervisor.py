@@ -153,16 +153,16 @@ class _Watch:
             if select.select([self._pipe], [], [], _LOOK)[0]:
                 told = os.read(self._pipe, _MOST)
                 if told:
-                    self._wait(_PATIENCE)
+                    self._wait()
                     return told[0] if self._agrees(*told) else report(self._changed())
-                self._wait(_PATIENCE)
+                self._wait()
                 break
             if self._is_gone():
                 break
             stuck = self._patience.look(self._slot)
             if stuck is not None:
                 os.kill(self._child, signal.SIGKILL)
-                self._wait(_PATIENCE)
+                self._wait()
                 return report(stuck)
             self._pass_interrupt_on()
         return report(self._death())
@@ -179,9 +179,9 @@ class _Watch:
             self._status = status if found else None
         return self._status is not None
 
-    def _wait(self, seconds: float) -> None:
+    def _wait(self) -> None:
         """Wait until the child has exited, and kill it if it does not."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + _PATIENCE
         pause = 0.001
         while not self._is_gone():
             if time.monotonic() > deadline:

@@ -91,7 +91,6 @@ class SurveyedSplit:
 
     def __init__(self, converter: Converter, *, draft: bool) -> None:
         self.split = converter.split
-        self._rule = converter.keys
         self.is_slow = False
         """Whether worker processes were needed."""
         self._all = _empty(converter, draft=draft)
