@@ -119,9 +119,9 @@ def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
     Path("report").write_text(OLD)
     program = (
         "import os, signal, sys\n"
-        "from tfrecreg.operations import check\n"
+        "from tfrecreg.operations.check import run\n"
         "from tfrecreg.cli.main import main\n"
-        "check.check = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "run.check = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
         "main(sys.argv[1:])\n"
     )
     arguments = ["check", "digits", "--output", "report", "--format", form]
@@ -133,9 +133,9 @@ def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
 
 
 def test_a_report_that_cannot_be_written_is_told_before_the_scan(cli, built, monkeypatch) -> None:
-    from tfrecreg.operations import check
+    from tfrecreg.operations.check import run
 
-    monkeypatch.setattr(check, "check", lambda *_, **__: pytest.fail("it was scanned"))
+    monkeypatch.setattr(run, "check", lambda *_, **__: pytest.fail("it was scanned"))
     done = cli("check", "digits", "--json", "--output", "no/such/folder/report")
     assert done.code == 2
     assert "`no/such/folder/report` cannot be written: No such file or directory" in done.err
