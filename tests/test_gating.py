@@ -129,7 +129,7 @@ def test_a_waiver_holds_on_its_last_day_and_not_after() -> None:
     made = waiver(code="CRC*")
     assert judge([finding()], FailOn.ERROR, waivers=[made], today=TODAY).status == "pass"
     later = judge([finding()], FailOn.ERROR, waivers=[made], today=TODAY + timedelta(days=1))
-    assert (later.status, later.expired, later.waived) == ("fail", (made,), ())
+    assert (later.status, later.lapsed, later.waived) == ("fail", ((finding(), made),), ())
 
 
 def test_the_first_waiver_that_holds_is_the_one_named() -> None:
@@ -137,7 +137,7 @@ def test_the_first_waiver_that_holds_is_the_one_named() -> None:
     first, second = waiver(code="CRC*"), waiver(code="CRC002")
     judged = verdict(finding(), waivers=[old, first, second])
     assert judged.waived == ((finding(), first),)
-    assert judged.expired == (old,)
+    assert judged.lapsed == ()
 
 
 @pytest.mark.parametrize(

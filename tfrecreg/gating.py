@@ -105,8 +105,6 @@ class Verdict:
     """The findings without a waiver, in their order, with the severities of the gate."""
     waived: tuple[tuple[Finding, Waiver], ...]
     """The findings with a waiver, each with the first waiver that matches."""
-    expired: tuple[Waiver, ...]
-    """Expired waivers, whether or not they match a finding."""
     lapsed: tuple[tuple[Finding, Waiver], ...] = ()
     """Those of `findings` that match an expired waiver, each with the first one. They fail with any
     severity: a finding that was once accepted needs a new decision.
@@ -162,7 +160,6 @@ def judge(
         fail_on=fail_on,
         findings=tuple(kept),
         waived=tuple(waived),
-        expired=expired,
         lapsed=tuple(lapsed),
         lowered=tuple(Lowered(*each, lowered[each]) for each in sorted(lowered)),
     )

@@ -70,7 +70,7 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
         ) from None
 
 
-def same_values(one: object, other: object) -> bool:
+def _same_values(one: object, other: object) -> bool:
     """Whether two values are the same TOML: 1 is neither true nor 1.0, a tuple is an array."""
     return _exact(one) == _exact(other)
 
@@ -100,7 +100,7 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
     before = read_toml(text, file)
     after = {**before, **values}
     after = {key: value for key, value in after.items() if value is not None}
-    if same_values(before, after):
+    if _same_values(before, after):
         return text
     # Read the result again: no other value may have changed.
     with suppress(ValueError, LookupError, TypeError, AttributeError, ConfigError):
@@ -109,7 +109,7 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
         result = tomlkit.dumps(document)
         if "\r\n" in text:
             result = result.replace("\r\n", "\n").replace("\n", "\r\n")
-        if same_values(read_toml(result, file), after):
+        if _same_values(read_toml(result, file), after):
             return result
     raise ConfigError(
         f"`{safe(file)}` cannot be edited automatically",
@@ -126,7 +126,7 @@ def _set(table: Any, values: Mapping[str, Any]) -> None:
         elif isinstance(value, Mapping) and isinstance(there, dict):
             gone = {name: None for name in there if name not in value}
             _set(there, {**gone, **value})
-        elif not same_values(plain, value):
+        elif not _same_values(plain, value):
             table[key] = _item(value)
 
 

@@ -54,9 +54,7 @@ def dataset_lock(
 
 
 @contextlib.contextmanager
-def locked_registry(
-    registry: Registry, waiting: Callable[[], None] | None = None
-) -> Iterator[None]:
+def locked_registry(registry: Registry, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the lock of all datasets, including future ones.
 
     Args:
