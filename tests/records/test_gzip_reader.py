@@ -72,7 +72,7 @@ def test_zeros_behind_the_last_member_are_damage_that_costs_nothing(
     damage = stream.interruption
     assert damage is not None
     assert (damage.member, damage.stream) == (len(data), len(TEXT))
-    assert (damage.padding, damage.lossless, damage.inside) == (True, True, False)
+    assert (damage.lossless, damage.inside, damage.cut) == (True, False, False)
     assert damage.tail == tail
     assert stream.resume()
     assert stream.ends_at(len(TEXT))

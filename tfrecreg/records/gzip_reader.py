@@ -322,7 +322,6 @@ class GzipStream:
         lossless: bool = False,
         inside: bool = True,
         cut: bool = False,
-        padding: bool = False,
         misread: bool = False,
         tail: int | None = None,
     ) -> Damage:
@@ -336,7 +335,6 @@ class GzipStream:
             lossless=lossless,
             inside=inside,
             cut=cut,
-            padding=padding,
             misread=misread,
             tail=tail,
         )
@@ -354,7 +352,7 @@ class GzipStream:
         if self._member and head[:1] == b"\x00" and only_zeros(self._file, self._member):
             self._finished = True
             words = f"missing, with only zeros up to the end of the file, at byte {self._file.end}"
-            self._break(words, lossless=True, inside=False, padding=True, tail=self._tail())
+            self._break(words, lossless=True, inside=False, tail=self._tail())
             return
         head, header = self._header()
         size, problem = header.size, header.problem

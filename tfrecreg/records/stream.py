@@ -50,8 +50,6 @@ class Damage:
     """
     cut: bool
     """Whether the file ends too early: no data follow."""
-    padding: bool
-    """Whether the damage is only zeros after the last member."""
     misread: bool
     """Whether the file is sound, and only TensorFlow takes the member's end for the end of the
     file.
