@@ -37,7 +37,10 @@ def test_an_error_without_a_hint_is_its_message() -> None:
 
 
 def test_a_missing_extra_shows_the_command_that_installs_it() -> None:
-    assert str(MissingExtraError("loading with tf.data", "tf")) == (
+    error = MissingExtraError("loading with tf.data", "tf")
+    assert str(error) == (
         "loading with tf.data needs the extra `tf`, which is not installed\n"
         "hint: pip install 'tfrecreg[tf]'"
     )
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.extra, str(again)) == ("tf", str(error))

@@ -14,6 +14,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tf_spec_support import feature_spec
 
 from tfrecreg.codes import SCH020, SCH021
 from tfrecreg.errors import SchemaError
@@ -26,7 +27,7 @@ from tfrecreg.schema.compat import RULES, Mode, clashes, parse_mode
 from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.schema.spec import tensor_specs, tf_feature_spec
+from tfrecreg.schema.spec import tensor_specs
 
 ALWAYS = "presence { min_fraction: 1 }"
 NONE = None  # the schema does not have the feature
@@ -163,7 +164,7 @@ def tf() -> Any:
 def parses(tf: Any, reader: Schema, records: list[Example]) -> bool:
     """Whether TensorFlow parses all the records by the reader's specification."""
     try:
-        tf.io.parse_example([encode(example) for example in records], tf_feature_spec(reader))
+        tf.io.parse_example([encode(each) for each in records], feature_spec(tf, reader))
     except tf.errors.InvalidArgumentError:
         return False
     return True

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-import builtins
-import importlib
 import json
-import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tf_spec_support import feature_spec
 
-from tfrecreg.errors import MissingExtraError, SchemaError
+from tfrecreg.errors import SchemaError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.schema.spec import TensorSpec, schema_json, tensor_specs, tf_feature_spec, tf_source
+from tfrecreg.schema.spec import TensorSpec, schema_json, tensor_specs, tf_source
 
 REQUIRED = "presence { min_fraction: 1 min_count: 1 }"
 
@@ -153,21 +151,6 @@ def test_every_real_schema_has_a_json_form_and_a_source(realdata: Path) -> None:
         compile(tf_source(schema), str(path), "exec")
 
 
-def test_a_missing_tensorflow_is_one_line_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = importlib.import_module
-
-    def without(name: str, package: str | None = None) -> Any:
-        if name == "tensorflow":
-            raise ModuleNotFoundError(name)
-        return real(name, package)
-
-    monkeypatch.setattr(importlib, "import_module", without)
-    with pytest.raises(MissingExtraError) as caught:
-        tf_feature_spec(parse_schema(TEXT))
-    assert caught.value.extra == "tf"
-    assert pickle.loads(pickle.dumps(caught.value)).message == caught.value.message
-
-
 @pytest.fixture(scope="module")
 def tf() -> Any:
     return pytest.importorskip("tensorflow")
@@ -188,13 +171,10 @@ def payload() -> bytes:
 
 
 @pytest.mark.parametrize("ragged", [False, True])
-def test_the_source_and_the_dict_parse_real_examples(tf: Any, payload: bytes, ragged: bool) -> None:
+def test_the_source_parses_real_examples(tf: Any, payload: bytes, ragged: bool) -> None:
     prefix = "represent_variable_length_as_ragged: true " if ragged else ""
     schema = parse_schema(prefix + TEXT)
-    space: dict[str, Any] = {"tf": tf, "__builtins__": builtins}
-    exec(tf_source(schema), space)
-    spec = tf_feature_spec(schema)
-    assert space["FEATURES"] == spec
+    spec = feature_spec(tf, schema)
     parsed = tf.io.parse_example([payload, payload], spec)
     assert set(parsed) == {each.name for each in SPECS}
     assert parsed["label"].numpy().tolist() == [7, 7]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from check_support import framed
+from tf_spec_support import feature_spec
 
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.check.options import CheckOptions
@@ -22,7 +23,6 @@ from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
 from tfrecreg.operations.schemas.infer import infer_schema
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.schema.spec import tf_feature_spec, tf_source
 
 
 class Colour(enum.IntEnum):
@@ -124,11 +124,9 @@ def round_trip(tf: Any, folder: Path, payload: bytes) -> Trip:
     assert (report.status, report.findings) == ("pass", ())
     assert "schema" in report.validators
     schema = parse_schema(draft)
-    space: dict[str, Any] = {"tf": tf}
-    exec(tf_source(schema), space)
-    assert space["FEATURES"] == tf_feature_spec(schema)
+    spec = feature_spec(tf, schema)
     dataset = tf.data.TFRecordDataset(str(path)).map(
-        lambda record: tf.io.parse_single_example(record, space["FEATURES"])
+        lambda record: tf.io.parse_single_example(record, spec)
     )
     parsed = [np.asarray(each["feature"].numpy(), each["feature"].dtype.as_numpy_dtype).tolist()
               for each in dataset]  # fmt: skip
@@ -181,7 +179,7 @@ def test_a_list_of_another_length_each_time_is_read_as_it_is(tf: Any, tmp_path: 
     path.write_bytes(framed(*(example(tf, "int64_list", values) for values in lists)))
     draft = infer_schema(find_target(str(path)), LocalEngine(1))
     assert "# 0 to 3 values in an example" in draft
-    spec = tf_feature_spec(parse_schema(draft))
+    spec = feature_spec(tf, parse_schema(draft))
     dataset = tf.data.TFRecordDataset(str(path))
     found = [
         tf.sparse.to_dense(tf.io.parse_single_example(each, spec)["feature"]).numpy().tolist()

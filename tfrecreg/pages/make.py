@@ -124,7 +124,6 @@ def diff_page(
     after: str | Resolved,
     *,
     registry: RegistryLike | None = None,
-    budget: int = BUDGET,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[str, DiffResult]:
@@ -135,7 +134,6 @@ def diff_page(
             first side.
         after: the second side.
         registry: an open registry or a path in one; None for that of the current folder.
-        budget: size of the page in bytes.
         engine: where to read records; None for this process.
         progress: updated during the comparison.
 
@@ -143,7 +141,7 @@ def diff_page(
         UsageError: there is no such build or release.
     """
     first, second = (_compared(registry, each) for each in (before, after))
-    found = difference_of(first, second, Budget(budget), progress, engine=engine)
+    found = difference_of(first, second, Budget(BUDGET), progress, engine=engine)
     return render_difference(found), found.result
 
 

@@ -44,8 +44,10 @@ from tfrecreg.records.stream import ByteStream
 
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
-GAP_WINDOW = 64 << 20
-
+_GAP_WINDOW = 64 << 20
+"""Bytes after the first sound record that the gap test covers. A record that contains TFRecords and
+whose header is destroyed is recognized up to this size.
+"""
 _BLOCK = 1 << 20
 _FIRST_BLOCK = 1 << 12
 _GAPS = 64
@@ -78,13 +80,10 @@ class Resync:
 
     Args:
         known: from an index: where each record starts, ascending.
-        window: number of bytes after the first sound record that the gap test covers. A record that
-            contains TFRecords and whose header is destroyed is recognized up to this size.
     """
 
-    def __init__(self, known: Offsets, window: int = GAP_WINDOW) -> None:
+    def __init__(self, known: Offsets) -> None:
         self._known = known
-        self._window = window
         # These bound the work on a file that is damaged everywhere, or made to be slow to read:
         # bytes that are read ahead, and bytes of payloads whose checksum may not hold.
         self._ahead_budget = _AHEAD_BUDGET
@@ -179,7 +178,7 @@ class Resync:
     def _enough(self, distance: int, cost: int) -> bool:
         """Whether the gap test has read far enough after the first sound record."""
         self._ahead_budget -= cost
-        return distance > (self._window if self._ahead_budget > 0 else 0)
+        return distance > (_GAP_WINDOW if self._ahead_budget > 0 else 0)
 
     def _crossing(self, stream: ByteStream, begin: int, target: int) -> int | None:
         """The first sound record from `begin` on whose successors lead beyond `target`.

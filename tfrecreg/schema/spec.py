@@ -13,12 +13,10 @@ How a feature is specified:
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, Literal
 
-from tfrecreg.errors import MissingExtraError
 from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import (
     BoolDomain,
@@ -84,34 +82,13 @@ def tensor_specs(schema: Schema, environment: str | None = None) -> tuple[Tensor
     return tuple(specs)
 
 
-def tf_source(schema: Schema, environment: str | None = None) -> str:
+def tf_source(schema: Schema) -> str:
     """Python source that defines ``FEATURES``, for `tf.io.parse_example`.
 
     It needs ``import tensorflow as tf`` in front of it.
     """
-    lines = [f"    {spec.name!a}: {_call(spec)},\n" for spec in tensor_specs(schema, environment)]
+    lines = [f"    {spec.name!a}: {_call(spec)},\n" for spec in tensor_specs(schema)]
     return f"FEATURES = {{\n{''.join(lines)}}}\n" if lines else "FEATURES = {}\n"
-
-
-def tf_feature_spec(schema: Schema, environment: str | None = None) -> dict[str, Any]:
-    """The specification as a dict of `tf.io` features. Imports TensorFlow.
-
-    Raises:
-        MissingExtraError: TensorFlow is not installed.
-        SchemaError: the schema does not name that environment.
-    """
-    try:
-        tf = importlib.import_module("tensorflow")
-    except ModuleNotFoundError:
-        raise MissingExtraError("parsing examples with TensorFlow", "tf") from None
-    features: dict[str, Any] = {}
-    for spec in tensor_specs(schema, environment):
-        dtype = getattr(tf, spec.dtype)
-        if spec.form == "fixed":
-            features[spec.name] = tf.io.FixedLenFeature(list(spec.shape), dtype)
-        else:
-            features[spec.name] = getattr(tf.io, _VARYING[spec.form])(dtype)
-    return features
 
 
 def _call(spec: TensorSpec) -> str:

@@ -1,0 +1,20 @@
+"""The specification that `schema show --format tf` prints, as TensorFlow takes it.
+
+On sys.path by `pythonpath` in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from tfrecreg.schema.definition import Schema
+from tfrecreg.schema.spec import tf_source
+
+
+def feature_spec(tf: Any, schema: Schema) -> dict[str, Any]:
+    """What the printed source defines."""
+    space: dict[str, Any] = {"tf": tf, "__builtins__": builtins}
+    exec(tf_source(schema), space)
+    found: dict[str, Any] = space["FEATURES"]
+    return found
