@@ -87,3 +87,12 @@ def test_a_folder_is_listed_by_prefixes(tmp_path: Path) -> None:
 )
 def test_checksums_that_stores_state(info: dict[str, Any], md5: str | None) -> None:
     assert _listed({"size": 3, **info}) == RemoteObject(3, md5)
+
+
+def test_what_this_machine_cannot_read_is_not_damage_of_the_remote(tmp_path: Path) -> None:
+    remote = RemoteObjects(database("folder", str(tmp_path / "remote")))
+    source = tmp_path / "source"
+    source.write_bytes(DATA[ONE])
+    remote.put(ONE, str(source))
+    with pytest.raises(IsADirectoryError):  # they came, and cannot be read there
+        remote.get(ONE, str(tmp_path))
