@@ -41,6 +41,8 @@ class Lists(msgspec.Struct, forbid_unknown_fields=True):
     """What `rooms.toml` says."""
 
     rooms: Mapping[str, list[str]]
+    libraries: Mapping[str, str]
+    """Rooms that other rooms may import, with the reason."""
     lines: Mapping[str, int]
     from_the_core: list[str]
     between_rooms: list[str]
@@ -91,8 +93,12 @@ class Rooms:
 
     @cached_property
     def between_rooms(self) -> list[Import]:
-        """Imports of rooms by other rooms."""
-        return [each for here, each in self._across if here != CORE]
+        """Imports of rooms by other rooms, but for libraries."""
+        return [
+            each
+            for here, each in self._across
+            if here != CORE and self.room(each.imported) not in self.lists.libraries
+        ]
 
     @cached_property
     def lines(self) -> Counter[str]:
