@@ -125,14 +125,14 @@ def _print(face: Face, result: AdoptResult) -> None:
     if face.as_json:
         face.print_json(result.to_json())
         return
-    from tfrecreg.cli.render.outcomes import print_adopted
+    from tfrecreg.cli.render.adopted import print_adopted
 
     print_adopted(face.out, face.err, result)
 
 
 def _print_plan(face: Face, plan: AdoptPlan) -> None:
     if not face.as_json:
-        from tfrecreg.cli.render.outcomes import print_plan
+        from tfrecreg.cli.render.adopted import print_plan
 
         print_plan(face.out, plan)
         return

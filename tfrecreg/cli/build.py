@@ -228,7 +228,7 @@ def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engi
     if face.as_json:
         face.print_json(result.to_json())
         return
-    from tfrecreg.cli.render.outcomes import print_repair
+    from tfrecreg.cli.render.repaired import print_repair
 
     print_repair(face.out, result)
 

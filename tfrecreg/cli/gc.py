@@ -59,6 +59,6 @@ def command(face: Face, apply: bool, remote: str | None, buckets: bool, older_th
     if face.as_json:
         face.print_json({"removed": apply, "items": [asdict(each) for each in doomed]})
         return
-    from tfrecreg.cli.render.outcomes import print_gc
+    from tfrecreg.cli.render.transfers import print_gc
 
     print_gc(face.out, doomed, applied=apply)

@@ -47,7 +47,7 @@ def command(face: Face, names: tuple[str, ...], look: bool, only_artifacts: bool
 
 
 def _print(face: Face, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
-    from tfrecreg.cli.render.outcomes import print_pipeline
+    from tfrecreg.cli.render.pipelines import print_pipeline
 
     print_pipeline(face.out, result, look=look)
     if look:

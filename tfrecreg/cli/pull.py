@@ -32,7 +32,7 @@ def command(face: Face, references: tuple[str, ...], remote: str | None) -> None
     if face.as_json:
         face.print_json({"releases": [asdict(each) for each in results]})
         return
-    from tfrecreg.cli.render.outcomes import print_pull
+    from tfrecreg.cli.render.transfers import print_pull
 
     for result in results:
         print_pull(face.out, result)

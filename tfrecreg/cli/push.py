@@ -48,6 +48,6 @@ def command(
         document.pop("stored")
         face.print_json({**document, "releases": list(result.releases)})
         return
-    from tfrecreg.cli.render.outcomes import print_push
+    from tfrecreg.cli.render.transfers import print_push
 
     print_push(face.out, result, verified=verify or repair)

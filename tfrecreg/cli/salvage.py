@@ -44,7 +44,7 @@ def command(face: Face, targets: tuple[str, ...], output: str, engine: Engine) -
     if face.as_json:
         face.print_json(result.to_json())
     else:
-        from tfrecreg.cli.render.outcomes import print_salvage
+        from tfrecreg.cli.render.salvaged import print_salvage
 
         print_salvage(face.out, result)
     return result.exit_code

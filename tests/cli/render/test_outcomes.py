@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.cli.output import write_json
-from tfrecreg.cli.render.outcomes import print_gc, print_preview
+from tfrecreg.cli.render.outcomes import print_preview
+from tfrecreg.cli.render.transfers import print_gc
 from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import preview
 from tfrecreg.operations.demo.digits import write_digits

@@ -6,7 +6,8 @@
 - `formats`: reports as documents for other programs
 - `catalog`: lists, manifests and histories; `diff`: the differences between two of them
 - `schemas`: comparisons of schemas, and proposed changes
-- `outcomes`: the results of building, adopting, repairing, salvaging, pushing and the like
+- `outcomes`: the results of builds and pages; `adopted`, `repaired`, `salvaged`, `pipelines` and
+  `transfers`: those of other commands
 - `records`: the records that `head` shows, with images in terminals that support them
 - `stats`: tables of statistics
 """
