@@ -29,8 +29,8 @@ counted.
 
 def main() -> None:
     from tfrecreg.engines.local import LocalEngine, usable_cores
-    from tfrecreg.operations.builds.request import BuildRequest
     from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.init import init
     from tfrecreg.plugins.manager import plugins
     from tfrecreg.registry.registry import open_registry

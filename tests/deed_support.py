@@ -22,8 +22,8 @@ from kept_support import expect_kept, expect_nothing_left
 from tests_support import entries, put_back, tree
 
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.catalog import list_datasets
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check

@@ -15,7 +15,7 @@ from tfrecreg.amounts import SkipLimit
 from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect_parts
 from tfrecreg.operations.builds.parts.one_part import PartResult, PlanPart, run_part
 from tfrecreg.operations.builds.parts.prepare_plan import plan_to
-from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.progress import SILENT
 from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy

@@ -116,7 +116,7 @@ def _parsed(line: str) -> Said:
 
 def _publish(root: Path, name: str, turn: Turn, versions: str) -> dict[str, Any]:
     from tfrecreg.errors import TfrecregError
-    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.release import publish
     from tfrecreg.registry.registry import open_registry
 

@@ -13,8 +13,8 @@ import pytest
 
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.init import init
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry, open_registry

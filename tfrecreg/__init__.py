@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from tfrecreg.operations.adopt.request import AdoptRequest
     from tfrecreg.operations.adopt.run import AdoptResult, adopt
     from tfrecreg.operations.builds.conclude import BuildResult
-    from tfrecreg.operations.builds.request import BuildRequest
     from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check.options import CheckOptions
     from tfrecreg.operations.check.report import Report
@@ -162,7 +162,7 @@ _EXPORTS = {
         "adopt",
     ),
     "tfrecreg.operations.builds.conclude": ("BuildResult",),
-    "tfrecreg.operations.builds.request": ("BuildRequest",),
+    "tfrecreg.operations.builds.settings": ("BuildRequest",),
     "tfrecreg.operations.builds.run": ("build",),
     "tfrecreg.operations.catalog": ("list_datasets",),
     "tfrecreg.operations.check.options": ("CheckOptions",),

@@ -10,7 +10,7 @@ import pytest
 from git_support import commit, git, start
 from publish_support import Turn, write_raw
 
-from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseResult, publish

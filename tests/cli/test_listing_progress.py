@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from image_support import png
 
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import WatchedStorage
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check

@@ -13,7 +13,7 @@ from tests_support import flip, tree
 
 import tfrecreg
 from tfrecreg.errors import DamagedRecordError, RefusedError
-from tfrecreg.operations.builds.request import BuildRequest
+from tfrecreg.operations.builds.settings import BuildRequest
 
 SAME = "; a second read of the store gave the same bytes"
 

@@ -23,8 +23,8 @@ from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
 from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
 from tfrecreg.operations.builds.parts.prepare_plan import plan_to
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.remote.garbage import gc

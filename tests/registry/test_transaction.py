@@ -13,8 +13,8 @@ from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import ConflictError, StorageError, UsageError
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release

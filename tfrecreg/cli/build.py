@@ -171,8 +171,8 @@ def command(
             collected, released = made
             _print(face, collected.built, released, collected)
         return
-    from tfrecreg.operations.builds.request import BuildRequest
     from tfrecreg.operations.builds.run import build, preview
+    from tfrecreg.operations.builds.settings import BuildRequest
 
     if name is None:
         context = click.get_current_context()
@@ -189,7 +189,7 @@ def command(
         options=pairs(options, "--option"),
         policy=_policy(shards, shard_size, records_per_shard, hosts),
         compression=compression,
-        max_skipped=_max_skipped(max_skipped),
+        max_skipped=max_skipped,
         base=base,
         default_schema=default_schema,
         save=save,
@@ -236,38 +236,16 @@ def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engi
 def _policy(
     shards: int | None, size: str | None, records: int | None, hosts: int | None
 ) -> ShardPolicy | None:
-    from tfrecreg.errors import UsageError
     from tfrecreg.shards import ShardPolicy, parse_shard_size
 
-    given = (shards, size, records, hosts)
-    if all(value is None for value in given):
+    if all(value is None for value in (shards, size, records, hosts)):
         return None
-    if sum(value is not None for value in given) > 1:
-        raise UsageError(
-            "`--shards`, `--shard-size`, `--records-per-shard` and `--hosts` exclude each other",
-            hint="give one of them, or none to choose by the size",
-        )
     return ShardPolicy(
         shards=shards,
         shard_size=parse_shard_size(size) if size is not None else None,
         records_per_shard=records,
         hosts=hosts,
     )
-
-
-def _max_skipped(text: str | None) -> Any:
-    from tfrecreg.amounts import SkipLimit
-    from tfrecreg.errors import UsageError
-
-    if text is None:
-        return None
-    try:
-        return SkipLimit.parse(text)
-    except ValueError as error:
-        raise UsageError(
-            f"`--max-skipped {text}`: {error}",
-            hint="a number of items, or a part of them: --max-skipped 3, --max-skipped 0.5%",
-        ) from None
 
 
 def _print(
@@ -355,8 +333,8 @@ def _print_preview(face: Face, found: Preview) -> None:
     face.print_json(
         {
             "dataset": plan.dataset,
-            "source": found.prepared.source_name,
-            "options": found.prepared.options,
+            "source": found.prepared.entry.name,
+            "options": found.prepared.entry.options,
             "settings": found.settings.to_json(),
             "found": dict(found.found),
             "raw": {"files": found.raw.files, "stored": found.raw.stored},

@@ -12,7 +12,7 @@ from tfrecreg.cli.common import ENGINE_PARAMETERS, Face, given_besides, was_give
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest
-    from tfrecreg.operations.builds.request import BuildRequest
+    from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.progress import Progress
     from tfrecreg.registry.registry import Registry

@@ -18,8 +18,8 @@ from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import Change, Manifest, Parent, Provenance, ReleaseEntry
 from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.parts.provenance import receipts_file
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_changed, recall
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report

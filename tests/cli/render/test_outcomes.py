@@ -10,8 +10,8 @@ import pytest
 from tfrecreg.cli.output import write_json
 from tfrecreg.cli.render.outcomes import print_preview
 from tfrecreg.cli.render.transfers import print_gc
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import preview
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.remote.garbage import Doomed

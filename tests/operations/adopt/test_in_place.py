@@ -10,8 +10,8 @@ from foreign_support import example, put
 from tests_support import flip, tree
 
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.storage.local import LocalStorage

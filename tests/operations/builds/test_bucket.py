@@ -19,8 +19,8 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.diff.run import diff

@@ -14,8 +14,8 @@ import pytest
 from tests_support import tree
 
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.registry.registry import Registry, open_registry

@@ -13,8 +13,8 @@ from python_data_support import registry as registry  # the fixture
 from tests_support import tree
 
 from tfrecreg.errors import RawDataError, RefusedError, UsageError
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.registry.registry import Registry, open_registry
 
 

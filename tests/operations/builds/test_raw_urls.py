@@ -19,8 +19,8 @@ from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
 from tfrecreg.operations.builds.parts.one_part import PlanPart, run_part
 from tfrecreg.operations.builds.parts.prepare_plan import plan_to
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits

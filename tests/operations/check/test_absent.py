@@ -11,8 +11,8 @@ from tests_support import flip
 
 from tfrecreg.errors import NotHereError, UsageError
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.check.report import Report

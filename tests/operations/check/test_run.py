@@ -17,8 +17,8 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConfigError, SchemaError, UsageError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check

@@ -1,8 +1,9 @@
 """Making a build: a pure function of raw data, options and schema.
 
-- `request`: the settings of a build, from arguments and the configuration
-- `data`: the settings of a build whose data a program has
-- `settings`: settings of this build that an earlier or the next build does not have
+- `settings`: what a request asks for, over what the file of a dataset has
+- `request`: what a request leaves open, decided
+- `data`: the same for a build whose data a program has
+- `changed_settings`: settings of this build that an earlier or the next build does not have
 - `base`: the release that a build grows from, and the builds before it
 - `growth`: which shards of the base stay, and what a push will send
 - `item_store`: the items of a split, on disk where they are many

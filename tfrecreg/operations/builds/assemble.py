@@ -26,7 +26,6 @@ from tfrecreg.manifest.model import (
     Parent,
     RawTotals,
     SchemaEntry,
-    SourceEntry,
     SplitEntry,
 )
 from tfrecreg.operations.builds.base import Base
@@ -107,14 +106,9 @@ def outline(
         ledger=ledgers(plan, made),
         features=dict(sorted(features.items())),
         labels={name: list(names) for name, names in labels.items()},
-        source=SourceEntry(
-            name=prepared.source_name,
-            distribution=prepared.distribution,
-            version=prepared.version,
-            options=prepared.options,
-        ),
+        source=prepared.entry,
         schema=SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded)),
-        compression=prepared.compression,
+        compression=prepared.settings.compression,
         codecs={"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()},
         base=_parent(plan.base),
     )

@@ -11,11 +11,12 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ManifestError, NewerFormatError
 from tfrecreg.manifest.model import RawTotals
+from tfrecreg.operations.builds.changed_settings import ChangedSettings, compare_settings
 from tfrecreg.operations.builds.growth import choose_base
 from tfrecreg.operations.builds.make import warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.request import BuildRequest, Prepared, code_of_source
-from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
+from tfrecreg.operations.builds.request import Prepared, code_of_source
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_files, raw_state
 from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
 from tfrecreg.progress import Progress, Ticker, counting
@@ -38,7 +39,7 @@ class Begun:
     """Text of the schema."""
     schema_is_new: bool
     """Whether the registry has no schema of the dataset yet."""
-    settings: BuildSettings
+    settings: ChangedSettings
 
 
 def begin(
@@ -80,7 +81,12 @@ def begin(
     with counting(progress, f"planning {request.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
         plan = make_plan(
-            request.name, listed, prepared.policy, salt, base, brought=prepared.source.brought
+            request.name,
+            listed,
+            prepared.settings.policy,
+            salt,
+            base,
+            brought=prepared.source.brought,
         )
     return Begun(
         prepared=prepared,
@@ -97,11 +103,12 @@ def _plan_salt(
     request: BuildRequest, prepared: Prepared, files: Mapping[str, tuple[int, int]]
 ) -> dict[str, str]:
     """Everything besides the items that the bytes depend on: part of a plan's digest."""
-    salt = {f"option.{name}": value for name, value in prepared.options.items()}
-    salt["compression"] = prepared.compression
-    salt["source"] = f"{prepared.distribution} {prepared.version} {prepared.source_name}"
+    salt = {f"option.{name}": value for name, value in prepared.entry.options.items()}
+    salt["compression"] = prepared.settings.compression
+    entry = prepared.entry
+    salt["source"] = f"{entry.distribution} {entry.version} {entry.name}"
     salt["tfrecreg"] = __version__
-    code = code_of_source(prepared.distribution, prepared.source)
+    code = code_of_source(entry.distribution, prepared.source)
     salt.update({f"code.{name}": digest for name, digest in code.items()})
     salt["raw"] = raw_state(files)
     if request.anew:  # the digest of no other plan

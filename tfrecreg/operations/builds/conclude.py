@@ -13,9 +13,9 @@ from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers, outline
 from tfrecreg.operations.builds.begin import Begun
 from tfrecreg.operations.builds.bucket import conclude_in_bucket
+from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.growth import Growth, growth_of
 from tfrecreg.operations.builds.read_back import ReadBack, ReadBackProof
-from tfrecreg.operations.builds.settings import BuildSettings
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import BuildRecord, expect_raw_unchanged, remember
 from tfrecreg.operations.check.findings import with_keys
@@ -45,7 +45,7 @@ class BuildResult:
     """Reuse of the base's shards; None without a base."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
-    settings: BuildSettings
+    settings: ChangedSettings
     """Differences of its settings from the dataset's file and from earlier builds."""
 
 
@@ -158,13 +158,14 @@ def _accept_skipped(begun: Begun, made: Sequence[MadeShard]) -> None:
         counts.update(ledger.skipped)
     items = sum(ledger.items for ledger in found.values())
     skipped = sum(counts.values())
-    if begun.prepared.max_skipped.allows(skipped, items):
+    limit = begun.prepared.settings.max_skipped
+    if limit.allows(skipped, items):
         return
     reasons = ", ".join(f"{code}: {count}" for code, count in sorted(counts.items()))
     first = next(iter([*begun.plan.skipped, *(each for shard in made for each in shard.skipped)]))
     raise RefusedError(
-        f"{skipped} of {items} items were skipped ({reasons}), at most "
-        f"{begun.prepared.max_skipped} may be; one is `{safe(first.key)}`: {safe(first.detail)}",
+        f"{skipped} of {items} items were skipped ({reasons}), at most {limit} may be; one is "
+        f"`{safe(first.key)}`: {safe(first.detail)}",
         hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
     )
 

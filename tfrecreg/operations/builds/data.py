@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfrecreg._version import __version__
@@ -12,8 +12,10 @@ from tfrecreg.amounts import SkipLimit
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.guard import OURS, Brought
+from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import KEYS, PYTHON
-from tfrecreg.operations.builds.request import BuildRequest, Prepared, policy_of
+from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
 from tfrecreg.progress import Progress
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry.registry import Registry
@@ -88,11 +90,11 @@ def prepare_data(
     """
     check_dataset_name(request.name)
     dataset = registry.dataset(request.name)
-    config = dataset.config
+    saved = BuildSettings.saved(dataset.config)
     _expect_no_plugin(request)
-    if config.source is not None:
+    if saved.source is not None:
         raise UsageError(
-            f"`{dataset.config_file}` names the source `{safe(config.source)}` for "
+            f"`{dataset.config_file}` names the source `{safe(saved.source)}` for "
             f"`{request.name}`, and the call brings data",
             hint="remove `source` there, or build the data under another name",
         )
@@ -110,14 +112,11 @@ def prepare_data(
         yield Prepared(
             name=request.name,
             source=GuardedSource(source, Brought("source", PYTHON)),
-            source_name=PYTHON,
-            distribution=OURS,
-            version=__version__,
+            entry=SourceEntry(
+                name=PYTHON, distribution=OURS, version=__version__, options={KEYS: str(rule)}
+            ),
             raw=None,
-            options={KEYS: str(rule)},
-            policy=request.policy or policy_of(config),
-            compression=request.compression or config.compression,
-            max_skipped=SkipLimit.parse(0),
+            settings=replace(request.over(saved), max_skipped=SkipLimit.parse(0)),
             remember={},
             data=source,
         )

@@ -15,7 +15,8 @@ from tfrecreg.manifest.model import LABELS_NAME, LEDGER_NAME, SCHEMA_NAME
 from tfrecreg.operations.builds.assemble import ledger_lines
 from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.plan import Plan
-from tfrecreg.operations.builds.request import BuildRequest, Prepared
+from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.registry.registry import Registry
 
 
@@ -109,12 +110,12 @@ def choose_base(registry: Registry, request: BuildRequest, prepared: Prepared) -
     if request.policy is not None:
         return None
     base = find_base(registry, request.name, request.base)
-    if base is None or base.manifest.compression == prepared.compression:
+    if base is None or base.manifest.compression == prepared.settings.compression:
         return base
     if named:
         raise UsageError(
             f"the base `{base.name}` has compression {base.manifest.compression}, the build has "
-            f"{prepared.compression}",
+            f"{prepared.settings.compression}",
             hint="`--base none` rewrites all shards",
         )
     return None

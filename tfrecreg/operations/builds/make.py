@@ -147,7 +147,7 @@ def _maker(staged: Storage, prepared: Prepared, plan: Plan, *, unindexed: bool =
     raw = prepared.raw if isinstance(prepared.raw, ListedStorage) else None
     source = pickle.dumps(prepared.source)
     stage = staged.for_workers() if isinstance(staged, TwoPlaces) else staged
-    return Maker(stage, source, plan.digest, prepared.compression, raw, unindexed)
+    return Maker(stage, source, plan.digest, prepared.settings.compression, raw, unindexed)
 
 
 def _fresh(

@@ -13,6 +13,7 @@ from tfrecreg.errors import PluginError, RefusedError
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.bucket import BucketJournal, note_use, store_of
+from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.data import prepare_data, program_data
 from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
@@ -24,8 +25,8 @@ from tfrecreg.operations.builds.make import (
     unchanged,
 )
 from tfrecreg.operations.builds.plan import Plan
-from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
-from tfrecreg.operations.builds.settings import BuildSettings
+from tfrecreg.operations.builds.request import Prepared, prepare
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import Journal, StageJournal, expect_raw_unchanged
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
@@ -53,7 +54,7 @@ class Preview:
     """Estimated size in bytes by shard path."""
     push: PushCost
     """Cost of a push of its release."""
-    settings: BuildSettings
+    settings: ChangedSettings
     """Differences of its settings from the dataset's file and from earlier builds."""
 
 

@@ -1,170 +1,132 @@
-"""Settings of a build that the next one will not have, or that the one before did not have."""
+"""The settings of a build: what a request asks for, over what `datasets/NAME.toml` has."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from tfrecreg.amounts import SkipLimit
 from tfrecreg.config import DatasetConfig
-from tfrecreg.errors import TfrecregError
-from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.operations.builds.base import made_before
-from tfrecreg.operations.builds.request import SIZING, BuildRequest, Prepared
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.registry.registry import Registry
-from tfrecreg.storage.urls import is_url
+from tfrecreg.errors import UsageError
+from tfrecreg.shards import ShardPolicy
 from tfrecreg.text import safe
 
-
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """A setting of this build, and what it is elsewhere."""
-
-    name: str
-    here: str
-    there: str
+_SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
+"""The ways to size shards; at most one may be given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSettings:
-    """How the settings of a build differ from those that were written down."""
+    """What a build does with its raw data."""
 
-    dataset: str
-    where: str
-    """File with the settings of the dataset, for messages."""
-    unsaved: tuple[_Difference, ...]
-    """Differences from the saved settings, which the next build uses."""
-    since: str | None
-    """The newest release, or the build before, where that was made with other settings."""
-    changed: tuple[_Difference, ...]
-    """Against `since`."""
+    source: str | None
+    raw: str | None
+    options: Mapping[str, Any]
+    """The source's options, as they were given."""
+    policy: ShardPolicy
+    compression: Literal["none", "gzip"]
+    max_skipped: SkipLimit
 
-    def notes(self) -> Iterator[str]:
-        """What a person should know, a line each."""
-        if self.unsaved:
-            shown = ", ".join(
-                f"`{_text(each.name, each.here)}` (there `{_text(each.name, each.there)}`)"
-                for each in self.unsaved
-            )
-            yield (
-                f"{self.where} does not have these settings: {shown}; the next "
-                f"`tfrecreg build {self.dataset}` will not use them unless `--save-options` writes "
-                "them there"
-            )
-        if self.changed:
-            shown = ", ".join(
-                f"`{_text(each.name, each.there)}` (now `{_text(each.name, each.here)}`)"
-                for each in self.changed
-            )
-            yield f"{self.since} was made with other settings: {shown}"
+    @classmethod
+    def saved(cls, config: DatasetConfig) -> BuildSettings:
+        """The settings in the file of a dataset, with the defaults."""
+        return cls(
+            source=config.source,
+            raw=config.raw,
+            options=config.options,
+            policy=ShardPolicy(**{name: getattr(config, name) for name in _SIZING}),
+            compression=config.compression,
+            max_skipped=config.max_skipped or SkipLimit.parse(0),
+        )
 
-    def to_json(self) -> dict[str, Any]:
-        """As the document of ``build --json`` has it."""
+    def table(self) -> dict[str, Any]:
+        """As the file of a dataset has them; None for what it leaves out."""
         return {
-            "unsaved": {
-                each.name: {"used": each.here, "saved": each.there} for each in self.unsaved
-            },
-            "since": self.since,
-            "changed": {
-                each.name: {"used": each.here, "before": each.there} for each in self.changed
-            },
+            "source": self.source,
+            "raw": self.raw,
+            "options": dict(self.options) or None,
+            **{name: getattr(self.policy, name) for name in _SIZING},
+            "compression": self.compression,
+            "max_skipped": str(self.max_skipped),
         }
 
 
-def compare_settings(
-    registry: Registry, request: BuildRequest, prepared: Prepared
-) -> BuildSettings:
-    """Compare the settings of a build with the configuration and with earlier builds."""
-    unsaved: tuple[_Difference, ...] = ()
-    if not prepared.remember and prepared.raw is not None:
-        config = registry.dataset(request.name).config
-        unsaved = tuple(_unsaved(registry, request, config, prepared, prepared.raw.root))
-    since, changed = _changed(registry, prepared)
-    where = f"`{registry.dataset(request.name).config_file}`"
-    return BuildSettings(
-        dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """Settings of a build. None means the value from `datasets/<name>.toml`."""
 
+    name: str
+    source: str | None = None
+    raw: str | None = None
+    """Folder of the raw data, relative to the current folder, or the URL of one."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The source's options; they go over those of the configuration."""
+    policy: ShardPolicy | None = None
+    compression: Literal["none", "gzip"] | None = None
+    max_skipped: SkipLimit | int | str | None = None
+    """Maximum number of skipped items: a number, or a share such as ``"0.5%"``."""
+    default_schema: bool = False
+    """Whether a missing schema may become the source's own, although the dataset had another."""
+    base: str | None = None
+    """The release to grow from: a version or a reference, or ``none``. None for the latest one,
+    unless the number of shards is asked for or another compression: then everything is new."""
+    save: bool = False
+    """Whether what this request asks for is written into `datasets/<name>.toml`, so that
+    ``build NAME`` does it again. The first build of a dataset is saved in any case."""
+    anew: bool = False
+    """Whether every shard is made again, although an earlier run that ended early had finished
+    some."""
 
-def _unsaved(
-    registry: Registry,
-    request: BuildRequest,
-    config: DatasetConfig,
-    prepared: Prepared,
-    raw: str,
-) -> Iterator[_Difference]:
-    saved = {
-        "source": config.source or "",
-        "raw": config.raw or "",
-        "compression": config.compression,
-        "max_skipped": str(config.max_skipped or 0),
-        **{name: _number(getattr(config, name)) for name in SIZING},
-    }
-    used = dict(saved)
-    if request.source is not None:
-        used["source"] = request.source
-    if request.raw is not None and raw != _absolute(registry, saved["raw"]):
-        used["raw"] = request.raw
-    if request.compression is not None:
-        used["compression"] = request.compression
-    if request.max_skipped is not None:
-        used["max_skipped"] = str(request.max_skipped)
-    if request.policy is not None:
-        used.update({name: _number(getattr(request.policy, name)) for name in SIZING})
-    yield from _differences(used, saved)
-    if request.options or used["source"] != saved["source"]:
-        yield from _differences(prepared.options, _saved_options(request, config, prepared))
+    def over(self, saved: BuildSettings) -> BuildSettings:
+        """The settings of the build. Options of another source are not taken over.
 
-
-def _saved_options(
-    request: BuildRequest, config: DatasetConfig, prepared: Prepared
-) -> dict[str, str]:
-    """The source's options as the next build would have them."""
-    same = request.source in (None, config.source)
-    for given in (config.options if same else {}), {}:
-        try:
-            return plugins().source_options(prepared.source_name, given)[1]
-        except TfrecregError:
-            continue  # they depend on other settings, so they differ from those in use in any case
-    return dict.fromkeys(prepared.options, "")
-
-
-def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[_Difference, ...]]:
-    where, manifest = made_before(registry, prepared.name)
-    if manifest is None or not manifest.source.name or is_adopted(manifest):
-        return None, ()
-    before = manifest.source
-    found = [
-        *_differences(
-            {"source": prepared.source_name, "compression": prepared.compression},
-            {"source": before.name, "compression": manifest.compression},
+        Raises:
+            UsageError: `max_skipped` is neither a number nor a share.
+        """
+        same = self.source in (None, saved.source)
+        return BuildSettings(
+            source=self.source or saved.source,
+            raw=saved.raw if self.raw is None else self.raw,
+            options={**(saved.options if same else {}), **self.options},
+            policy=self.policy or saved.policy,
+            compression=self.compression or saved.compression,
+            max_skipped=self._limit() or saved.max_skipped,
         )
-    ]
-    if before.name == prepared.source_name:
-        # An option that came with a newer plugin was not chosen by anybody.
-        both = {name: text for name, text in prepared.options.items() if name in before.options}
-        found += _differences(both, before.options)
-    return (where, tuple(found)) if found else (None, ())
+
+    def keys(self) -> Iterator[str]:
+        """The keys of the file of a dataset that it names, apart from `options`."""
+        for name in ("source", "raw", "compression", "max_skipped"):
+            if getattr(self, name) is not None:
+                yield name
+        if self.policy is not None:
+            yield from _SIZING
+
+    def _limit(self) -> SkipLimit | None:
+        limit = self.max_skipped
+        if limit is None or isinstance(limit, SkipLimit):
+            return limit
+        try:
+            return SkipLimit.parse(limit)
+        except ValueError as error:
+            raise UsageError(
+                f"`max_skipped`: {error}, found `{safe(str(limit))}`",
+                hint="0 refuses every skipped item",
+            ) from None
 
 
-def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[_Difference]:
-    for name, text in here.items():
-        if text != there.get(name, ""):
-            yield _Difference(name, text, there.get(name, ""))
+def to_save(request: BuildRequest, saved: BuildSettings, used: BuildSettings) -> dict[str, Any]:
+    """What goes to the file of a dataset; empty if a person wrote it and saving was not asked for.
 
-
-def _absolute(registry: Registry, raw: str) -> str:
-    if is_url(raw):
-        return raw.rstrip("/")
-    return os.path.abspath(Path(registry.storage.root, raw))  # noqa: PTH100 - links stay
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _text(name: str, value: str) -> str:
-    return f"{safe(name)}={safe(value, limit=200)}"
+    Args:
+        request: what was asked for.
+        saved: what the file has.
+        used: the settings of the build, with `raw` as the file should have it.
+    """
+    if saved.source is not None and saved.raw is not None and not request.save:
+        return {}
+    keys = set(request.keys())
+    keys.update(key for key in ("source", "raw") if getattr(saved, key) is None)
+    if used.options != saved.options:
+        keys.add("options")
+    return {key: value for key, value in used.table().items() if key in keys}

@@ -10,8 +10,8 @@ from pathlib import Path
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits

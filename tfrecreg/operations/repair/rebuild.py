@@ -18,7 +18,8 @@ from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN, is_python_data
 from tfrecreg.operations.builds.plan import PlannedShard, make_plan
-from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
+from tfrecreg.operations.builds.request import Prepared, prepare
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.shard import (
     BuildTask,
     Maker,
@@ -80,7 +81,7 @@ def _differences(manifest: Manifest, raw: RawData) -> Iterator[str]:
     source, prepared = manifest.source, raw.prepared
     if prepared is not None:
         then = f"{source.distribution} {source.version}"
-        now = f"{prepared.distribution} {prepared.version}"
+        now = f"{prepared.entry.distribution} {prepared.entry.version}"
         if then != now:
             yield f"it was made by {safe(then)}, here is {safe(now)}"
         codecs = {"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()}

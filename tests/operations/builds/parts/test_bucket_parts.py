@@ -25,8 +25,8 @@ from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument, render_plan, seal_plan
 from tfrecreg.operations.builds.parts.plan_store import stage_shards
 from tfrecreg.operations.builds.parts.prepare_plan import PlanWritten, plan_to
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.origin import origin_of

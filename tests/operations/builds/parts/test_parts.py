@@ -29,8 +29,8 @@ from tfrecreg.operations.builds.parts.one_part import PlanPart, deal_shards, run
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.prepare_plan import plan_to
 from tfrecreg.operations.builds.plan import PlannedShard
-from tfrecreg.operations.builds.request import BuildRequest
 from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import StageJournal
 from tfrecreg.operations.init import init

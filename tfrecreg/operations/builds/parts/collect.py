@@ -15,6 +15,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.operations.builds.begin import Begun, expect_buildable
+from tfrecreg.operations.builds.changed_settings import compare_settings
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import engine_for_build
 from tfrecreg.operations.builds.parts.one_part import make_shards, parts_of
@@ -40,8 +41,8 @@ from tfrecreg.operations.builds.parts.receipts import (
 )
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
-from tfrecreg.operations.builds.request import BuildRequest, Prepared
-from tfrecreg.operations.builds.settings import compare_settings
+from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import Dataset, Registry

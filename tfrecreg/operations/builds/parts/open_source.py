@@ -14,6 +14,7 @@ from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.request import Prepared, code_of_source
+from tfrecreg.operations.builds.settings import BuildSettings
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.progress import Progress, counting
 from tfrecreg.registry.registry import Registry
@@ -70,14 +71,16 @@ def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
     return Prepared(
         name=document.dataset,
         source=source,
-        source_name=said.name,
-        distribution=said.distribution,
-        version=said.version,
+        entry=said,
         raw=storage,
-        options=said.options,
-        policy=ShardPolicy(),
-        compression=document.compression,
-        max_skipped=SkipLimit.parse(document.max_skipped),
+        settings=BuildSettings(
+            source=name,
+            raw=place,
+            options=said.options,
+            policy=ShardPolicy(),
+            compression=document.compression,
+            max_skipped=SkipLimit.parse(document.max_skipped),
+        ),
         remember=folder.settings(),
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tfrecreg._version import __version__
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.manifest.model import Parent, SourceEntry
+from tfrecreg.manifest.model import Parent
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.bucket import note_use, store_of
 from tfrecreg.operations.builds.parts.open_source import codecs_here
@@ -30,7 +30,8 @@ from tfrecreg.operations.builds.parts.plan_model import (
     seal_plan,
 )
 from tfrecreg.operations.builds.parts.plan_store import expect_plan_place, put_plan
-from tfrecreg.operations.builds.request import BuildRequest, code_of_source, prepare
+from tfrecreg.operations.builds.request import code_of_source, prepare
+from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
@@ -99,19 +100,14 @@ def plan_to(
                 shards=[write_lists(made, shard, raw) for shard in plan.shards],
                 listed=write_listed(made, plan),
                 raw_files=raw.write_left(made),
-                source=SourceEntry(
-                    name=prepared.source_name,
-                    distribution=prepared.distribution,
-                    version=prepared.version,
-                    options=prepared.options,
-                ),
+                source=prepared.entry,
                 versions=Versions(
                     tfrecreg=__version__,
                     codecs=codecs_here(prepared.source),
-                    code=code_of_source(prepared.distribution, prepared.source),
+                    code=code_of_source(prepared.entry.distribution, prepared.source),
                 ),
-                compression=prepared.compression,
-                max_skipped=str(prepared.max_skipped),
+                compression=prepared.settings.compression,
+                max_skipped=str(prepared.settings.max_skipped),
                 schema=write_schema_text(made, begun.schema),
                 labels=labels,
                 raw=begun.raw,

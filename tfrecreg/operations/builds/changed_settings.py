@@ -1,0 +1,154 @@
+"""Settings of a build that the next one will not have, or that the one before did not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfrecreg.errors import TfrecregError
+from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.operations.builds.base import made_before
+from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.registry.registry import Registry
+from tfrecreg.storage.urls import is_url
+from tfrecreg.text import safe
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """A setting of this build, and what it is elsewhere."""
+
+    name: str
+    here: str
+    there: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedSettings:
+    """How the settings of a build differ from those that were written down."""
+
+    dataset: str
+    where: str
+    """File with the settings of the dataset, for messages."""
+    unsaved: tuple[_Difference, ...]
+    """Differences from the saved settings, which the next build uses."""
+    since: str | None
+    """The newest release, or the build before, where that was made with other settings."""
+    changed: tuple[_Difference, ...]
+    """Against `since`."""
+
+    def notes(self) -> Iterator[str]:
+        """What a person should know, a line each."""
+        if self.unsaved:
+            shown = ", ".join(
+                f"`{_text(each.name, each.here)}` (there `{_text(each.name, each.there)}`)"
+                for each in self.unsaved
+            )
+            yield (
+                f"{self.where} does not have these settings: {shown}; the next "
+                f"`tfrecreg build {self.dataset}` will not use them unless `--save-options` writes "
+                "them there"
+            )
+        if self.changed:
+            shown = ", ".join(
+                f"`{_text(each.name, each.there)}` (now `{_text(each.name, each.here)}`)"
+                for each in self.changed
+            )
+            yield f"{self.since} was made with other settings: {shown}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As the document of ``build --json`` has it."""
+        return {
+            "unsaved": {
+                each.name: {"used": each.here, "saved": each.there} for each in self.unsaved
+            },
+            "since": self.since,
+            "changed": {
+                each.name: {"used": each.here, "before": each.there} for each in self.changed
+            },
+        }
+
+
+def compare_settings(
+    registry: Registry, request: BuildRequest, prepared: Prepared
+) -> ChangedSettings:
+    """Compare the settings of a build with the configuration and with earlier builds."""
+    unsaved: tuple[_Difference, ...] = ()
+    if not prepared.remember and prepared.raw is not None:
+        unsaved = tuple(_unsaved(registry, request, prepared, prepared.raw.root))
+    since, changed = _changed(registry, prepared)
+    where = f"`{registry.dataset(request.name).config_file}`"
+    return ChangedSettings(
+        dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
+    )
+
+
+def _unsaved(
+    registry: Registry, request: BuildRequest, prepared: Prepared, raw: str
+) -> Iterator[_Difference]:
+    saved = BuildSettings.saved(registry.dataset(request.name).config)
+    there, here = saved.table(), prepared.settings.table()
+    if raw == _absolute(registry, saved.raw or ""):
+        here["raw"] = there["raw"]  # the same folder, perhaps in other words
+    yield from _differences(
+        {key: _said(here[key]) for key in request.keys()},  # noqa: SIM118 - no mapping
+        {key: _said(value) for key, value in there.items()},
+    )
+    if request.options or prepared.settings.source != saved.source:
+        yield from _differences(prepared.entry.options, _saved_options(request, saved, prepared))
+
+
+def _saved_options(
+    request: BuildRequest, saved: BuildSettings, prepared: Prepared
+) -> dict[str, str]:
+    """The source's options as the next build would have them."""
+    same = request.source in (None, saved.source)
+    for given in (saved.options if same else {}), {}:
+        try:
+            return plugins().source_options(prepared.entry.name, given)[1]
+        except TfrecregError:
+            continue  # they depend on other settings, so they differ from those in use in any case
+    return dict.fromkeys(prepared.entry.options, "")
+
+
+def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[_Difference, ...]]:
+    where, manifest = made_before(registry, prepared.name)
+    if manifest is None or not manifest.source.name or is_adopted(manifest):
+        return None, ()
+    before, here = manifest.source, prepared.entry
+    found = [
+        *_differences(
+            {"source": here.name, "compression": prepared.settings.compression},
+            {"source": before.name, "compression": manifest.compression},
+        )
+    ]
+    if before.name == here.name:
+        # An option that came with a newer plugin was not chosen by anybody.
+        both = {name: text for name, text in here.options.items() if name in before.options}
+        found += _differences(both, before.options)
+    return (where, tuple(found)) if found else (None, ())
+
+
+def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[_Difference]:
+    for name, text in here.items():
+        if text != there.get(name, ""):
+            yield _Difference(name, text, there.get(name, ""))
+
+
+def _absolute(registry: Registry, raw: str) -> str:
+    if is_url(raw):
+        return raw.rstrip("/")
+    return os.path.abspath(Path(registry.storage.root, raw))  # noqa: PTH100 - links stay
+
+
+def _said(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _text(name: str, value: str) -> str:
+    return f"{safe(name)}={safe(value, limit=200)}"
