@@ -15,12 +15,12 @@ from image_support import png
 
 from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.builds.state import WatchedStorage
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
 from tfrecreg.registry.registry import open_registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.raw import RawFolder
+from tfrecreg.storage.reader import LocalReader
 
 FILES = 250
 
@@ -96,12 +96,13 @@ def test_every_phase_of_a_build_tells_how_far_it_is(images: Path, tmp_path: Path
     assert watcher.counts()["measuring raw data"] == ("files", FILES)
 
 
-def test_a_worker_gets_a_plain_storage(tmp_path: Path) -> None:
+def test_a_worker_counts_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     watcher = Watcher()
     watcher.start("listing", 0)
-    storage = WatchedStorage(LocalStorage(tmp_path), watcher)
-    assert type(pickle.loads(pickle.dumps(storage))) is LocalStorage
+    storage = RawFolder(tmp_path, watcher)
+    with pickle.loads(pickle.dumps(storage)).open("file") as reader:
+        assert type(reader) is LocalReader
     with storage.open("file") as reader:
         assert (reader.read_at(1, 3), reader.size) == (b"234", 5)
     assert [entry.path for entry in storage.list()] == ["file"]

@@ -19,7 +19,8 @@ from tfrecreg.storage.interface import RereadableReader
 from tfrecreg.storage.listed import ListedStorage, listed_storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.local_copy import open_local
-from tfrecreg.storage.read_ahead import ListedObject, ReadAhead
+from tfrecreg.storage.raw import ListedObject
+from tfrecreg.storage.read_ahead import ReadAhead
 from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.remote_reader import BLOCK_BYTES
 

@@ -9,10 +9,9 @@ from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.scan.interface import RawSize
-from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.links import list_through_links
-from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import raw_storage
+from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     """
     storage = raw_storage(folder)
     entry = storage.stat("")
-    if not isinstance(storage, LocalStorage):
+    if not storage.is_local:
         storage.expect_folder()
     elif entry is None or entry.kind != "dir":
         raise UsageError(
@@ -73,11 +72,10 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     return RawTotals(files=len(files), stored=size.stored, decoded=size.decoded)
 
 
-def _raw_files(storage: Storage, progress: Progress) -> Iterator[RawFile]:
+def _raw_files(storage: RawStorage, progress: Progress) -> Iterator[RawFile]:
     from tfrecreg.records.gzip_random_access import decoded_size
     from tfrecreg.sources.interface import RawFile
 
-    is_local = isinstance(storage, LocalStorage)
     with counting(progress, "measuring raw data", "files") as ticker:
         for entry in list_through_links(storage):
             if entry.kind == "link":
@@ -88,7 +86,7 @@ def _raw_files(storage: Storage, progress: Progress) -> Iterator[RawFile]:
                     "a link into DVC's cache",
                 )
             if entry.kind == "file":
-                looked_into = is_local or entry.path.lower().endswith(".gz")
+                looked_into = storage.is_local or entry.path.lower().endswith(".gz")
                 decoded = decoded_size(storage, entry.path) if looked_into else None
                 yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
                 ticker.add(1, entry.size)

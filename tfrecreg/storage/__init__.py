@@ -9,9 +9,10 @@ words the errors. `links` lists the targets of symbolic links.
 
 `urls` takes URLs apart, `remote` implements the protocol for them, with `remote_reader` as open
 files, `uploads` for new ones, and `file_systems` as the only home of fsspec. `two_places` joins a
-folder with the shards behind a URL. `listed` is for raw data; `read_ahead` fetches whole objects
-before they are asked for; `local_copy` has files that are read at many places. `daemon_threads`
-sends requests, many at once. `locations` chooses the storage of a location.
+folder with the shards behind a URL. `raw` is for raw data, `listed` for those behind URLs;
+`read_ahead` fetches whole objects before they are asked for; `local_copy` has files that are read
+at many places. `daemon_threads` sends requests, many at once. `locations` chooses the storage of a
+location.
 """
 
 from __future__ import annotations

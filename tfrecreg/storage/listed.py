@@ -23,6 +23,7 @@ from tfrecreg.storage.daemon_threads import DaemonThreads, at_once, awaited
 from tfrecreg.storage.file_systems import invoke, patiently
 from tfrecreg.storage.interface import Entry, Follow
 from tfrecreg.storage.paths import locate, path_text
+from tfrecreg.storage.raw import ListedObject
 from tfrecreg.storage.remote import RemoteStorage, entry_of, size_of
 from tfrecreg.storage.urls import is_web, named_url, without_secrets
 
@@ -74,7 +75,7 @@ class _Folder(NamedTuple):
 
 
 class ListedStorage(RemoteStorage):
-    """Raw data below one URL. See :class:`tfrecreg.storage.interface.Storage` for the methods.
+    """Raw data below one URL. See :class:`tfrecreg.storage.raw.RawStorage` for the methods.
 
     Args:
         root: the URL of a folder, from :func:`tfrecreg.storage.urls.named_url`.
@@ -105,6 +106,22 @@ class ListedStorage(RemoteStorage):
         object.__setattr__(self, "_listed", {})
         object.__setattr__(self, "_threads", [])
         object.__setattr__(self, "_ticker", Ticker(progress))
+
+    @property
+    def is_local(self) -> bool:
+        return False
+
+    def told_in(self, folder: str, *, relative: bool) -> str:
+        del folder, relative
+        return self.root
+
+    def objects(self, paths: Iterable[str]) -> tuple[ListedObject, ...]:
+        entries = (self.stat(path) for path in paths)
+        return tuple(
+            ListedObject(entry.path, entry.size)
+            for entry in entries
+            if entry is not None and entry.kind == "file"
+        )
 
     def forget(self) -> None:
         """List all folders again when they are asked for."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.raw import RawFolder, RawStorage
 from tfrecreg.storage.urls import is_url, named_url, split_url
-
-if TYPE_CHECKING:
-    from tfrecreg.storage.listed import ListedStorage
 
 LOCATION_NAME = "location.json"
 """The file beside a manifest that says where the shards are. The manifest does not list it."""
@@ -26,18 +23,19 @@ def storage_at(root: str) -> Storage:
     return RemoteStorage(root)
 
 
-def raw_storage(place: str, progress: Progress = SILENT) -> LocalStorage | ListedStorage:
+def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> RawStorage:
     """The storage of raw data, as a user names them: a folder, or the URL of one.
 
     Args:
         place: it need not exist.
-        progress: updated for the objects that are listed behind a URL.
+        progress: updated for what is listed, and for what is read of a folder.
+        start: where a relative path starts; empty for the current folder.
 
     Raises:
         UsageError: a URL with a password or a query, or a path with a NUL.
     """
     if not is_url(place):
-        return LocalStorage(place)
+        return RawFolder(os.path.join(start, place), progress)
     from tfrecreg.storage.listed import listed_storage  # few need it
 
     return listed_storage(place, progress)

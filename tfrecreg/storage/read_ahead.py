@@ -10,24 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
 
 from tfrecreg.storage.daemon_threads import AT_ONCE, awaited, shared_threads
 from tfrecreg.storage.interface import Reader, RereadableReader
+from tfrecreg.storage.raw import ListedObject
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, transfer_error
 
 _AHEAD = 2 * AT_ONCE
 """Maximum number of objects that are requested before they are read."""
 _HELD_BYTES = 4 * BLOCK_BYTES
 """Maximum size of these objects together."""
-
-
-class ListedObject(NamedTuple):
-    """An object of a listing."""
-
-    path: str
-    size: int
-    """In bytes."""
 
 
 class ReadAhead:

@@ -19,7 +19,8 @@ from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage.file_systems import connect, request
 from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
 from tfrecreg.storage.paths import locate, path_text
-from tfrecreg.storage.read_ahead import HeldReader, ListedObject, ReadAhead, active, taken
+from tfrecreg.storage.raw import ListedObject
+from tfrecreg.storage.read_ahead import HeldReader, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import RemoteReader
 from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file, replace_file
 from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url

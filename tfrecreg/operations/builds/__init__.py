@@ -9,7 +9,6 @@
 - `item_store`: the items of a split, on disk where they are many
 - `plan`: the order of the items and their shards, before any work starts
 - `shard`: make one shard, or a segment of one, in a worker
-- `raw_ahead`: the objects behind a URL that the items of a task are made from
 - `make`: make all shards through an engine
 - `assemble`: write the manifest, the ledger and the labels
 - `state`: what survives a killed build, and the state of the raw data

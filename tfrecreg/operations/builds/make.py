@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
-from tfrecreg.operations.builds.raw_ahead import RawAhead
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import (
     BuildTask,
@@ -28,7 +27,7 @@ from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
 from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.raw import ListedObject
 from tfrecreg.storage.two_places import TwoPlaces, WorkerPlaces
 
 BUILD, SEGMENTS = "build", "segments"
@@ -120,14 +119,14 @@ def make_all(
         StorageError: the disk said no.
     """
     staged, scratch = build or stage.below(BUILD), stage.below(segments)
-    maker, ahead = _maker(staged, prepared, plan, unindexed=unindexed), RawAhead.of(prepared)
+    maker = _maker(staged, prepared, plan, unindexed=unindexed)
     kept = journal.finished(plan.shards)
     todo = [shard for shard in plan.shards if shard.path not in kept]
     made: list[MadeShard] = []
     progress.start(f"building {plan.dataset}", plan.items)
     try:
         # Closed, so that after an interrupt no worker goes on writing.
-        with closing(_fresh(maker, ahead, scratch, todo, engine, progress)) as fresh:
+        with closing(_fresh(maker, prepared, scratch, todo, engine, progress)) as fresh:
             for shard in plan.shards:
                 done = kept.get(shard.path)
                 if done is None:
@@ -144,15 +143,14 @@ def make_all(
 
 
 def _maker(staged: Storage, prepared: Prepared, plan: Plan, *, unindexed: bool = False) -> Maker:
-    raw = prepared.raw if isinstance(prepared.raw, ListedStorage) else None
     source = pickle.dumps(prepared.source)
     stage = staged.for_workers() if isinstance(staged, TwoPlaces) else staged
-    return Maker(stage, source, plan.digest, prepared.settings.compression, raw, unindexed)
+    return Maker(stage, source, plan.digest, prepared.settings.compression, prepared.raw, unindexed)
 
 
 def _fresh(
     maker: Maker,
-    ahead: RawAhead | None,
+    prepared: Prepared,
     scratch: Storage,
     todo: Sequence[PlannedShard],
     engine: Engine,
@@ -163,7 +161,7 @@ def _fresh(
     whole = whole or (isinstance(maker.stage, WorkerPlaces) and not engine.is_local)
     cuts = {shard.path: not whole and shard.base is None for shard in todo}
     tasks = (
-        task for shard in todo for task in _tasks(maker, ahead, scratch, shard, cuts[shard.path])
+        task for shard in todo for task in _tasks(maker, prepared, scratch, shard, cuts[shard.path])
     )
     with closing(engine.run(make_part, tasks)) as parts:
         for shard in todo:
@@ -178,19 +176,27 @@ def _fresh(
 
 
 def _tasks(
-    maker: Maker, ahead: RawAhead | None, scratch: Storage, shard: PlannedShard, cut: bool
+    maker: Maker, prepared: Prepared, scratch: Storage, shard: PlannedShard, cut: bool
 ) -> Iterator[BuildTask | SegmentTask]:
     if not cut:
-        yield _whole(maker, ahead, shard)
+        yield _whole(maker, prepared, shard)
         return
     for number, items in enumerate(shard.segments()):
-        objects = () if ahead is None else ahead.objects(items)
+        objects = _objects(prepared, items)
         path = f"{shard.path}.{number}"
         yield SegmentTask(maker, scratch, path, items, objects, is_first=number == 0)
 
 
-def _whole(maker: Maker, ahead: RawAhead | None, shard: PlannedShard) -> BuildTask:
-    return BuildTask(maker, shard, () if ahead is None else ahead.objects(shard.items))
+def _whole(maker: Maker, prepared: Prepared, shard: PlannedShard) -> BuildTask:
+    return BuildTask(maker, shard, _objects(prepared, shard.items))
+
+
+def _objects(prepared: Prepared, items: Iterable[Item]) -> tuple[ListedObject, ...]:
+    """The raw objects of these items that can be fetched ahead, in their order."""
+    if prepared.raw is None or not prepared.source.locates:
+        return ()
+    paths = (prepared.source.raw_path(item.split, item.key) for item in items)
+    return prepared.raw.objects(path for path in paths if path is not None)
 
 
 def _told(parts: Iterator[MadeShard | MadeSegment], progress: Progress) -> Iterator[MadeSegment]:
@@ -207,12 +213,12 @@ def unchanged(
 
     Writes nothing; raises as :func:`make_all` does.
     """
-    maker, ahead = _maker(staged, prepared, plan), RawAhead.of(prepared)
+    maker = _maker(staged, prepared, plan)
     candidates = [shard for shard in plan.shards if shard.base is not None]
     progress.start(f"comparing {plan.dataset}", sum(len(shard.items) for shard in candidates))
     found = set()
     try:
-        tasks = (_whole(maker, ahead, shard) for shard in candidates)
+        tasks = (_whole(maker, prepared, shard) for shard in candidates)
         with closing(engine.run(keep_shard, tasks)) as kept:
             for shard, made in zip(candidates, kept, strict=True):
                 progress.advance(len(shard.items), 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,16 +14,14 @@ from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings, to_save
-from tfrecreg.operations.builds.state import WatchedStorage
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.listed import ListedStorage
-from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import raw_storage
+from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
@@ -39,7 +36,7 @@ class Prepared:
     source: GuardedSource
     entry: SourceEntry
     """What the manifest says of the source."""
-    raw: LocalStorage | ListedStorage | None
+    raw: RawStorage | None
     """Folder of the raw data; None where a program has the data."""
     settings: BuildSettings
     remember: dict[str, Any]
@@ -68,9 +65,7 @@ def code_of_source(
     return {name: digest for name, digest in found.items() if digest}
 
 
-def prepare(
-    registry: Registry, request: BuildRequest, progress: Progress | None = None
-) -> Prepared:
+def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILENT) -> Prepared:
     """Decide everything that the request leaves open, and load the source.
 
     Args:
@@ -99,16 +94,13 @@ def prepare(
         )
     announced = announced_source(registry, request.name, settings.source)
     options, options_text = plugins().source_options(settings.source, settings.options)
-    raw, raw_text = _raw(registry, request, saved.raw, progress or SILENT)
-    watched = raw
-    if progress is not None and isinstance(raw, LocalStorage):
-        watched = WatchedStorage(raw, progress)
+    raw, raw_text = _raw(registry, request, saved.raw, progress)
     remember = to_save(request, saved, replace(settings, raw=raw_text))
     if "raw" in remember:
         _expect_text(request.name, raw_text)
     return Prepared(
         name=request.name,
-        source=plugins().open_source(settings.source, watched, options),
+        source=plugins().open_source(settings.source, raw, options),
         entry=SourceEntry(
             name=announced.record.name,
             distribution=announced.distribution,
@@ -135,29 +127,17 @@ def _expect_text(name: str, raw: str) -> None:
 
 def _raw(
     registry: Registry, request: BuildRequest, saved: str | None, progress: Progress
-) -> tuple[LocalStorage | ListedStorage, str]:
+) -> tuple[RawStorage, str]:
     """The raw data's storage, and its path as the configuration should have it."""
-    root = Path(registry.storage.root)
+    root = registry.storage.root
     place = saved if request.raw is None else request.raw
-    storage = None if place is None else raw_storage(place, progress)
-    if isinstance(storage, ListedStorage):
-        storage.expect_folder()
-        return storage, storage.root
-    if request.raw is not None:
-        folder = Path(os.path.abspath(request.raw))  # noqa: PTH100 - resolve() would follow links
-    elif saved is not None:
-        folder = root / saved
-    else:
+    if place is None:
         raise UsageError(
             f"no raw data are named for `{request.name}`",
             hint=f"tfrecreg build {request.name} --raw PATH",
         )
-    if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise UsageError(
-            f"the raw data `{safe(str(folder))}` {what}", hint="name the folder with --raw PATH"
-        )
+    raw = raw_storage(place, progress, start=root if request.raw is None else "")
+    raw.expect_folder()
     # What was said as a relative path stays one, so that the registry can move with its raw data.
-    near = request.raw is None or not Path(request.raw).is_absolute()
-    text = os.path.relpath(folder, root) if near or folder.is_relative_to(root) else str(folder)
-    return LocalStorage(folder), text
+    relative = request.raw is None or not Path(request.raw).is_absolute()
+    return raw, raw.told_in(root, relative=relative)

@@ -23,8 +23,7 @@ from tfrecreg.records.writer import Segment, SegmentWriter, ShardWriter, Written
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.listed import ListedStorage
-from tfrecreg.storage.read_ahead import ListedObject
+from tfrecreg.storage.raw import ListedObject, RawStorage
 from tfrecreg.storage.two_places import WorkerPlaces
 from tfrecreg.text import safe
 
@@ -41,8 +40,8 @@ class Maker:
     plan: str
     """The plan's digest: what a source holds open is good for this plan only."""
     compression: Literal["none", "gzip"]
-    raw: ListedStorage | None = None
-    """The raw data, if they are behind a URL and objects of it can be fetched ahead."""
+    raw: RawStorage | None = None
+    """The raw data; None where a program has the data."""
     unindexed: bool = False
     """Whether shards get no index and no SHA-256: publishing makes both while it reads them."""
 

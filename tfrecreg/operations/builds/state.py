@@ -6,7 +6,7 @@ is named after the plan's digest: another plan never sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol
@@ -18,16 +18,14 @@ from tfrecreg.errors import RawDataError, TfrecregError, UsageError
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.progress import SILENT, Progress, Ticker, counting
+from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.interface import Entry, Storage
-from tfrecreg.storage.listed import ListedStorage
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.locations import raw_storage
-from tfrecreg.storage.reader import LocalReader
+from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
 
 
@@ -129,7 +127,7 @@ def raw_files(
 
 
 def expect_raw_unchanged(
-    raw: Storage | None, files: dict[str, tuple[int, int]], progress: Progress
+    raw: RawStorage | None, files: dict[str, tuple[int, int]], progress: Progress
 ) -> None:
     """Raise if a raw file changed during the build: it would mix two states of the data.
 
@@ -137,8 +135,7 @@ def expect_raw_unchanged(
     """
     if raw is None:
         return
-    if isinstance(raw, ListedStorage):
-        raw.forget()
+    raw.forget()
     with counting(progress, "checking whether raw data changed", "files") as ticker:
         for path, before in files.items():
             entry = raw.stat(path, follow="all")
@@ -191,41 +188,3 @@ def raw_changed(record: BuildRecord) -> str | None:
         if entry is None or (entry.size, entry.mtime_ns) != (size, mtime_ns):
             return safe(path)
     return None
-
-
-class WatchedStorage(LocalStorage):
-    """Counts the files that are listed, and the bytes that are read.
-
-    Workers get it as a plain storage: what they do is counted where their results arrive.
-    """
-
-    __slots__ = ("_ticker",)
-
-    _ticker: Ticker
-
-    def __init__(self, raw: LocalStorage, progress: Progress) -> None:
-        LocalStorage.__init__(self, raw.root)
-        object.__setattr__(self, "_ticker", Ticker(progress))
-
-    def __reduce__(self) -> tuple[type[LocalStorage], tuple[str]]:
-        return LocalStorage, (self.root,)
-
-    def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        for entry in LocalStorage.list(self, path, recursive=recursive):
-            if entry.kind != "dir":
-                self._ticker.add(1, 0)
-            yield entry
-
-    def open(self, path: str) -> LocalReader:
-        return _WatchedReader(LocalStorage.open(self, path), self._ticker)
-
-
-class _WatchedReader(LocalReader):
-    def __init__(self, reader: LocalReader, ticker: Ticker) -> None:
-        self._path, self._file, self.size = reader._path, reader._file, reader.size
-        self._ticker = ticker
-
-    def read_at(self, start: int, length: int) -> bytes:
-        data = LocalReader.read_at(self, start, length)
-        self._ticker.add(0, len(data))
-        return data

@@ -21,9 +21,8 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.listed import ListedStorage
-from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import raw_storage
+from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
 
 
@@ -36,7 +35,7 @@ def codecs_here(source: GuardedSource) -> dict[str, str]:
 class RawState:
     """Raw data of a plan that are on this machine and are as they were."""
 
-    storage: LocalStorage | ListedStorage
+    storage: RawStorage
     files: dict[str, tuple[int, int]]
     """Raw file to its size and modification time here."""
 
@@ -138,10 +137,11 @@ def read_raw_state(
         UsageError: a folder was named and does not exist.
     """
     storage = prepared.raw
-    if isinstance(storage, ListedStorage):
+    assert storage is not None
+    if not storage.is_local:
         storage.expect_folder()
-    elif storage is None or not Path(storage.root).is_dir():
-        if moved and storage is not None:
+    elif not Path(storage.root).is_dir():
+        if moved:
             raise UsageError(
                 f"the raw data `{safe(storage.root, limit=1000)}` do not exist",
                 hint="name the folder with --raw PATH",
