@@ -68,7 +68,8 @@ from tfrecreg.sources.interface import (
     SourceRecord,
     Written,
 )
-from tfrecreg.storage.interface import Entry, Reader, Storage
+from tfrecreg.storage.interface import Entry, Reader
+from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.local_copy import open_local
 from tfrecreg.text import safe
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:  # who only collects rows needs no NumPy
@@ -202,7 +202,7 @@ class Index:
         return int(self.lengths.sum(dtype="<u8")) + _FRAME_BYTES * len(self)
 
 
-def load_index(storage: Storage, path: str, *, blake3_hex: str = "") -> Index:
+def load_index(storage: Readable, path: str, *, blake3_hex: str = "") -> Index:
     """Read the index at `path`.
 
     Args:

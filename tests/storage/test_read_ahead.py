@@ -7,6 +7,7 @@ import os
 import pickle
 import tempfile
 import threading
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,12 @@ import pytest
 from storage_support import counted
 
 from tfrecreg.errors import MissingFileError, StorageError, TransferError
-from tfrecreg.storage.interface import RereadableReader
+from tfrecreg.storage.interface import Entry, RereadableReader
 from tfrecreg.storage.listed import ListedStorage, listed_storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.local_copy import open_local
-from tfrecreg.storage.raw import ListedObject
 from tfrecreg.storage.read_ahead import ReadAhead
-from tfrecreg.storage.remote import RemoteStorage, reading_ahead
+from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.remote_reader import BLOCK_BYTES
 
 
@@ -43,8 +43,14 @@ class Store:
 
 
 def ahead_of(store: Store, *sizes: int) -> ReadAhead:
-    objects = [ListedObject(f"o{number}", size) for number, size in enumerate(sizes)]
-    return ReadAhead("s3://lake", store.fetch, objects)
+    sized = [(f"o{number}", size) for number, size in enumerate(sizes)]
+    return ReadAhead("s3://lake", store.fetch, sized)
+
+
+def fetching(storage: ListedStorage, **sizes: int) -> AbstractContextManager[None]:
+    """Fetch objects of these sizes ahead."""
+    listed = [Entry(path, "file", size, 0, 0) for path, size in sizes.items()]
+    return storage.reading_ahead(sizes, listed)
 
 
 def test_each_object_is_fetched_once_and_in_order() -> None:
@@ -87,8 +93,7 @@ def test_objects_that_are_not_asked_for_are_dropped() -> None:
 
 def test_an_error_is_raised_where_the_object_is_asked_for() -> None:
     store = Store()
-    objects = [ListedObject(path, 3) for path in ("a", "bad", "c")]
-    ahead = ReadAhead("s3://lake", store.fetch, objects)
+    ahead = ReadAhead("s3://lake", store.fetch, [("a", 3), ("bad", 3), ("c", 3)])
     assert ahead.take("a") == b"a.."
     with pytest.raises(StorageError, match="cannot read `bad`"):
         ahead.take("bad")
@@ -106,8 +111,7 @@ def test_an_object_of_known_size_costs_one_request(
     storage: ListedStorage, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = counted(memory, monkeypatch)
-    objects = [ListedObject("a", 5), ListedObject("e", 0), ListedObject("b", 6)]
-    with storage.reading_ahead(objects):
+    with fetching(storage, a=5, e=0, b=6):
         with storage.open("a") as reader:
             assert reader.size == 5
             assert reader.read_at(0, 5) == b"first"
@@ -127,7 +131,7 @@ def test_an_object_of_another_size_is_an_error_or_its_start(
 ) -> None:
     """One that grew passes here; the comparison of listings at the end of a build finds it."""
     monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", "2")
-    with storage.reading_ahead([ListedObject("a", size)]):
+    with fetching(storage, a=size):
         if size > 5:
             with pytest.raises(StorageError, match="`memory://lake/a` was changed while it was"):
                 storage.read("a")
@@ -136,7 +140,7 @@ def test_an_object_of_another_size_is_an_error_or_its_start(
 
 
 def test_bytes_are_confirmed_by_a_second_read(storage: ListedStorage, memory: Any) -> None:
-    with storage.reading_ahead([ListedObject("a", 5)]), storage.open("a") as reader:
+    with fetching(storage, a=5), storage.open("a") as reader:
         assert isinstance(reader, RereadableReader)
         assert reader.confirm(0, 5)
         for other in (b"First", b"firs", b"first and more"):
@@ -153,8 +157,8 @@ def test_several_folders_are_read_ahead_together(
     stores = [RemoteStorage(f"memory://lake/{name}") for name in "ab"]
     calls = counted(memory, monkeypatch)
     with (
-        reading_ahead(stores[0], stores[0].list(), ["x"]),
-        reading_ahead(stores[1], stores[1].list(), ["x", "gone", "y"]),
+        stores[0].reading_ahead(["x"], stores[0].list()),
+        stores[1].reading_ahead(["x", "gone", "y"], stores[1].list()),
     ):
         assert [stores[1].read("x"), stores[0].read("x"), stores[1].read("y")] == [
             b"second",
@@ -173,7 +177,7 @@ def test_several_folders_are_read_ahead_together(
 def test_an_object_that_is_gone_is_an_error(storage: ListedStorage, memory: Any) -> None:
     memory.rm("/lake/a")
     with (
-        storage.reading_ahead([ListedObject("a", 5)]),
+        fetching(storage, a=5),
         pytest.raises(StorageError, match="`memory://lake/a` "),
     ):
         storage.read("a")

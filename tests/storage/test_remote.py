@@ -66,29 +66,6 @@ def test_no_path_leads_out_of_it(storage: RemoteStorage, path: str) -> None:
         storage.stat(path)
 
 
-@pytest.mark.parametrize(
-    ("method", "arguments"),
-    [
-        ("create", ("a/x",)),
-        ("rename_dir", ("k", "a/x")),
-        ("replace_dir", ("k", "a/x")),
-        ("sync_dir", ("a/x",)),
-        ("link", ("k", "a/x")),
-        ("remove_abandoned", ("a/x",)),
-    ],
-)
-def test_nothing_in_it_is_changed(
-    storage: RemoteStorage, method: str, arguments: tuple[object]
-) -> None:
-    with pytest.raises(UsageError) as raised:
-        getattr(storage, method)(*arguments)
-    assert (
-        raised.value.message
-        == "`memory://b/a/x` cannot be written: files behind URLs are only added"
-    )
-    assert raised.value.hint == "name a local folder"
-
-
 def test_names_that_are_no_paths_are_not_listed(memory: Any) -> None:
     memory.pipe({"/b/x": b"x", "/b/a//y": b"", "/b/../z": b""})
     assert [e.path for e in RemoteStorage("memory://b").list() if e.kind == "file"] == ["x"]

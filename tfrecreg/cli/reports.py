@@ -13,7 +13,7 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face
 from tfrecreg.cli.output import write_json, write_text
 from tfrecreg.cli.supervisor import note_findings
-from tfrecreg.storage.urls import is_url
+from tfrecreg.storage.locations import is_absolute
 
 if TYPE_CHECKING:
     from tfrecreg.operations.check.report import Report
@@ -164,7 +164,7 @@ def _show_document(
 def _prefix(face: Face, reports: Sequence[Report]) -> str:
     """Relative path to the registry of the reports; empty if they have none."""
     folders = [report.folder for report in reports if report.folder is not None]
-    if all(is_url(folder) or os.path.isabs(folder) for folder in folders):  # noqa: PTH117
+    if all(is_absolute(folder) for folder in folders):
         return ""
     return os.path.relpath(face.open().storage.root)
 

@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from tfrecreg.documents import strict_json
 from tfrecreg.errors import MissingFileError, StorageError
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 
 SALVAGE_NAME = "salvage.json"
 """The report's name, in the folder that a salvage wrote."""
@@ -53,7 +53,7 @@ class SalvageMark:
         return bool(self.broken) or name in self.changed or digest in self.changed.values()
 
 
-def read_mark(storage: Storage, folder: str) -> SalvageMark | None:
+def read_mark(storage: Readable, folder: str) -> SalvageMark | None:
     """The mark of the folder; None if it is not a salvaged set.
 
     A report that is damaged, unreadable or of a newer format still marks its folder: salvaged

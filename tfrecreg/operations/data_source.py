@@ -42,7 +42,7 @@ from tfrecreg.registry.verify import below, expect_intact
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -358,7 +358,7 @@ def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
     return places, shards
 
 
-def _index_of(storage: Storage, shard: Shard) -> str:
+def _index_of(storage: Readable, shard: Shard) -> str:
     path = own_index(shard.path) if shard.entry is None else shard.entry.index
     return path if path and storage.stat(path) is not None else ""
 

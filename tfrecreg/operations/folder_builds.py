@@ -31,9 +31,9 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Resolved, resolve_folder
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.locations import storage_at
-from tfrecreg.storage.urls import is_url, query_of
+from tfrecreg.storage.interface import Readable
+from tfrecreg.storage.locations import absolute_place, storage_at
+from tfrecreg.storage.urls import query_of
 from tfrecreg.text import safe
 
 
@@ -42,7 +42,7 @@ class FolderBuild:
     """A build in a folder."""
 
     manifest: Manifest
-    storage: Storage
+    storage: Readable
     """Rooted at the folder."""
     resolved: Resolved | None
     """What it is in the registry that the folder belongs to."""
@@ -166,14 +166,14 @@ def files_targets(
     found = [(_build_of(shards, told), shards) for shards in folders.values()]
     rest = {id(shard) for build, shards in found if build is None for shard in shards}
     targets = []
-    above = [_absolute(each) for each in patterns if names_folder(each)]
+    above = [absolute_place(each) for each in patterns if names_folder(each)]
     for build, shards in found:
         if build is None:
             continue
         paths: list[str] | None = [each.path.rpartition("/")[2] for each in shards]
         name = bare.name if len(found) == 1 else display_name([each.name for each in shards])
         folder = shards[0].name.rpartition("/")[0]
-        if any(f"{_absolute(folder)}/".startswith(f"{each}/") for each in above):
+        if any(f"{absolute_place(folder)}/".startswith(f"{each.rstrip('/')}/") for each in above):
             paths = None  # a folder that contains the build was named
             name = safe(folder, limit=1000) if build.resolved is None else build.resolved.name
         targets.append(build.target(name, schema=schema, raw=raw, shards=paths, progress=progress))
@@ -208,7 +208,7 @@ def find_target(
     return replace(bare, notes=(several,))
 
 
-def manifest_in(storage: Storage, notes: list[str]) -> Manifest | None:
+def manifest_in(storage: Readable, notes: list[str]) -> Manifest | None:
     """The manifest in the folder that `storage` is rooted at; None without one.
 
     Args:
@@ -226,7 +226,7 @@ def manifest_in(storage: Storage, notes: list[str]) -> Manifest | None:
     try:
         data = storage.read(MANIFEST_NAME)
     except MissingFileError:
-        if not is_url(storage.root) and storage.stat(LEDGER_NAME) is not None:
+        if storage.is_local and storage.stat(LEDGER_NAME) is not None:
             notes.append(
                 f"`{shown}` is missing beside a `{LEDGER_NAME}`: only the shards themselves are "
                 "judged"
@@ -238,7 +238,7 @@ def manifest_in(storage: Storage, notes: list[str]) -> Manifest | None:
     return parse_manifest(data, where)
 
 
-def schema_beside(manifest: Manifest, storage: Storage) -> tuple[str, str] | None:
+def schema_beside(manifest: Manifest, storage: Readable) -> tuple[str, str] | None:
     """The text of the schema in the folder that `storage` is rooted at, and its path for messages.
 
     None if there is none: bare files, a build that was adopted in place, and those of earlier
@@ -262,15 +262,10 @@ def schema_beside(manifest: Manifest, storage: Storage) -> tuple[str, str] | Non
     )
 
 
-def _absolute(folder: str) -> str:
-    """A folder without a slash at its end, so that paths can be compared."""
-    return folder.rstrip("/") if is_url(folder) else os.path.abspath(folder).rstrip("/")  # noqa: PTH100
-
-
 def _build_of(shards: Sequence[Shard], notes: list[str]) -> FolderBuild | None:
     """The build that has some files of one folder."""
     first = shards[0]
-    if is_url(first.storage.root):
+    if not first.storage.is_local:
         if query_of(first.name):
             return None  # what signs this URL does not sign others
         try:
@@ -291,6 +286,6 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> FolderBuild | None:
         return None  # the folder is closed, and so are its shards: the scan reports each of them
 
 
-def _build_at(storage: Storage, notes: list[str]) -> FolderBuild | None:
+def _build_at(storage: Readable, notes: list[str]) -> FolderBuild | None:
     manifest = manifest_in(storage, notes)
     return FolderBuild(manifest, storage, None) if manifest is not None else None

@@ -234,7 +234,7 @@ def _find(
     # Anything else that is no reference is an error, and this is where it is told.
     resolved = resolve(open_registry(registry), found) if isinstance(found, str) else found
     target = splits_of_release(resolved, split, _CALLER)
-    if target.storage is not None and is_url(target.storage.root):
+    if target.storage is not None and not target.storage.is_local:
         from tfrecreg.operations.url_copy import local_copy  # few builds are in a store
 
         target = local_copy(target)

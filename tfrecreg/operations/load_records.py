@@ -13,7 +13,7 @@ from tfrecreg.index import Index, load_index
 from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import scan
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 
 
@@ -37,7 +37,7 @@ class SplitRecords:
         name: reference of the release or build, for messages.
     """
 
-    def __init__(self, storage: Storage, shards: Sequence[ShardEntry], name: str) -> None:
+    def __init__(self, storage: Readable, shards: Sequence[ShardEntry], name: str) -> None:
         self._storage = storage
         self._shards = [each for each in shards if each.records]
         self._name = name

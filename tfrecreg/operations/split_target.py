@@ -13,7 +13,7 @@ from tfrecreg.operations.folder_builds import manifest_in, schema_beside
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -34,7 +34,7 @@ class SplitTarget(NamedTuple):
     is_raw: bool
     """Whether its records are known not to be Examples."""
     manifest: Manifest | None = None
-    storage: Storage | None = None
+    storage: Readable | None = None
     """Rooted at the folder that the manifest describes."""
     schema: tuple[str, str] | None = None
     """Text and path of the schema of its registry, for shards that were named one by one."""
@@ -164,7 +164,7 @@ def chosen_splits(
 
 
 def _of_manifest(
-    manifest: Manifest, storage: Storage, name: str, split: str | None, caller: str
+    manifest: Manifest, storage: Readable, name: str, split: str | None, caller: str
 ) -> SplitTarget:
     words, splits = chosen_splits(name, [each.name for each in manifest.splits], split, caller)
     shards: list[Shard] = []

@@ -18,8 +18,9 @@ from tfrecreg.registry.lookup import Resolved, resolve, resolve_folder
 from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
 from tfrecreg.scan.interface import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
@@ -158,20 +159,16 @@ def reference_target(
     )
 
 
-def _as_workers_see(storage: Storage) -> Storage:
+def _as_workers_see(storage: Readable) -> Readable:
     """Where shards and their indexes are read: of a build in a bucket, from there alone, because
     workers on other machines do not see its folder.
     """
-    if not is_url(storage.root):
-        return storage
-    from tfrecreg.storage.two_places import TwoPlaces  # few builds need it
-
-    return storage.remote if isinstance(storage, TwoPlaces) else storage
+    return storage if storage.is_local else storage_at(storage.root)
 
 
 def build_target(
     manifest: Manifest,
-    storage: Storage,
+    storage: Readable,
     *,
     name: str,
     kind: Literal["build", "release"],
@@ -180,7 +177,7 @@ def build_target(
     raw: RawSize | None = None,
     raw_folder: str | None = None,
     home: Storage | None = None,
-    read_from: Storage | None = None,
+    read_from: Readable | None = None,
     named: Collection[str] | None = None,
 ) -> Target:
     """A folder that a manifest describes; `storage` is rooted at it.
@@ -189,7 +186,7 @@ def build_target(
     `named` are the existing shards that were named, listed or not; None for all that are listed.
     """
     present: Collection[str] | None = None
-    if is_url(storage.root) and named is None:
+    if not storage.is_local and named is None:
         from tfrecreg.operations.url_targets import files_below  # few are URLs
 
         present = files_below(storage)
@@ -306,7 +303,7 @@ def files_target(
 class _File(NamedTuple):
     """A bare file."""
 
-    storage: Storage
+    storage: Readable
     path: str
     """In `storage`."""
     name: str

@@ -14,7 +14,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME
-from tfrecreg.storage.interface import RereadableReader, Storage
+from tfrecreg.storage.interface import Readable, RereadableReader, Storage
 from tfrecreg.storage.local import LocalStorage, user_cache
 from tfrecreg.text import safe
 
@@ -61,7 +61,7 @@ def local_copy(target: SplitTarget) -> SplitTarget:
 
 
 def copy_verified(
-    remote: Storage, local: Storage, path: str, size: int, digest: str, *, hint: str = ""
+    remote: Readable, local: Storage, path: str, size: int, digest: str, *, hint: str = ""
 ) -> None:
     """Copy a file of a build, unless one of that size is there.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tfrecreg.errors import UsageError
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.urls import query_of, split_url
 from tfrecreg.text import safe
@@ -19,7 +19,7 @@ _WEB = ("http:", "https:")
 class UrlFile(NamedTuple):
     """A file that a URL names."""
 
-    storage: Storage
+    storage: Readable
     path: str
     """In `storage`."""
     url: str
@@ -79,7 +79,7 @@ def is_folder_url(url: str) -> bool:
     )
 
 
-def files_below(storage: Storage) -> Collection[str] | None:
+def files_below(storage: Readable) -> Collection[str] | None:
     """The paths of all files of a folder, by a request for each thousand; None for web servers,
     which need not list what they have.
     """

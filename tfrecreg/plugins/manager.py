@@ -17,7 +17,7 @@ from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, 
 from tfrecreg.scan.interface import Validator, ValidatorRecord
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Source, SourceRecord
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import options_as_text, parse_options
@@ -155,7 +155,7 @@ class Plugins:
         except Exception as error:
             raise failure(brought, "failed over its options", error) from error
 
-    def open_source(self, name: str, raw: Storage, options: Any) -> GuardedSource:
+    def open_source(self, name: str, raw: Readable, options: Any) -> GuardedSource:
         """The source of that name, opened on raw data; all calls to it are guarded.
 
         Raises:

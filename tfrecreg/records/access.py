@@ -40,9 +40,8 @@ from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.records.reader import scan
 from tfrecreg.records.scanner import make_frame_scanner
 from tfrecreg.records.second_read import SAME_BYTES
-from tfrecreg.storage.interface import Reader, Storage
+from tfrecreg.storage.interface import Readable, Reader
 from tfrecreg.storage.locations import storage_of
-from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 Path = str | os.PathLike[str]
@@ -121,7 +120,7 @@ class Records(Sequence[bytes]):
         path: Path,
         *,
         index: Path | None = None,
-        storage: Storage | None = None,
+        storage: Readable | None = None,
         name: str | None = None,
     ) -> None:
         self.path = os.fspath(path)
@@ -134,7 +133,7 @@ class Records(Sequence[bytes]):
         self._file = _File(place, inside, self._places, self._shown)
 
     @classmethod
-    def located(cls, storage: Storage, path: str, places: RecordOffsets, *, name: str) -> Records:
+    def located(cls, storage: Readable, path: str, places: RecordOffsets, *, name: str) -> Records:
         """The records of a shard whose offsets are known already. Nothing is opened.
 
         Args:
@@ -250,7 +249,7 @@ class Records(Sequence[bytes]):
 class _File:
     """The shard, opened when it is needed."""
 
-    def __init__(self, storage: Storage, path: str, places: RecordOffsets, shown: str) -> None:
+    def __init__(self, storage: Readable, path: str, places: RecordOffsets, shown: str) -> None:
         self._storage = storage
         self._path = path
         self._places = places
@@ -263,7 +262,7 @@ class _File:
         try:
             return self._payload(number)
         except DamagedRecordError as error:
-            if not is_url(self._storage.root):
+            if self._storage.is_local:
                 raise
             first = error
         # Bytes from a store may have been altered on their way.
@@ -492,6 +491,6 @@ def _are_all_sound(frames: bytes, group: Sequence[tuple[int, int, int]]) -> bool
     return walked.end == len(frames) and walked.lengths.tolist() == lengths
 
 
-def _locate(path: Path, storage: Storage | None) -> tuple[Storage, str]:
+def _locate(path: Path, storage: Readable | None) -> tuple[Readable, str]:
     text = os.fspath(path)
     return (storage, text) if storage is not None else storage_of(text)

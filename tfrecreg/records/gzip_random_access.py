@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from tfrecreg.errors import StorageError
 from tfrecreg.records.gzip_writer import GZIP_BITS, MAGIC
-from tfrecreg.storage.interface import Reader, Storage
+from tfrecreg.storage.interface import Readable, Reader, Storage
 from tfrecreg.text import safe
 
 Members = tuple[tuple[int, int], ...]
@@ -208,7 +208,7 @@ class MemberReader:
         self._proven.add(number)
 
 
-def decoded_size(storage: Storage, path: str) -> int | None:
+def decoded_size(storage: Readable, path: str) -> int | None:
     """Bytes that a gzip file decompresses to; None where it is not gzip, or is damaged.
 
     Reads the whole file in bounded memory: the size in the trailer is only that of the last

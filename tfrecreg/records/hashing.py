@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.storage.interface import RereadableReader, Storage, Writer
+from tfrecreg.storage.interface import Readable, RereadableReader, Writer
 
 _LARGE = 2 << 20
 """Pieces of this size are hashed immediately: a queue of them would take too much memory."""
@@ -43,7 +43,7 @@ class FileDigest(NamedTuple):
 
 
 def hash_file(
-    storage: Storage, path: str, *, expected: str = "", copy: Writer | None = None
+    storage: Readable, path: str, *, expected: str = "", copy: Writer | None = None
 ) -> tuple[int, str]:
     """Read a file and return its bytes and its blake3 as hex, in bounded memory.
 
@@ -184,7 +184,7 @@ class FileHasher:
         return FileDigest(self._bytes, self._blake3.hexdigest(), sha256)
 
 
-def hash_both(storage: Storage, path: str, copy: Writer | None = None) -> FileDigest:
+def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
     """Bytes, blake3 and sha256 of a file, in bounded memory.
 
     Args:

@@ -16,7 +16,7 @@ from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_
 from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater, Members
 from tfrecreg.records.reader import scan
 from tfrecreg.records.stream import sniff_compression
-from tfrecreg.storage.interface import Reader, Storage
+from tfrecreg.storage.interface import Readable, Reader
 from tfrecreg.text import hex_start, safe
 
 _SNIFF_BYTES = 1 << 16
@@ -66,9 +66,9 @@ def own_index(path: str) -> str:
 
 
 def find_offsets(
-    storage: Storage,
+    storage: Readable,
     path: str,
-    sidecar: tuple[Storage, str] | None,
+    sidecar: tuple[Readable, str] | None,
     shown: str,
     *,
     stream_blake3: str = "",
@@ -116,7 +116,7 @@ def find_offsets(
 
 
 def _believed(
-    stamp: tuple[int, int], gzip: bool, sidecar: tuple[Storage, str], shown: str
+    stamp: tuple[int, int], gzip: bool, sidecar: tuple[Readable, str], shown: str
 ) -> RecordOffsets:
     data = sidecar[0].read(sidecar[1], limit=INDEX_LIMIT)
     where = safe(sidecar[1], limit=1000)
@@ -145,7 +145,7 @@ def _believed(
     return places
 
 
-def _beside(storage: Storage, path: str, index_blake3: str) -> Index | None:
+def _beside(storage: Readable, path: str, index_blake3: str) -> Index | None:
     """The build's own index; None if it is missing, damaged or another: `check` reports that."""
     try:
         if storage.stat(path) is None:
@@ -244,7 +244,7 @@ def _inflated(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
 
 
 def _scanned(
-    storage: Storage, path: str, stamp: tuple[int, int], gzip: bool, shown: str, expected: int
+    storage: Readable, path: str, stamp: tuple[int, int], gzip: bool, shown: str, expected: int
 ) -> RecordOffsets:
     """Offsets from the scanner, which reads past damage and numbers records as `check` does.
 

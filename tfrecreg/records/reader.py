@@ -52,7 +52,7 @@ from tfrecreg.records.stream import (
     sniff_compression,
 )
 from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
-from tfrecreg.storage.interface import Reader, Storage
+from tfrecreg.storage.interface import Readable, Reader
 
 BATCH_BYTES = 1 << 20
 """Number of bytes of the stream per read and per batch."""
@@ -80,7 +80,7 @@ Outcome = Generator[RecordBatch | Fault, None, bool]
 
 
 def scan(
-    storage: Storage,
+    storage: Readable,
     path: str,
     *,
     declared: Compression | None = None,

@@ -26,7 +26,7 @@ from tfrecreg.registry.locations import folder_storage, location_of
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.locations import LOCATION_NAME, storage_at
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
@@ -124,7 +124,7 @@ class Resolved(ABC):
         """
 
     @abstractmethod
-    def storage(self, *, to_check: bool = False) -> Storage:
+    def storage(self, *, to_check: bool = False) -> Readable:
         """The storage that holds its shards, rooted at their folder.
 
         Args:
@@ -201,7 +201,7 @@ class Release(Resolved):
     def schema(self) -> str:
         return self.dataset.release_schema(self.version, self.manifest.schema.blake3)
 
-    def storage(self, *, to_check: bool = False) -> Storage:
+    def storage(self, *, to_check: bool = False) -> Readable:
         if not to_check and not (self.folder is not None and self.proven):
             equal = self._folder_of_equal_shards()
             if equal is not None:

@@ -20,10 +20,10 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 
-Place = Callable[[str], tuple[Storage, str] | None]
+Place = Callable[[str], tuple[Readable, str] | None]
 """Location of a file of the build: a storage and the path in it; None if it is not stored."""
 
 _MISSING = "is missing"
@@ -43,7 +43,7 @@ class Altered:
     """Error from reading it; None if it could be read or is missing."""
 
 
-def below(storage: Storage) -> Place:
+def below(storage: Readable) -> Place:
     """Where the files are, if they lie in one folder.
 
     Args:

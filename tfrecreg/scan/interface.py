@@ -18,7 +18,7 @@ from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index
 from tfrecreg.manifest.model import Manifest, ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.suggest import ExtensionPoint
 
 Part = Any
@@ -51,7 +51,7 @@ class Shard:
     """The file name, as in locations; for bare files the path as it was given. Not escaped: the
     code that shows it escapes it.
     """
-    storage: Storage
+    storage: Readable
     path: str
     """In `storage`."""
     declared: Literal["none", "gzip"] | None
@@ -136,7 +136,7 @@ class Target:
     """Empty for bare files."""
     shards: Sequence[Shard]
     """The existing shards, in order of split and number."""
-    storage: Storage | None
+    storage: Readable | None
     """Rooted at the folder of the build or of the release's bytes; None for bare files."""
     manifest: Manifest | None
     schema: str | None

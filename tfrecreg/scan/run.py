@@ -30,7 +30,6 @@ from tfrecreg.records.scanner import scanner_kind
 from tfrecreg.scan.cache import Reuse, ScanCache, key_of
 from tfrecreg.scan.indexes import IndexHints
 from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator, Visitor
-from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import overrides
 
 _ScanProgress = Callable[[Shard, StreamEnd | None], None]
@@ -311,13 +310,10 @@ def run_scan(
 def _fetching(target: Target, engine: Engine) -> AbstractContextManager[None]:
     """Fetch small shards of a build in a store ahead, where they are scanned in this process."""
     shards = target.shards
-    root = shards[0].storage.root if shards and target.manifest is not None else ""
-    if not is_url(root) or engine.jobs > 1 or not engine.is_local:
+    if not shards or target.manifest is None or engine.jobs > 1 or not engine.is_local:
         return nullcontext()
-    from tfrecreg.storage.remote import RemoteStorage, reading_ahead  # few targets need it
-
-    store = RemoteStorage(root)
-    return reading_ahead(store, store.list(recursive=False), (shard.path for shard in shards))
+    storage = shards[0].storage
+    return storage.reading_ahead((shard.path for shard in shards), storage.list(recursive=False))
 
 
 def _take(

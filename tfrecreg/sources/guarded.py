@@ -18,8 +18,7 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
 from tfrecreg.guard import Brought, calling, failure
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.urls import is_url
+from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import overrides
 from tfrecreg.text import safe
 
@@ -61,7 +60,7 @@ class GuardedSource:
 
     @classmethod
     def open(
-        cls, kind: type[Source], brought: Brought, raw: Storage, options: Any
+        cls, kind: type[Source], brought: Brought, raw: Readable, options: Any
     ) -> GuardedSource:
         """Make a source of that class.
 
@@ -69,7 +68,7 @@ class GuardedSource:
             UsageError: it needs local files, and the raw data are behind a URL.
             PluginError: it fails.
         """
-        if getattr(kind, "needs_local", False) is True and is_url(raw.root):
+        if getattr(kind, "needs_local", False) is True and not raw.is_local:
             raise UsageError(
                 f"{brought} reads local files only, and the raw data are "
                 f"`{safe(raw.root, limit=1000)}`",

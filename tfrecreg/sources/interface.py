@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from tfrecreg.example.model import Example
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import ExtensionPoint
 
 
@@ -114,7 +114,7 @@ class Source(ExtensionPoint, ABC):
     needs_local: ClassVar[bool] = False
     """Whether it opens files by their paths, so that it cannot read raw data behind URLs."""
 
-    def __init__(self, raw: Storage, options: Any) -> None:
+    def __init__(self, raw: Readable, options: Any) -> None:
         """Open `raw`; cheap: look at nothing yet."""
         self.raw = raw
         self.options = options

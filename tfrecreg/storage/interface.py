@@ -1,10 +1,13 @@
-"""The storage protocol. :class:`tfrecreg.storage.local.LocalStorage` implements it for files on
-disk, :class:`tfrecreg.storage.remote.RemoteStorage` for URLs, where files are read and added.
+"""The storage protocols, by what may be done: :class:`Readable`, :class:`Appendable`,
+:class:`Storage`.
+
+Files on a disk can do all of it, those behind URLs are read and added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Protocol, TypeVar, runtime_checkable
@@ -108,7 +111,7 @@ class Writer(Protocol):
     ) -> None: ...
 
 
-class Storage(Protocol):
+class Readable(Protocol):
     """A tree of files under one root. Picklable, for worker processes.
 
     Every method raises :class:`~tfrecreg.errors.StorageError` if the file system refuses (its
@@ -117,14 +120,19 @@ class Storage(Protocol):
 
     `open`, `read` and `list` of a named path follow symbolic links to any target, because raw data
     and caches often are such links; `stat` does not follow links out of the root unless requested.
-    No method writes, moves or removes through a link that leaves the root: that is a UsageError.
     """
 
     @property
     def root(self) -> str:
         """Its location, for messages: an absolute path or a URL."""
 
-    def below(self, path: str) -> Storage:
+    @property
+    def is_local(self) -> bool:
+        """Whether the root is a path, so that reading costs no requests, other programs can open
+        the files, and no network alters their bytes.
+        """
+
+    def below(self, path: str) -> Readable:
         """The storage of the folder `path`, which need not exist yet.
 
         Raises:
@@ -158,6 +166,73 @@ class Storage(Protocol):
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         """A whole small file. More than `limit` bytes is a StorageError, not an allocation."""
 
+    def reading_ahead(
+        self, paths: Iterable[str], listed: Iterable[Entry]
+    ) -> AbstractContextManager[None]:
+        """Fetch files ahead of `open`, while the context lasts and in this thread.
+
+        Local files are not fetched, and those that are not listed are left to `open`. So are all
+        files of a store that refuses to list: reading needs no right to do so.
+
+        Args:
+            paths: in about the order in which they are opened.
+            listed: has their sizes. It is not iterated over if nothing is fetched.
+        """
+
+
+class Appendable(Readable, Protocol):
+    """Where files are added under free names, and removed, and none is replaced."""
+
+    def below(self, path: str) -> Appendable: ...
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Create `path` with `data` unless it exists, atomically. False if it exists."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file, in a :class:`Storage` also a whole folder. It may be missing."""
+
+
+class Store(Appendable, Protocol):
+    """Files behind a URL: none is replaced, but by a repair."""
+
+    def below(self, path: str) -> Store: ...
+
+    def glob(self, pattern: str) -> Iterator[Entry]:
+        """The files that a pattern below the root matches, sorted by the bytes of their paths."""
+
+    def upload(self, source: str, path: str) -> None:
+        """Add a file with the bytes of a local one. One that has these bytes already is left.
+
+        Args:
+            source: path of the local file.
+            path: below the root.
+
+        Raises:
+            StorageError: the store refused, or a file with other bytes has that name.
+        """
+
+    def replace(self, source: str, path: str) -> None:
+        """Put the bytes of a local file in the place of a missing or damaged one.
+
+        Only for bytes that were verified: a store exchanges a file for another at once.
+
+        Args:
+            source: path of the local file.
+            path: below the root.
+
+        Raises:
+            StorageError: the store refused.
+        """
+
+
+class Storage(Appendable, Protocol):
+    """Where files and folders are written, moved and replaced.
+
+    No method writes, moves or removes through a link that leaves the root: that is a UsageError.
+    """
+
+    def below(self, path: str) -> Storage: ...
+
     def create(self, path: str, *, durable: bool = True) -> Writer:
         """Create a file and its parent folders. It appears when it is closed, complete and synced.
 
@@ -165,9 +240,6 @@ class Storage(Protocol):
             path: its name.
             durable: False for temporary files that are useless after a crash: they are not synced.
         """
-
-    def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Create `path` with `data` unless it exists, atomically. False if it exists."""
 
     def rename_dir(self, source: str, target: str) -> bool:
         """Move a folder to a free name; return False without moving it if the name is taken."""
@@ -182,17 +254,14 @@ class Storage(Protocol):
     def sync_dir(self, path: str) -> None:
         """Make names in a folder durable."""
 
-    def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:
+    def link(self, source: str, target: str, *, origin: Readable | None = None) -> None:
         """Create `target` with the bytes of `source`: as a hard link, or as a copy if that fails.
 
         Args:
             source: a file.
             target: its second name, which is free.
-            origin: the storage that `source` is in; None for this one.
+            origin: the storage that `source` is in, a local one; None for this one.
         """
-
-    def remove(self, path: str) -> None:
-        """Remove a file or a whole folder; a missing one is not an error."""
 
     def remove_abandoned(self, path: str) -> bool:
         """Remove a temporary file (see :func:`tfrecreg.storage.writer.is_temporary`) of a killed

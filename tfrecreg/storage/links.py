@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfrecreg.storage.interface import Entry, Storage
+from tfrecreg.storage.interface import Entry, Readable
 
 
-def list_through_links(storage: Storage) -> Iterator[Entry]:
+def list_through_links(storage: Readable) -> Iterator[Entry]:
     """Everything below the root except folders, with symbolic links followed to any target.
 
     Each folder is listed once, even if many links lead to it, so circular links are harmless. A

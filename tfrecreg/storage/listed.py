@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -23,7 +24,6 @@ from tfrecreg.storage.daemon_threads import DaemonThreads, at_once, awaited
 from tfrecreg.storage.file_systems import invoke, patiently
 from tfrecreg.storage.interface import Entry, Follow
 from tfrecreg.storage.paths import locate, path_text
-from tfrecreg.storage.raw import ListedObject
 from tfrecreg.storage.remote import RemoteStorage, entry_of, size_of
 from tfrecreg.storage.urls import is_web, named_url, without_secrets
 
@@ -107,34 +107,25 @@ class ListedStorage(RemoteStorage):
         object.__setattr__(self, "_threads", [])
         object.__setattr__(self, "_ticker", Ticker(progress))
 
-    @property
-    def is_local(self) -> bool:
-        return False
-
     def told_in(self, folder: str, *, relative: bool) -> str:
         del folder, relative
         return self.root
 
-    def objects(self, paths: Iterable[str]) -> tuple[ListedObject, ...]:
+    def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
         entries = (self.stat(path) for path in paths)
-        return tuple(
-            ListedObject(entry.path, entry.size)
-            for entry in entries
-            if entry is not None and entry.kind == "file"
-        )
+        return tuple(each for each in entries if each is not None and each.kind == "file")
 
     def forget(self) -> None:
-        """List all folders again when they are asked for."""
         if self._folders is not None:
             self._begin({}, SILENT)
 
-    def expect_folder(self) -> None:
-        """Raise if the root cannot be listed, or holds nothing.
+    def reading_ahead(
+        self, paths: Iterable[str], listed: Iterable[Entry]
+    ) -> AbstractContextManager[None]:
+        sizes = {entry.path: entry.size for entry in listed}  # by web servers, too
+        return self._fetching((path, sizes[path]) for path in paths if path in sizes)
 
-        Raises:
-            UsageError: there is nothing at the URL, or a file, or a server that does not list.
-            StorageError: the store cannot be asked.
-        """
+    def expect_folder(self) -> None:
         shown = path_text(self.root)
         found = self._folder("")
         if found is not None and found.names:

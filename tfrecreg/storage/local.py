@@ -8,13 +8,13 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Literal
 
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.storage.interface import Entry, Follow, Storage
+from tfrecreg.storage.interface import Entry, Follow, Readable
 from tfrecreg.storage.paths import leaves, locate, no_folder, path_text, refusal, translated
 from tfrecreg.storage.reader import LocalReader
 from tfrecreg.storage.renames import move_to_free_name, replace
@@ -62,6 +62,10 @@ class LocalStorage:
                 hint="`cd` to one that does, or name an absolute path",
             ) from error
 
+    @property
+    def is_local(self) -> bool:
+        return True
+
     def below(self, path: str) -> LocalStorage:
         return LocalStorage(locate(self.root, path))
 
@@ -104,6 +108,13 @@ class LocalStorage:
                 )
         return data
 
+    def reading_ahead(
+        self,
+        paths: Iterable[str],  # noqa: ARG002 - opening them costs nothing
+        listed: Iterable[Entry],  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def create(self, path: str, *, durable: bool = True) -> LocalWriter:
         return LocalWriter(self._own(path), durable=durable)
 
@@ -133,7 +144,7 @@ class LocalStorage:
         with translated("sync", full):
             sync_folder(full)
 
-    def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:
+    def link(self, source: str, target: str, *, origin: Readable | None = None) -> None:
         new = self._own(target)
         full = locate(self.root if origin is None else origin.root, source)
         with LocalReader(full) as reader:

@@ -6,15 +6,14 @@ import tempfile
 from io import FileIO
 
 from tfrecreg.errors import StorageError
-from tfrecreg.storage.interface import Reader, Storage
+from tfrecreg.storage.interface import Readable, Reader
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.reader import LocalReader
-from tfrecreg.storage.remote_reader import RemoteReader
 
 _CHUNK = 1 << 22
 
 
-def open_local(storage: Storage, path: str) -> Reader:
+def open_local(storage: Readable, path: str) -> Reader:
     """Open a file that is read at many places.
 
     A file behind a URL is copied once, into a temporary file in `TMPDIR`. It has no name, so it
@@ -24,7 +23,7 @@ def open_local(storage: Storage, path: str) -> Reader:
         StorageError: the file cannot be read, or there is no room for the copy.
     """
     reader = storage.open(path)
-    if not isinstance(reader, RemoteReader):
+    if storage.is_local:
         return reader
     with reader:
         try:
@@ -46,7 +45,7 @@ def open_local(storage: Storage, path: str) -> Reader:
     return _CopyReader(file, reader.size)
 
 
-def _no_room(storage: Storage, path: str, reader: Reader, error: OSError) -> StorageError:
+def _no_room(storage: Readable, path: str, reader: Reader, error: OSError) -> StorageError:
     return StorageError(
         f"cannot copy `{path_text(locate(storage.root, path))}` into a temporary file of "
         f"{reader.size} bytes: {error.strerror or error}",

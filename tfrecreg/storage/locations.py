@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Store
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.raw import RawFolder, RawStorage
 from tfrecreg.storage.urls import is_url, named_url, split_url
@@ -13,14 +14,20 @@ from tfrecreg.storage.urls import is_url, named_url, split_url
 LOCATION_NAME = "location.json"
 """The file beside a manifest that says where the shards are. The manifest does not list it."""
 
+# What is behind URLs is a room, which comes in here alone. Few need it.
+_STORES = "tfrecreg.storage.remote"
+_LISTED = "tfrecreg.storage.listed"
 
-def storage_at(root: str) -> Storage:
+
+def storage_at(root: str) -> Readable:
     """The storage with this root: a folder, or a URL without secrets."""
-    if not is_url(root):
-        return LocalStorage(root)
-    from tfrecreg.storage.remote import RemoteStorage  # few need it
+    return store_at(root) if is_url(root) else LocalStorage(root)
 
-    return RemoteStorage(root)
+
+def store_at(url: str) -> Store:
+    """The storage behind a URL from :func:`tfrecreg.storage.urls.named_url`."""
+    store: Store = import_module(_STORES).RemoteStorage(url)
+    return store
 
 
 def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> RawStorage:
@@ -36,12 +43,11 @@ def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> 
     """
     if not is_url(place):
         return RawFolder(os.path.join(start, place), progress)
-    from tfrecreg.storage.listed import listed_storage  # few need it
+    listed: RawStorage = import_module(_LISTED).listed_storage(place, progress)
+    return listed
 
-    return listed_storage(place, progress)
 
-
-def storage_of(path: str) -> tuple[Storage, str]:
+def storage_of(path: str) -> tuple[Readable, str]:
     """The storage of one file, and its name there.
 
     Raises:
@@ -52,3 +58,20 @@ def storage_of(path: str) -> tuple[Storage, str]:
         return LocalStorage(folder or os.curdir), name
     root, inside = split_url(named_url(path))
     return storage_at(root), inside
+
+
+def absolute_place(place: str, folder: str = os.curdir) -> str:
+    """A path or a URL as it is the same everywhere, without a slash at its end. Links stay.
+
+    Args:
+        place: as it was written.
+        folder: what a path is relative to.
+    """
+    if is_url(place):
+        return place.rstrip("/")
+    return os.path.abspath(os.path.join(folder, place))
+
+
+def is_absolute(place: str) -> bool:
+    """Whether a path or URL is the same in every folder."""
+    return is_url(place) or os.path.isabs(place)

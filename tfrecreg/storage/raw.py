@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from tfrecreg.errors import UsageError
 from tfrecreg.progress import SILENT, Progress, Ticker
-from tfrecreg.storage.interface import Entry, Storage
+from tfrecreg.storage.interface import Entry, Readable
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.storage.reader import LocalReader
 
 
-class ListedObject(NamedTuple):
-    """An object of a listing."""
-
-    path: str
-    size: int
-    """In bytes."""
-
-
-class RawStorage(Storage, Protocol):
+class RawStorage(Readable, Protocol):
     """The folder of raw data."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether its files are on this machine, where they may be missing."""
 
     def expect_folder(self) -> None:
         """Raise a UsageError if there is nothing, or something else."""
@@ -42,11 +29,8 @@ class RawStorage(Storage, Protocol):
         if `relative` says so.
         """
 
-    def objects(self, paths: Iterable[str]) -> tuple[ListedObject, ...]:
-        """Those of these files that are worth fetching ahead."""
-
-    def reading_ahead(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
-        """Fetch files ahead of `open`, while the context lasts and in this thread."""
+    def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
+        """Those of these files that are worth fetching ahead, for :meth:`reading_ahead`."""
 
 
 class RawFolder(LocalStorage):
@@ -77,10 +61,6 @@ class RawFolder(LocalStorage):
         reader = LocalStorage.open(self, path)
         return reader if self._ticker is None else _WatchedReader(reader, self._ticker)
 
-    @property
-    def is_local(self) -> bool:
-        return True
-
     def expect_folder(self) -> None:
         if not Path(self.root).is_dir():
             what = "is not a folder" if Path(self.root).exists() else "does not exist"
@@ -97,11 +77,8 @@ class RawFolder(LocalStorage):
             return os.path.relpath(self.root, folder)
         return self.root
 
-    def objects(self, paths: Iterable[str]) -> tuple[ListedObject, ...]:  # noqa: ARG002 - all are near
+    def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:  # noqa: ARG002 - all are near
         return ()
-
-    def reading_ahead(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:  # noqa: ARG002 - as above
-        return nullcontext()
 
 
 class _WatchedReader(LocalReader):

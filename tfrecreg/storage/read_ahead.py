@@ -6,14 +6,13 @@ are on their way at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from tfrecreg.storage.daemon_threads import AT_ONCE, awaited, shared_threads
 from tfrecreg.storage.interface import Reader, RereadableReader
-from tfrecreg.storage.raw import ListedObject
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, transfer_error
 
 _AHEAD = 2 * AT_ONCE
@@ -31,18 +30,18 @@ class ReadAhead:
     Args:
         root: of the storage.
         fetch: reads a whole object.
-        objects: what is going to be read.
+        sized: paths of what is going to be read, with their sizes in bytes.
     """
 
     def __init__(
-        self, root: str, fetch: Callable[[str, int], bytes], objects: Sequence[ListedObject]
+        self, root: str, fetch: Callable[[str, int], bytes], sized: Iterable[tuple[str, int]]
     ) -> None:
         self.root = root
         self._fetch = fetch
         # In place of a path that occurs again, its first place counts.
-        sizes = {each.path: each.size for each in objects if each.size <= BLOCK_BYTES}
-        self._objects = [ListedObject(path, size) for path, size in sizes.items()]
-        self._numbers = {each.path: number for number, each in enumerate(self._objects)}
+        sizes = {path: size for path, size in sized if size <= BLOCK_BYTES}
+        self._objects = list(sizes.items())
+        self._numbers = {path: number for number, path in enumerate(sizes)}
         self._first = 0
         """Number of the first object that was not taken."""
         self._next = 0
@@ -90,7 +89,7 @@ class ReadAhead:
         future = self._requested.pop(number, None)
         if future is not None:
             future.cancel()
-            self._bytes -= self._objects[number].size
+            self._bytes -= self._objects[number][1]
 
 
 _active: ContextVar[tuple[ReadAhead, ...]] = ContextVar("read_ahead", default=())

@@ -5,21 +5,20 @@ They are read, and new ones are added. None is replaced, but by a repair.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.errors import MissingFileError, StorageError, UsageError
+from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage.file_systems import connect, request
-from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
+from tfrecreg.storage.interface import Entry, Follow, Reader
 from tfrecreg.storage.paths import locate, path_text
-from tfrecreg.storage.raw import ListedObject
 from tfrecreg.storage.read_ahead import HeldReader, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import RemoteReader
 from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file, replace_file
@@ -32,7 +31,7 @@ _SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RemoteStorage:
-    """Files below one URL. See :class:`tfrecreg.storage.interface.Storage` for the methods.
+    """Files below one URL. See :class:`tfrecreg.storage.interface.Store` for the methods.
 
     Connections are made when they are needed, and options come from the environment and the
     configuration of fsspec. Its pickle holds neither: it is the URL, and the query of a presigned
@@ -48,6 +47,10 @@ class RemoteStorage:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", self.root.rstrip("/"))
+
+    @property
+    def is_local(self) -> bool:
+        return False
 
     def below(self, path: str) -> RemoteStorage:
         return RemoteStorage(locate(self.root, path))
@@ -67,7 +70,6 @@ class RemoteStorage:
         yield from self._entries(infos)
 
     def glob(self, pattern: str) -> Iterator[Entry]:
-        """The files that a pattern below the root matches, sorted by the bytes of their paths."""
         system, full, shown = self._place("")
         try:
             found = request("list", shown, system, "glob", f"{full}/{pattern}", detail=True)
@@ -130,31 +132,26 @@ class RemoteStorage:
         reader = RemoteReader(lambda: self._place(path)[0], full, shown, size, "", look)
         return reader.read_whole()
 
-    def reading_ahead(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
-        """Fetch objects ahead of :meth:`open`, while the context lasts and in this thread.
+    def reading_ahead(
+        self, paths: Iterable[str], listed: Iterable[Entry]
+    ) -> AbstractContextManager[None]:
+        wanted = [] if is_web(self.root) else list(paths)
+        if not wanted:
+            return nullcontext()
+        try:
+            sizes = {entry.path: entry.size for entry in listed}
+        except StorageError:
+            return nullcontext()
+        return self._fetching((path, sizes[path]) for path in wanted if path in sizes)
 
-        Args:
-            objects: in about the order in which they are opened.
-        """
-        return active(ReadAhead(self.root, self.read_object, objects))
-
-    def create(self, path: str, *, durable: bool = True) -> Writer:  # noqa: ARG002 - refused
-        self._refuse(path)
+    def _fetching(self, sized: Iterable[tuple[str, int]]) -> AbstractContextManager[None]:
+        return active(ReadAhead(self.root, self.read_object, sized))
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         system, full, shown = self._place(path)
         return put_bytes(system, full, shown, data)
 
     def upload(self, source: str, path: str) -> None:
-        """Add a file with the bytes of a local one. One that has these bytes already is left.
-
-        Args:
-            source: path of the local file.
-            path: below the root.
-
-        Raises:
-            StorageError: the store refused, or a file with other bytes has that name.
-        """
         system, full, shown = self._place(path)
         if put_file(system, full, shown, source):
             return
@@ -169,40 +166,13 @@ class RemoteStorage:
         )
 
     def replace(self, source: str, path: str) -> None:
-        """Put the bytes of a local file in the place of a missing or damaged one.
-
-        Only for bytes that were verified: a store exchanges a file for another at once.
-
-        Args:
-            source: path of the local file.
-            path: below the root.
-
-        Raises:
-            StorageError: the store refused.
-        """
         system, full, shown = self._place(path)
         replace_file(system, full, shown, source)
 
-    def rename_dir(self, source: str, target: str) -> bool:  # noqa: ARG002 - refused
-        self._refuse(target)
-
-    def replace_dir(self, source: str, target: str) -> None:  # noqa: ARG002 - refused
-        self._refuse(target)
-
-    def sync_dir(self, path: str) -> None:
-        self._refuse(path)
-
-    def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:  # noqa: ARG002 - refused
-        self._refuse(target)
-
     def remove(self, path: str) -> None:
-        """Remove one file; a missing one is not an error."""
         system, full, shown = self._place(path)
         with suppress(MissingFileError):
             request("remove", shown, system, "rm_file", full)
-
-    def remove_abandoned(self, path: str) -> bool:
-        self._refuse(path)
 
     def __getstate__(self) -> tuple[str, str]:
         return self.root, query_of(self.root)
@@ -210,13 +180,6 @@ class RemoteStorage:
     def __setstate__(self, state: tuple[str, str]) -> None:
         object.__setattr__(self, "root", state[0])
         remember_query(*state)
-
-    def _refuse(self, path: str) -> NoReturn:
-        raise UsageError(
-            f"`{path_text(locate(self.root, path))}` cannot be written: files behind URLs are "
-            "only added",
-            hint="name a local folder",
-        )
 
     def _place(self, path: str) -> tuple[Any, str, str]:
         """The file system, the name of `path` there, and its URL."""
@@ -250,32 +213,6 @@ class RemoteStorage:
                 found[path] = entry_of(path, info)
         for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
             yield found[path]
-
-
-def reading_ahead(
-    storage: Storage, listed: Iterable[Entry], paths: Iterable[str]
-) -> AbstractContextManager[None]:
-    """Fetch files of a store ahead of `open`, as :meth:`RemoteStorage.reading_ahead` does.
-
-    Files on a disk or a web server are not fetched, and those that the store does not list are left
-    to `open`. So are all files of a store that refuses to list: reading needs no right to do so.
-
-    Args:
-        storage: where they are.
-        listed: has their sizes. It is not iterated over if nothing is fetched.
-        paths: in about the order in which they are opened.
-    """
-    if not isinstance(storage, RemoteStorage) or is_web(storage.root):
-        return nullcontext()
-    wanted = list(paths)
-    if not wanted:
-        return nullcontext()
-    try:
-        sizes = {entry.path: entry.size for entry in listed}
-    except StorageError:
-        return nullcontext()
-    found = [ListedObject(path, sizes[path]) for path in wanted if path in sizes]
-    return storage.reading_ahead(found)
 
 
 def entry_of(path: str, info: Mapping[str, Any]) -> Entry:

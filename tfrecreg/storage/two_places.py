@@ -6,8 +6,8 @@ import heapq
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,11 +16,10 @@ from blake3 import blake3
 
 from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
+from tfrecreg.storage.interface import Appendable, Entry, Follow, Readable, Reader, Store, Writer
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.paths import locate, path_text
-from tfrecreg.storage.remote import RemoteStorage
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +33,17 @@ class TwoPlaces:
 
     local: LocalStorage
     """Rooted at the folder."""
-    remote: RemoteStorage
+    remote: Store
     """Rooted where the shards are."""
 
     @property
     def root(self) -> str:
         """The URL: what is read from here comes through the network."""
         return self.remote.root
+
+    @property
+    def is_local(self) -> bool:
+        return False
 
     def below(self, path: str) -> TwoPlaces:
         return TwoPlaces(LocalStorage(self.local.below(path).root), self.remote.below(path))
@@ -68,6 +71,11 @@ class TwoPlaces:
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         return self._of(path).read(path, limit=limit)
 
+    def reading_ahead(
+        self, paths: Iterable[str], listed: Iterable[Entry]
+    ) -> AbstractContextManager[None]:
+        return self.remote.reading_ahead(paths, listed)
+
     def create(self, path: str, *, durable: bool = True) -> Writer:
         if not is_shard(path):
             return self.local.create(path, durable=durable)
@@ -85,11 +93,11 @@ class TwoPlaces:
     def sync_dir(self, path: str) -> None:
         self.local.sync_dir(path)
 
-    def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:
+    def link(self, source: str, target: str, *, origin: Readable | None = None) -> None:
         if not is_shard(target):
             self.local.link(source, target, origin=origin)
             return
-        if not isinstance(origin, LocalStorage):
+        if origin is None or not origin.is_local:
             raise UsageError(
                 f"`{path_text(target)}` cannot be linked to a file in a store",
                 hint="upload a local file",
@@ -141,7 +149,7 @@ class TwoPlaces:
         Path(self.local.root).mkdir(parents=True, exist_ok=True)
         return WorkerPlaces(self.local.root, self.remote)
 
-    def _of(self, path: str) -> Storage:
+    def _of(self, path: str) -> Appendable:
         return self.remote if is_shard(path) else self.local
 
 
@@ -151,7 +159,7 @@ class WorkerPlaces:
 
     folder: str
     """Root of the local folder of the build. Text: nobody requires workers to see it."""
-    remote: RemoteStorage
+    remote: Store
 
     @contextmanager
     def opened(self) -> Iterator[TwoPlaces]:

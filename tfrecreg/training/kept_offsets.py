@@ -29,7 +29,7 @@ from blake3 import blake3
 from tfrecreg.errors import TfrecregError
 from tfrecreg.index import INDEX_LIMIT
 from tfrecreg.records.offsets import RecordOffsets, find_offsets, own_index
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import user_cache
 
 _MAGIC = b"TFROFFS2"
@@ -42,7 +42,9 @@ _RACY_NS = 2_000_000_000
 _FOLDER = "tfrecreg/offsets"
 
 
-def kept_offsets(storage: Storage, path: str, shown: str, stream_blake3: str = "") -> RecordOffsets:
+def kept_offsets(
+    storage: Readable, path: str, shown: str, stream_blake3: str = ""
+) -> RecordOffsets:
     """Where the records of a shard are: by its own index, by an entry, or by reading the shard.
 
     Args:

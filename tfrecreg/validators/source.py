@@ -30,7 +30,7 @@ from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 
@@ -111,7 +111,7 @@ class SourceValidator(Validator):
         yield from tally.findings(target.dataset)
 
 
-def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | None, str]:
+def _locating_source(manifest: Manifest, raw: Readable) -> tuple[GuardedSource | None, str]:
     """The source that made the dataset, opened on the raw folder; or None and the reason."""
     name = manifest.source.name
     if not name:
@@ -146,7 +146,7 @@ class SourceVisitor(Visitor):
     """Compares the records of one shard."""
 
     def __init__(
-        self, shard: Shard, *, look: bool, source: GuardedSource | None, raw: Storage | None
+        self, shard: Shard, *, look: bool, source: GuardedSource | None, raw: Readable | None
     ) -> None:
         self._shard = shard
         self._look = look
@@ -282,7 +282,7 @@ def _disagree(tally: Tally, split: str, message: str) -> None:
     tally.add(SRC019, message, Location(split=split), split=split)
 
 
-def _listed(storage: Storage) -> dict[tuple[str, str], int] | None:
+def _listed(storage: Readable) -> dict[tuple[str, str], int] | None:
     """Counts by split and code, from the lines of the ledger; None if they do not parse."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
@@ -294,7 +294,7 @@ def _listed(storage: Storage) -> dict[tuple[str, str], int] | None:
     return counts
 
 
-def _lines(storage: Storage) -> Iterator[bytes]:
+def _lines(storage: Readable) -> Iterator[bytes]:
     with storage.open(LEDGER_NAME) as file:
         rest = b""
         for start in range(0, file.size, _BLOCK):

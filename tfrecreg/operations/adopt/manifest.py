@@ -37,7 +37,7 @@ from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.hashing import FileDigest
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.scan.interface import Shard
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import LabelMap, read_label_map
 
@@ -246,7 +246,7 @@ def _beside(plan: AdoptPlan, features: Collection[str]) -> dict[str, list[str]]:
 
 
 def _in_folder(
-    storage: Storage, folder: str, features: Collection[str], *, own: bool
+    storage: Readable, folder: str, features: Collection[str], *, own: bool
 ) -> list[tuple[str, list[str], str]]:
     """Feature, names and file, for those that a file of this folder names the classes of.
 
@@ -270,7 +270,7 @@ def _in_folder(
     return found
 
 
-def _of_build(storage: Storage, path: str) -> Mapping[str, list[str]]:
+def _of_build(storage: Readable, path: str) -> Mapping[str, list[str]]:
     """The label maps of a build; empty where the file is somebody else's."""
     try:
         return read_note(storage.read(path, limit=_MOST_BYTES), dict[str, list[str]])

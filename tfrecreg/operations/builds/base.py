@@ -37,7 +37,7 @@ from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.sources.interface import Item, SourceRecord
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 
 if TYPE_CHECKING:  # only who deals items needs NumPy
     import numpy as np
@@ -55,7 +55,7 @@ _SMALL = 64 << 20
 class BaseShard:
     """A shard of the base. Picklable."""
 
-    storage: Storage
+    storage: Readable
     """The registry."""
     entry: ShardEntry
     index: FileEntry

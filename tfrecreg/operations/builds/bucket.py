@@ -23,8 +23,9 @@ from tfrecreg.operations.provenance import now
 from tfrecreg.registry.locations import render_location
 from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.daemon_threads import at_once
+from tfrecreg.storage.interface import Store
 from tfrecreg.storage.locations import LOCATION_NAME
-from tfrecreg.storage.remote import RemoteStorage, reading_ahead
+from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 
@@ -42,7 +43,7 @@ def store_of(dataset: Dataset) -> RemoteStorage | None:
     return None if root is None else RemoteStorage(root).below(dataset.name)
 
 
-def note_use(build: RemoteStorage) -> None:
+def note_use(build: Store) -> None:
     """Note beside the folder of a build in a store that it is used today.
 
     A build may find all its shards there, so that nothing is added; `gc` of another clone would
@@ -76,8 +77,8 @@ class BucketJournal:
         sizes = {entry.path: entry.size for entry in there}
         found: dict[str, MadeShard] = {}
         with (
-            reading_ahead(receipts, noted, (_receipt(shard) for shard in shards)),
-            reading_ahead(remote, there, (shard.index for shard in shards)),
+            receipts.reading_ahead((_receipt(shard) for shard in shards), noted),
+            remote.reading_ahead((shard.index for shard in shards), there),
         ):
             for shard in shards:
                 # A killed run may have left them. Those in the store count.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tfrecreg.errors import TfrecregError
@@ -15,7 +13,7 @@ from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.registry.registry import Registry
-from tfrecreg.storage.urls import is_url
+from tfrecreg.storage.locations import absolute_place
 from tfrecreg.text import safe
 
 
@@ -93,7 +91,7 @@ def _unsaved(
 ) -> Iterator[_Difference]:
     saved = BuildSettings.saved(registry.dataset(request.name).config)
     there, here = saved.table(), prepared.settings.table()
-    if raw == _absolute(registry, saved.raw or ""):
+    if raw == absolute_place(saved.raw or "", registry.storage.root):
         here["raw"] = there["raw"]  # the same folder, perhaps in other words
     yield from _differences(
         {key: _said(here[key]) for key in request.keys()},  # noqa: SIM118 - no mapping
@@ -138,12 +136,6 @@ def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[
     for name, text in here.items():
         if text != there.get(name, ""):
             yield _Difference(name, text, there.get(name, ""))
-
-
-def _absolute(registry: Registry, raw: str) -> str:
-    if is_url(raw):
-        return raw.rstrip("/")
-    return os.path.abspath(Path(registry.storage.root, raw))  # noqa: PTH100 - links stay
 
 
 def _said(value: object) -> str:

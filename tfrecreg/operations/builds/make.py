@@ -26,8 +26,7 @@ from tfrecreg.operations.builds.state import Journal
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
 from tfrecreg.sources.interface import Item, Remark, Skipped
-from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.raw import ListedObject
+from tfrecreg.storage.interface import Entry, Storage
 from tfrecreg.storage.two_places import TwoPlaces, WorkerPlaces
 
 BUILD, SEGMENTS = "build", "segments"
@@ -191,7 +190,7 @@ def _whole(maker: Maker, prepared: Prepared, shard: PlannedShard) -> BuildTask:
     return BuildTask(maker, shard, _objects(prepared, shard.items))
 
 
-def _objects(prepared: Prepared, items: Iterable[Item]) -> tuple[ListedObject, ...]:
+def _objects(prepared: Prepared, items: Iterable[Item]) -> tuple[Entry, ...]:
     """The raw objects of these items that can be fetched ahead, in their order."""
     if prepared.raw is None or not prepared.source.locates:
         return ()

@@ -22,8 +22,8 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.records.writer import Segment, SegmentWriter, ShardWriter, WrittenShard
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Remark, Skipped
-from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.raw import ListedObject, RawStorage
+from tfrecreg.storage.interface import Entry, Readable, Storage
+from tfrecreg.storage.raw import RawStorage
 from tfrecreg.storage.two_places import WorkerPlaces
 from tfrecreg.text import safe
 
@@ -66,9 +66,11 @@ class Maker:
             sha256=not self.unindexed,
         )
 
-    def reading(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
+    def reading(self, objects: Sequence[Entry]) -> AbstractContextManager[None]:
         """Fetch raw objects ahead of the source while the context lasts."""
-        return nullcontext() if self.raw is None else self.raw.reading_ahead(objects)
+        if self.raw is None:
+            return nullcontext()
+        return self.raw.reading_ahead((each.path for each in objects), objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class BuildTask:
 
     maker: Maker
     shard: PlannedShard
-    objects: tuple[ListedObject, ...] = ()
+    objects: tuple[Entry, ...] = ()
     """Raw objects of its items, as far as the parent knows them."""
 
 
@@ -90,7 +92,7 @@ class SegmentTask:
     path: str
     """Path of the segment's file in `scratch`."""
     items: tuple[Item, ...]
-    objects: tuple[ListedObject, ...] = ()
+    objects: tuple[Entry, ...] = ()
     """Raw objects of the items, as far as the parent knows them."""
     is_first: bool = False
     """Whether it is the first one of its shard."""
@@ -224,7 +226,7 @@ def _link(stage: Storage, shard: PlannedShard, *, unindexed: bool) -> bool:
     return True
 
 
-def _put(source: str, digest: str, stage: Storage, target: str, origin: Storage) -> None:
+def _put(source: str, digest: str, stage: Storage, target: str, origin: Readable) -> None:
     """Link a file into the stage; a killed run, or another worker just now, may have done so."""
     if _has(stage, target, digest):
         return
@@ -236,7 +238,7 @@ def _put(source: str, digest: str, stage: Storage, target: str, origin: Storage)
             raise
 
 
-def _has(storage: Storage, path: str, digest: str) -> bool:
+def _has(storage: Readable, path: str, digest: str) -> bool:
     try:
         return hash_file(storage, path)[1] == digest
     except StorageError:

@@ -23,7 +23,7 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
@@ -97,7 +97,7 @@ class BuildRecord:
 
 
 def raw_files(
-    source: GuardedSource, raw: Storage | None, progress: Progress = SILENT
+    source: GuardedSource, raw: Readable | None, progress: Progress = SILENT
 ) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
     """The raw files that the source reads: totals, and size and time of each.
 

@@ -21,7 +21,6 @@ from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.scan.interface import Target
-from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -105,7 +104,7 @@ def folder_of(target: Target) -> str | None:
     """
     if target.storage is None:
         return None
-    if target.home is None or is_url(target.storage.root):
+    if target.home is None or not target.storage.is_local:
         return target.storage.root
     return os.path.relpath(target.storage.root, target.home.root).replace(os.sep, "/")
 

@@ -42,7 +42,7 @@ from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import Baseline, Expected, Target, Validator
 from tfrecreg.storage.local import user_cache
-from tfrecreg.storage.urls import is_url
+from tfrecreg.storage.locations import is_absolute
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -215,7 +215,7 @@ def _judged(
 
 def _placed(report: Report, target: Target, registry: RegistryLike | None) -> Report:
     """The report, with a full path to the folder of a target in another registry."""
-    if target.home is None or report.folder is None or is_url(report.folder):
+    if target.home is None or report.folder is None or is_absolute(report.folder):
         return report
     here = _registry_here(registry)
     if here is not None and here.storage.root == target.home.root:

@@ -18,7 +18,7 @@ from tfrecreg.registry.lookup import Resolved, in_store
 from tfrecreg.registry.registry import Registry
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.text import safe
@@ -38,7 +38,7 @@ class Side:
     """Folder of its bytes, relative to the registry; None if they are missing."""
     schema_text: str | None
     schema_path: str
-    remote: Storage | None = None
+    remote: Readable | None = None
     """Storage of the folder of a build behind a URL, or of one whose shards are in a store."""
     kept: Mapping[str, str] | None = None
     """Files in DVC's cache: path in the build to path from the root of the file system; None where
@@ -85,7 +85,7 @@ class Side:
         listed = self._files.get(entry.index)
         if listed is None:
             return False
-        places: list[tuple[Storage, str]] = []
+        places: list[tuple[Readable, str]] = []
         if self.registry is not None:
             here = index_places(self.folder, listed)
             places += [(self.registry.storage, place) for place in here]
@@ -182,7 +182,7 @@ class Side:
         return None if place is None else _read_index_file(LocalStorage("/"), place, listed)
 
     @cached_property
-    def _storage(self) -> Storage | None:
+    def _storage(self) -> Readable | None:
         """Where its shards are, if they are not in DVC's cache."""
         if self.remote is not None or self.registry is None or self.folder is None:
             return self.remote
@@ -209,7 +209,7 @@ class Side:
         return {path: place.lstrip("/") for path, place in found.items()}
 
 
-def _read_index_file(storage: Storage, path: str, listed: FileEntry) -> bytes | None:
+def _read_index_file(storage: Readable, path: str, listed: FileEntry) -> bytes | None:
     try:
         data = storage.read(path, limit=INDEX_LIMIT)
     except MissingFileError:

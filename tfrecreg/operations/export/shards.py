@@ -14,7 +14,7 @@ from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.framing import OVERHEAD
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.records.reader import open_stream, scan
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
@@ -33,7 +33,7 @@ class ExportTask:
 
     reference: str
     """For messages: ``mnist@1.0.0``."""
-    bytes: Storage
+    bytes: Readable
     """Rooted at the folder of the build or release."""
     entry: ShardEntry
     compression: Literal["none", "gzip"]

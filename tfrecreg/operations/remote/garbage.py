@@ -24,7 +24,7 @@ from tfrecreg.reference import parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Removal, removal
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe, si_bytes
 from tfrecreg.tracking import cache, cloud, dvc, git
@@ -198,7 +198,7 @@ def _temporaries(registry: Registry) -> Iterator[Doomed]:
                 yield Doomed(kind="temporary", path=entry.path, bytes=entry.size, why=_WRITING)
 
 
-def _size(storage: Storage, path: str) -> int:
+def _size(storage: Readable, path: str) -> int:
     return sum(entry.size for entry in storage.list(path) if entry.kind == "file")
 
 

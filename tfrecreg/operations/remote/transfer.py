@@ -28,10 +28,9 @@ from tfrecreg.registry.lookup import Release, expect_dataset
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import altered, below, expect_intact, repair_hint
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
-from tfrecreg.storage.remote import reading_ahead
 from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
@@ -154,7 +153,7 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
         progress.start(f"bringing {release.name}", 0)
         try:
             remote = storage_at(url)
-            with reading_ahead(remote, remote.list(), expected):
+            with remote.reading_ahead(expected, remote.list()):
                 for path, (size, digest) in expected.items():
                     copy_verified(
                         remote, staged, path, size, digest, hint=repair_hint(release.name)
@@ -209,7 +208,7 @@ def _expect_release(dataset: Dataset) -> None:
     )
 
 
-def _keep_strays(storage: Storage, folder: str, staged: Storage) -> None:
+def _keep_strays(storage: Readable, folder: str, staged: Storage) -> None:
     """Copy files that no manifest lists: they are not ours to remove."""
     for entry in list(storage.list(folder)):
         path = entry.path.removeprefix(f"{folder}/")

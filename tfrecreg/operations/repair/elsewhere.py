@@ -13,13 +13,13 @@ from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import layout
 from tfrecreg.registry.lookup import Release, Resolved
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.tracking import dvc
 
 
 def take(
-    resolved: Resolved, here: Storage, paths: Collection[str], stage: Storage, progress: Progress
+    resolved: Resolved, here: Readable, paths: Collection[str], stage: Storage, progress: Progress
 ) -> list[str]:
     """Copy files from other copies on this machine, the bucket, and DVC. Each is hashed.
 
@@ -50,12 +50,12 @@ def take(
     return taken
 
 
-def _places(resolved: Resolved, here: Storage) -> Iterator[Storage]:
+def _places(resolved: Resolved, here: Readable) -> Iterator[Readable]:
     storage = resolved.registry.storage
     folders = [layout.build_folder(resolved.dataset.name)]
     if isinstance(resolved, Release):
         folders.append(layout.version_folder(resolved.dataset.name, resolved.version))
-    places: list[Storage] = [storage.below(folder) for folder in folders]
+    places: list[Readable] = [storage.below(folder) for folder in folders]
     if resolved.location is not None:
         places.append(RemoteStorage(resolved.location))
     return (each for each in places if each.root != here.root)

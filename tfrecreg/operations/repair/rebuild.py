@@ -38,7 +38,7 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Skipped
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.text import safe
 
 
@@ -192,7 +192,7 @@ class RemakeTask:
     source: bytes | None
     """The source, pickled; None where the raw data are not available."""
     compression: Compression
-    folder: Storage
+    folder: Readable
     """Rooted at the folder that the damaged shard lies in, if it is there."""
     stage: Storage
     """Rooted at the folder in the making."""
@@ -323,7 +323,7 @@ def make_again(
     manifest: Manifest,
     raw: RawData,
     *,
-    folder: Storage,
+    folder: Readable,
     stage: Storage,
     engine: Engine,
     progress: Progress,

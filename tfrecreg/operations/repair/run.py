@@ -42,7 +42,7 @@ from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.schemas import schema_of_digest
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import altered, below
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
 
@@ -89,7 +89,7 @@ def build_manifest(manifest: Manifest) -> Manifest:
     return found
 
 
-def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State:
+def look_over(storage: Readable, manifest: Manifest, progress: Progress) -> State:
     """Hash every file that the manifest lists.
 
     Args:
@@ -116,7 +116,7 @@ def _find_index(
     folder: str | None,
     manifest: Manifest,
     shard: ShardEntry,
-    places: Sequence[Storage],
+    places: Sequence[Readable],
 ) -> Index | None:
     """The index of a shard, as the manifest names it: beside it, or as it was kept when the build
     was released. None where it is lost.
@@ -320,7 +320,7 @@ class _Work:
         if not look_over(remote, left, self._progress).sound:
             raise _not_kept(f"`{safe(remote.root, limit=1000)}`")
 
-    def _fill(self, state: State, here: Storage, stage: Storage) -> None:
+    def _fill(self, state: State, here: Readable, stage: Storage) -> None:
         """Put all files into the stage that are missing or damaged in a place."""
         resolved, manifest, registry = self._resolved, self._manifest, self._resolved.registry
         taken = take(resolved, here, state.paths, stage, self._progress)
@@ -359,7 +359,7 @@ def _sort_out(
     folder: str | None,
     manifest: Manifest,
     state: State,
-    places: Sequence[Storage],
+    places: Sequence[Readable],
 ) -> tuple[list[Lost], dict[str, str]]:
     """The shards to rebuild, and the indexes that only need to be linked from their copies."""
     damaged = {entry.path for entry in state.shards}
@@ -442,7 +442,7 @@ def _content(dataset: Dataset, manifest: Manifest, entry: FileEntry, backup: str
     )
 
 
-def _link_rest(here: Storage, stage: Storage) -> None:
+def _link_rest(here: Readable, stage: Storage) -> None:
     """Everything that is not there yet comes from the old folder; what no manifest lists, too, for
     it is not ours to remove.
     """

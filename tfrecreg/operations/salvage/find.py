@@ -19,9 +19,8 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import Shard
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import storage_at
-from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 
@@ -81,7 +80,7 @@ def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
         UsageError: it is such a folder.
     """
     for shard in shards:
-        if is_url(shard.storage.root):
+        if not shard.storage.is_local:
             continue
         folder = Path(_place(shard)[0])
         inside = output != folder and output.is_relative_to(folder)
@@ -96,7 +95,7 @@ def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
 def _place(shard: Shard) -> tuple[str, str]:
     """Its folder, a path or a URL, and its name there."""
     root = shard.storage.root
-    if is_url(root):
+    if not shard.storage.is_local:
         folder, _, name = f"{root}/{shard.path}".rpartition("/")
         return folder, name
     path = Path(root, shard.path)
@@ -113,7 +112,7 @@ def is_named(shard: Shard) -> bool:
         return False
 
 
-def _missing(manifest: Manifest, storage: Storage) -> list[Shard]:
+def _missing(manifest: Manifest, storage: Readable) -> list[Shard]:
     return [
         Shard(
             split=entry.split,

@@ -14,7 +14,6 @@ from tfrecreg.records.batch import Fault
 from tfrecreg.records.reader import scan
 from tfrecreg.scan.interface import Shard
 from tfrecreg.storage.interface import Reader, RereadableReader, Storage
-from tfrecreg.storage.urls import is_url
 
 _COPY = ".original"
 _INDEX = ".original.index"
@@ -39,7 +38,7 @@ def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
         UnreadableShardError: the shard cannot be read, or comes with other bytes each time.
         StorageError: the copy cannot be written.
     """
-    if not is_url(shard.storage.root):
+    if shard.storage.is_local:
         yield shard
         return
     folder = f".original.{secrets.token_hex(8)}.tmp"

@@ -22,7 +22,7 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import (
     UNNAMED,
@@ -213,7 +213,7 @@ def _differs(
     tally.add(code, message, location, split=entry.split, subject=entry.path)
 
 
-def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Storage) -> None:
+def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Readable) -> None:
     """Check listed files, unlisted files, and the manifest itself."""
     present = {e.path: e for e in storage.list() if e.kind != "dir"}
     shards = {entry.path for entry in manifest.shards}
@@ -231,7 +231,7 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Stor
 
 
 def _check_named(
-    tally: Tally, target: Target, manifest: Manifest, storage: Storage
+    tally: Tally, target: Target, manifest: Manifest, storage: Readable
 ) -> Iterator[Measure]:
     """Check what the manifest says of the named shards and their indexes, and find shards of the
     build that do not exist.
@@ -280,7 +280,7 @@ def _reads(shard: bool) -> TensorflowOutcome | None:
     return TensorflowOutcome.READS if shard else None
 
 
-def _check_file(tally: Tally, storage: Storage, entry: FileEntry) -> None:
+def _check_file(tally: Tally, storage: Readable, entry: FileEntry) -> None:
     size, digest = hash_file(storage, entry.path, expected=entry.blake3)
     if digest != entry.blake3:
         expected = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
@@ -289,7 +289,7 @@ def _check_file(tally: Tally, storage: Storage, entry: FileEntry) -> None:
         tally.add(SHD002, f"expected {expected}, found {found}", where, subject=entry.path)
 
 
-def _check_own_manifest(tally: Tally, storage: Storage, manifest: Manifest) -> None:
+def _check_own_manifest(tally: Tally, storage: Readable, manifest: Manifest) -> None:
     """Check that the manifest beside the bytes of a release is the released one."""
     expected = manifest.release.build if manifest.release is not None else manifest.digest
     try:

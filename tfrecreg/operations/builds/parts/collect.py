@@ -49,7 +49,6 @@ from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
 
 _SHOWN = 5
@@ -156,7 +155,7 @@ def _collect(
                 to_make,
                 prepared,
                 part="",
-                stage=making if isinstance(folder.shards, RemoteStorage) else folder.storage,
+                stage=folder.local or making,
                 engine=engine,
                 progress=progress,
             )

@@ -21,7 +21,7 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import UsageError
-from tfrecreg.storage.interface import Reader, Storage, Writer
+from tfrecreg.storage.interface import Readable, Reader, Storage, Writer
 from tfrecreg.text import safe
 
 R = TypeVar("R")
@@ -91,7 +91,7 @@ def _base64(value: bytes) -> str:
 
 
 def read_lines(
-    storage: Storage, path: str, said: TextDigest, row: type[R], *, where: str
+    storage: Readable, path: str, said: TextDigest, row: type[R], *, where: str
 ) -> Iterator[R]:
     """The rows of a list, in bounded memory. The digest is compared at the end.
 

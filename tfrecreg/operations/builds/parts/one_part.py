@@ -29,7 +29,6 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces, temporary_folder
 from tfrecreg.text import safe
 
@@ -163,8 +162,8 @@ def run_part(
             hint="name the folder where they are: --raw PATH",
         )
     planned = folder.plan([folder.planned(shard, base) for shard in shards], base)
-    is_local = isinstance(folder.shards, LocalStorage)
-    with nullcontext(folder.storage) if is_local else temporary_folder("part") as stage:
+    local = folder.local
+    with nullcontext(local) if local is not None else temporary_folder("part") as stage:
         made, before = make_shards(
             folder,
             planned,
@@ -206,9 +205,12 @@ def make_shards(
     Raises:
         FailureError: as :func:`tfrecreg.operations.builds.make.make_all`.
     """
-    build: Storage = folder.shards
-    if isinstance(build, RemoteStorage):
-        build = TwoPlaces(LocalStorage(stage.below(BUILD).root), build)
+    shards = folder.shards
+    build: Storage = (
+        shards
+        if isinstance(shards, LocalStorage)
+        else TwoPlaces(LocalStorage(stage.below(BUILD).root), shards)
+    )
     with folder.reading_items(plan.shards):
         return make_all(
             plan,

@@ -20,7 +20,7 @@ from tfrecreg.progress import Progress, counting
 from tfrecreg.registry.registry import Registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
@@ -160,7 +160,7 @@ def read_raw_state(
 
 
 def _files_of_plan(
-    planned: Mapping[str, tuple[int, int]], storage: Storage, progress: Progress
+    planned: Mapping[str, tuple[int, int]], storage: Readable, progress: Progress
 ) -> dict[str, tuple[int, int]]:
     """Size and modification time of each raw file of the plan that is here."""
     found = {}

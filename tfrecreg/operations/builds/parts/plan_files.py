@@ -36,7 +36,7 @@ from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.remote import RemoteStorage, reading_ahead
+from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
@@ -256,6 +256,13 @@ class PlanFolder:
         data = self.document.data
         return self.storage.below(BUILD) if data is None else RemoteStorage(data)
 
+    @property
+    def local(self) -> LocalStorage | None:
+        """Rooted at the folder, where shards are made in it; None if they go to a store."""
+        if self.document.data is None and isinstance(self.storage, LocalStorage):
+            return self.storage
+        return None
+
     def expect_dataset(self, name: str | None) -> None:
         """Refuse a plan of another dataset than `name`, if one was named.
 
@@ -294,7 +301,7 @@ class PlanFolder:
         thread and in about this order.
         """
         paths = (_items_path(shard.path) for shard in shards)
-        return reading_ahead(self.storage, self.storage.list(_ITEMS), paths)
+        return self.storage.reading_ahead(paths, self.storage.list(_ITEMS))
 
     def plan(self, shards: Sequence[PlannedShard], base: Base | None) -> Plan:
         """The plan of these shards."""
@@ -328,7 +335,7 @@ class PlanFolder:
             if shard.raw_files is not None
         ]
         listed = self.storage.list(_RAW_OF_ITEMS)
-        with reading_ahead(self.storage, listed, (path for path, _ in of_items)):
+        with self.storage.reading_ahead((path for path, _ in of_items), listed):
             return {
                 row.path: (row.size, row.mtime_ns)
                 for path, said in [(_RAW, self.document.raw_files), *of_items]

@@ -21,7 +21,7 @@ from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.daemon_threads import at_once
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.remote import RemoteStorage, reading_ahead
+from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.storage.uploads import PROBE, expect_condition
 from tfrecreg.text import safe
@@ -154,7 +154,7 @@ def stage_shards(
         return stage
     progress.start(f"fetching {folder.document.dataset}", len(receipts))
     try:
-        with reading_ahead(shards, shards.list(), receipts):
+        with shards.reading_ahead(receipts, shards.list()):
             for receipt in receipts.values():
                 _copy(receipt.shard, shards, stage)
                 progress.advance(1, receipt.shard.bytes)

@@ -35,7 +35,6 @@ from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import Progress
 from tfrecreg.sources.interface import Remark, Skipped
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.remote import reading_ahead
 from tfrecreg.text import safe
 
 RECEIPTS = "receipts"
@@ -218,7 +217,7 @@ class ReceiptJournal:
         listed = list(storage.list(RECEIPTS))
         there = {entry.path for entry in listed}
         found = [shard for shard in shards if receipt_path(shard.path) in there]
-        with reading_ahead(storage, listed, (receipt_path(shard.path) for shard in found)):
+        with storage.reading_ahead((receipt_path(shard.path) for shard in found), listed):
             yield found
 
     def read(self, shard: PlannedShard) -> Receipt:

@@ -27,7 +27,7 @@ from tfrecreg.progress import Progress
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.framing import MAX_LENGTH
 from tfrecreg.records.reader import scan
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.text import safe
 
 _PER_JOB = 2
@@ -123,7 +123,7 @@ def expect_same(
 
 
 def _difference(
-    shard: PlannedShard, made: MadeShard, receipt: Receipt, here: Storage, parts: Storage
+    shard: PlannedShard, made: MadeShard, receipt: Receipt, here: Readable, parts: Readable
 ) -> str:
     """The most telling difference; empty if there is none."""
     if made.entry != receipt.shard:
@@ -145,7 +145,7 @@ def _difference(
     return ""
 
 
-def _digests(storage: Storage, path: str) -> Iterator[bytes]:
+def _digests(storage: Readable, path: str) -> Iterator[bytes]:
     """The digest of each record of a shard, up to the first damage."""
     for event in scan(storage, path, hold_limit=MAX_LENGTH):
         if not isinstance(event, RecordBatch):
