@@ -33,12 +33,13 @@ def main() -> None:
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.init import init
     from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import SourceRecord
     from tfrecreg.registry.registry import open_registry
 
     source, raw, out, *options = sys.argv[1:]
     shutil.rmtree(out, ignore_errors=True)
     init(out, with_dvc=False)
-    plugins().load_source(source)
+    plugins().load(SourceRecord, source)
     for name in LATER:
         import_module(name)
     request = BuildRequest(

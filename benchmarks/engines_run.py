@@ -19,13 +19,14 @@ from pathlib import Path
 def main() -> None:
     import tfrecreg
     from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import SourceRecord
 
     what, name, jobs, raw, out = sys.argv[1:]
     if what == "build" or not Path(out).exists():
         shutil.rmtree(out, ignore_errors=True)
         tfrecreg.init(out, with_dvc=False)
     registry = tfrecreg.open_registry(out)
-    plugins().load_source("imagefolder")  # imports are not counted
+    plugins().load(SourceRecord, "imagefolder")  # imports are not counted
     request = tfrecreg.BuildRequest(
         name="bench", source="imagefolder", raw=raw, policy=tfrecreg.ShardPolicy(shards=16)
     )

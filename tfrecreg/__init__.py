@@ -9,8 +9,8 @@ and may change with any version:
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`
-- extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is
-  called; `code_digest`, which identifies it; `testing`, for the tests of plugins
+- extension points: `sources`, `validators`, `plugins`, `bundled`; `guard`, through which all their
+  code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
 - `operations`: the commands as functions; `pages`: HTML; `cli`: the command line
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.

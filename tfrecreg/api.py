@@ -1,6 +1,7 @@
 """The names that a plugin imports. They keep their meaning until the next major version.
 
-- announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`
+- announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
+  `EngineRecord`, `CommandRecord`, `DecoderRecord`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
@@ -43,6 +44,15 @@ from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import sniff
 from tfrecreg.manifest.model import Manifest
+from tfrecreg.plugins.records import (
+    CommandRecord,
+    DecoderRecord,
+    EngineRecord,
+    ExporterRecord,
+    ReportFormatRecord,
+    SourceRecord,
+    ValidatorRecord,
+)
 from tfrecreg.plugins.specs import hookimpl
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import (
@@ -52,7 +62,6 @@ from tfrecreg.scan.interface import (
     Shard,
     Target,
     Validator,
-    ValidatorRecord,
     Visitor,
 )
 from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
@@ -65,7 +74,6 @@ from tfrecreg.sources.interface import (
     Remark,
     Skipped,
     Source,
-    SourceRecord,
     Written,
 )
 from tfrecreg.storage.interface import Entry, Reader
@@ -76,10 +84,14 @@ from tfrecreg.text import safe
 __all__ = [
     "Cacheable",
     "Code",
+    "CommandRecord",
     "Conversion",
     "Decoder",
+    "DecoderRecord",
+    "EngineRecord",
     "Entry",
     "Example",
+    "ExporterRecord",
     "Fault",
     "Feature",
     "Finding",
@@ -102,6 +114,7 @@ __all__ = [
     "RecordProblem",
     "RecordValidator",
     "Remark",
+    "ReportFormatRecord",
     "Severity",
     "Shard",
     "Skipped",

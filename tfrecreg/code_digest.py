@@ -18,6 +18,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from tfrecreg.bundled import BUNDLED
+
 _CHUNK = 1 << 20
 _LARGE = 1 << 26
 """Size in bytes from which on a file counts by its name and size alone: data, hardly code."""
@@ -70,6 +72,9 @@ def _can_change(distribution: str) -> bool:
 
 
 def _entry_modules(distribution: str) -> Iterator[str]:
+    if distribution == "tfrecreg":
+        yield from BUNDLED
+        return
     try:
         entries = metadata.distribution(distribution).entry_points.select(group="tfrecreg")
     except (metadata.PackageNotFoundError, OSError, ValueError):

@@ -131,19 +131,21 @@ class MissingExtraError(FailureError):
 
     Args:
         feature: the requested feature, as the start of a sentence: ``"loading with tf.data"``.
-        extra: the extra of this distribution that provides it: ``"tf"``.
+        extra: the extra that provides it: ``"tf"``.
+        distribution: the distribution that has the extra.
     """
 
-    def __init__(self, feature: str, extra: str) -> None:
+    def __init__(self, feature: str, extra: str, distribution: str = "tfrecreg") -> None:
         super().__init__(
             f"{feature} needs the extra `{extra}`, which is not installed",
-            hint=f"pip install 'tfrecreg[{extra}]'",
+            hint=f"pip install '{distribution}[{extra}]'",
         )
         self.feature = feature
         self.extra = extra
+        self.distribution = distribution
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.feature, self.extra)
+        return type(self), (self.feature, self.extra, self.distribution)
 
 
 class PluginError(FailureError):

@@ -67,7 +67,7 @@ def test_every_bundled_plugin_is_shown_with_help_for_every_option(cli) -> None:
 def test_an_unknown_name_is_exit_2_with_a_suggestion(cli) -> None:
     done = cli("plugins", "show", "mnits")
     assert done.code == 2
-    assert "no source or validator named `mnits`; did you mean `mnist`?" in done.err
+    assert "no plugin named `mnits`; did you mean `mnist`?" in done.err
 
 
 def test_names_are_completed(cli, monkeypatch: pytest.MonkeyPatch) -> None:

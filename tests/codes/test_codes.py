@@ -14,6 +14,7 @@ import tfrecreg.codes
 from tfrecreg.codes import CORE_CODES, PAGES, CodeList, codes_on
 from tfrecreg.findings import Code, Severity
 from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import ValidatorRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -177,7 +178,7 @@ def announced() -> Counter[str]:
     """How many of our own validators announce each code."""
     return Counter(
         code.code
-        for each in plugins().validators()
+        for each in plugins().every(ValidatorRecord)
         if each.distribution == "tfrecreg"
         for code in each.record.codes
     )
@@ -190,16 +191,16 @@ def test_each_code_is_announced_by_exactly_one_validator() -> None:
 
 
 def test_what_validators_announce_are_the_codes_themselves() -> None:
-    for each in plugins().validators():
+    for each in plugins().every(ValidatorRecord):
         for code in each.record.codes:
             if each.distribution == "tfrecreg":
                 assert CORE_CODES[code.code] is code
 
 
 def test_a_validator_announces_what_its_class_says() -> None:
-    for each in plugins().validators():
+    for each in plugins().every(ValidatorRecord):
         if each.distribution == "tfrecreg":
-            loaded = plugins().load_validator(each.qualified)
+            loaded = plugins().load(ValidatorRecord, each.qualified)
             assert loaded.name == each.record.name
             assert list(loaded.codes) == list(each.record.codes)
 

@@ -46,6 +46,7 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.operations.demo.digits import draw_digits, write_digits
 from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.records.framing import frame
 from tfrecreg.storage.local import LocalStorage
 
@@ -449,7 +450,9 @@ def test_the_reference_names_every_command_and_every_bundled_validator() -> None
     named = {re.split(r"[ `]", word)[0] for row in rows for word in row.split("`")[1::2]}
     assert set(COMMANDS) <= named
     bundled = {
-        each.record.name for each in plugins().validators() if each.distribution == "tfrecreg"
+        each.record.name
+        for each in plugins().every(ValidatorRecord)
+        if each.distribution == "tfrecreg"
     }
     assert bundled <= named
 

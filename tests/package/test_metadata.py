@@ -27,6 +27,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from tfrecreg import __version__
+from tfrecreg.bundled import BUNDLED
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import PLUGIN_KINDS
 
 HEAVY = {
     "apache-beam",
@@ -197,7 +200,13 @@ def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
 def test_each_extra_that_an_error_names_exists(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     named = {}
+    for kind in PLUGIN_KINDS:
+        for each in plugins().every(kind):
+            if each.brought.is_ours and each.record.extra is not None:
+                named[each.qualified] = each.record.extra
     for name, path in source_modules().items():
+        if name == "tfrecreg.plugins.manager":
+            continue  # it names the extra of a record
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "MissingExtraError":
                 (_, extra) = node.args
@@ -295,16 +304,14 @@ def test_the_console_script_leads_to_the_entry_point(info: dict[str, str]) -> No
     assert callable(script.load())
 
 
-def test_each_plugin_package_has_its_entry_point(
+def test_each_plugin_package_is_among_the_bundled_ones(
     info: dict[str, str], plugin_packages: list[str]
 ) -> None:
-    values = {each.name: each.value for each in entry_points(info, "tfrecreg")}
-    bundled = {
-        package.removeprefix("tfrecreg_"): f"{package}.plugin" for package in plugin_packages
-    }
-    assert values == {"validators": "tfrecreg.validators.plugin", **bundled}
-    for value in values.values():
-        import_module(value)
+    assert list(entry_points(info, "tfrecreg")) == []
+    own = {f"{package}.plugin" for package in plugin_packages}
+    assert own == {each for each in BUNDLED if not each.startswith("tfrecreg.")}
+    for each in BUNDLED:
+        import_module(each)
 
 
 def entry_points(info: dict[str, str], group: str) -> EntryPoints:

@@ -11,6 +11,7 @@ from tfrecreg.api import Need, RecordValidator, Source, Validator, Visitor
 from tfrecreg.errors import PluginError
 from tfrecreg.guard import Brought
 from tfrecreg.plugins.manager import Plugins
+from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import overrides
@@ -73,7 +74,7 @@ def test_a_misspelt_method_is_told_in_one_line_with_the_distribution(site: Site)
         """,
     )
     with pytest.raises(PluginError) as caught:
-        Plugins.load([str(site.folder)]).load_source("lines")
+        Plugins.search([str(site.folder)]).load(SourceRecord, "lines")
     assert caught.value.message == (
         "the source `lines` of `lines-plugin` 1.0 cannot be loaded: TypeError: `Lines.descibe` is "
         "not a method of Source; did you mean `describe`? If not, begin its name with an underscore"
@@ -92,7 +93,7 @@ def test_a_class_that_lacks_what_is_required_is_refused(site: Site) -> None:
         """,
     )
     with pytest.raises(PluginError, match=r"its class has no `example` or `schema`\n"):
-        Plugins.load([str(site.folder)]).load_source("lines")
+        Plugins.search([str(site.folder)]).load(SourceRecord, "lines")
 
 
 def opened(kind: Any) -> GuardedSource:

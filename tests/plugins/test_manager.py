@@ -12,16 +12,23 @@ import pytest
 
 from tfrecreg.errors import MissingExtraError, PluginError
 from tfrecreg.plugins.manager import Plugins
+from tfrecreg.plugins.records import (
+    PLUGIN_KINDS,
+    CommandRecord,
+    ExporterRecord,
+    SourceRecord,
+    ValidatorRecord,
+)
 
 Site = Any  # of conftest.py, which test modules cannot import
 
 
 def load(site: Site) -> Plugins:
-    return Plugins.load([str(site.folder)])
+    return Plugins.search([str(site.folder)])
 
 
 def names(found: Plugins) -> list[tuple[str, str]]:
-    return [(one.name, one.distribution) for one in found.sources()]
+    return [(one.name, one.distribution) for one in found.every(SourceRecord)]
 
 
 def reasons(found: Plugins) -> dict[str, str]:
@@ -31,13 +38,13 @@ def reasons(found: Plugins) -> dict[str, str]:
 def test_a_plugin_is_found_and_described_without_loading_its_class(site: Site) -> None:
     site.source("lines-plugin", "lines", version="2.1")
     found = load(site)
-    (source,) = found.sources()
+    (source,) = found.every(SourceRecord)
     assert (source.name, source.distribution, source.version) == ("lines", "lines-plugin", "2.1")
     assert (source.entry_point, source.qualified) == ("main", "lines-plugin:lines")
     assert source.record.summary == "a source for tests"
-    assert found.validators() == found.broken == found.clashes == []
+    assert found.every(ValidatorRecord) == found.broken == found.clashes == []
     assert "fake_lines_plugin_source" not in sys.modules
-    assert found.load_source("lines").__name__ == "Lines"
+    assert found.load(SourceRecord, "lines").__name__ == "Lines"
 
 
 BROKEN = {
@@ -54,8 +61,9 @@ BROKEN = {
     "has-bad-syntax": ("def", "SyntaxError: invalid syntax (fake_has_bad_syntax.py, line 1)"),
     "has-no-hook": (
         "def tfrecreg_sources(): return []",
-        "implements no hook: expected `tfrecreg_sources` or `tfrecreg_validators`, "
-        "marked `hookimpl`",
+        "implements no hook: expected `tfrecreg_sources`, `tfrecreg_validators`, "
+        "`tfrecreg_exporters`, `tfrecreg_report_formats`, `tfrecreg_engines`, `tfrecreg_commands` "
+        "or `tfrecreg_decoders`, marked `hookimpl`",
     ),
     "misspells-the-hook": (
         """
@@ -173,7 +181,7 @@ def test_all_broken_plugins_are_told_of_in_order(site: Site) -> None:
         site.plugin(distribution, text)
     found = load(site)
     assert [one.distribution for one in found.broken] == sorted(BROKEN)
-    assert found.sources() == found.validators() == []
+    assert found.every(SourceRecord) == found.every(ValidatorRecord) == []
 
 
 def test_interrupting_is_not_taken_for_a_broken_plugin(site: Site) -> None:
@@ -201,7 +209,7 @@ def test_every_entry_point_of_a_distribution_is_loaded(site: Site) -> None:
 def test_two_entry_points_of_one_name_in_two_distributions_are_both_loaded(site: Site) -> None:
     site.source("one", "lines")
     site.source("two", "words")
-    assert [one.entry_point for one in load(site).sources()] == ["main", "main"]
+    assert [one.entry_point for one in load(site).every(SourceRecord)] == ["main", "main"]
 
 
 @pytest.mark.parametrize(
@@ -240,7 +248,7 @@ def test_other_groups_are_left_alone(site: Site) -> None:
     site.module("fake_other", "raise SystemExit('never imported')")
     site.distribution("other", {"main": "fake_other"}, group="tfrecreg_other")
     found = load(site)
-    assert found.sources() == found.broken == []
+    assert found.every(SourceRecord) == found.broken == []
 
 
 def test_what_a_plugin_prints_stays_out_of_stdout(
@@ -262,17 +270,17 @@ def test_a_clash_is_listed_and_neither_wins(site: Site) -> None:
     assert (clash.kind, clash.name) == ("source", "lines")
     assert [one.distribution for one in clash.announced] == ["alpha", "beta"]
     with pytest.raises(PluginError) as caught:
-        found.source("lines")
+        found.find(SourceRecord, "lines")
     assert caught.value.message == (
         "the source `lines` is announced by `alpha` 1.0 (entry point `main`) "
         "and by `beta` 2.0 (entry point `main`)"
     )
     assert caught.value.hint == "choose one: `--source alpha:lines` or `--source beta:lines`"
     with pytest.raises(PluginError):
-        found.load_source("lines")
-    assert found.source("beta:lines").version == "2.0"
-    assert found.load_source("alpha:lines").__module__ == "fake_alpha_source"
-    assert found.source("words").distribution == "gamma"
+        found.load(SourceRecord, "lines")
+    assert found.find(SourceRecord, "beta:lines").version == "2.0"
+    assert found.load(SourceRecord, "alpha:lines").__module__ == "fake_alpha_source"
+    assert found.find(SourceRecord, "words").distribution == "gamma"
 
 
 def test_a_distribution_that_clashes_with_itself_cannot_be_chosen(site: Site) -> None:
@@ -282,30 +290,30 @@ def test_a_distribution_that_clashes_with_itself_cannot_be_chosen(site: Site) ->
     found = load(site)
     assert len(found.clashes) == 1
     with pytest.raises(PluginError, match=r"entry point `again`.*entry point `main`") as caught:
-        found.source("twice:lines")
+        found.find(SourceRecord, "twice:lines")
     assert caught.value.hint == "uninstall or fix one of them"
 
 
 def test_a_qualified_name_takes_any_spelling_of_the_distribution(site: Site) -> None:
     site.source("My.Lines-plugin", "lines")
-    assert load(site).source("my-lines_plugin:lines").distribution == "My.Lines-plugin"
+    assert load(site).find(SourceRecord, "my-lines_plugin:lines").distribution == "My.Lines-plugin"
 
 
 def test_one_distribution_found_twice_counts_once(site: Site, tmp_path: Path) -> None:
     site.source("lines-plugin", "lines", version="2.0")
     again = type(site)(tmp_path / "again")
     again.distribution("Lines_Plugin", {"main": "fake_lines_plugin"}, version="1.0")
-    found = Plugins.load([str(site.folder), str(again.folder)])
-    assert [(one.name, one.version) for one in found.sources()] == [("lines", "2.0")]
-    found = Plugins.load([str(again.folder), str(site.folder)])
-    assert [(one.name, one.version) for one in found.sources()] == [("lines", "1.0")]
+    found = Plugins.search([str(site.folder), str(again.folder)])
+    assert [(one.name, one.version) for one in found.every(SourceRecord)] == [("lines", "2.0")]
+    found = Plugins.search([str(again.folder), str(site.folder)])
+    assert [(one.name, one.version) for one in found.every(SourceRecord)] == [("lines", "1.0")]
 
 
 def test_the_first_on_the_path_counts_though_it_has_no_plugins(site: Site, tmp_path: Path) -> None:
     site.source("lines-plugin", "lines", version="1.0")
     first = type(site)(tmp_path / "first")
     first.distribution("lines-plugin", {}, version="2.0", group="console_scripts")
-    assert Plugins.load([str(first.folder), str(site.folder)]).sources() == []
+    assert Plugins.search([str(first.folder), str(site.folder)]).every(SourceRecord) == []
 
 
 def test_an_unknown_name_suggests_a_known_one(site: Site) -> None:
@@ -313,18 +321,18 @@ def test_an_unknown_name_suggests_a_known_one(site: Site) -> None:
     site.source("b", "coco")
     found = load(site)
     with pytest.raises(PluginError) as caught:
-        found.source("mnits")
+        found.find(SourceRecord, "mnits")
     assert caught.value.message == "no source named `mnits`; did you mean `mnist`?"
     assert caught.value.hint == "available: `coco` and `mnist`"
     with pytest.raises(PluginError) as caught:
-        found.source("b:mnist")
+        found.find(SourceRecord, "b:mnist")
     assert caught.value.message == "no source named `b:mnist`; did you mean `a:mnist`?"
 
 
 def test_an_unknown_name_points_to_broken_plugins(site: Site) -> None:
     site.plugin("broken", "1 / 0")
     with pytest.raises(PluginError) as caught:
-        load(site).validator("crc")
+        load(site).find(ValidatorRecord, "crc")
     assert caught.value.message == "no validator named `crc`"
     assert caught.value.hint == (
         "no validator is installed; broken plugins of `broken`: see `tfrecreg plugins list`"
@@ -335,7 +343,7 @@ def test_a_class_that_cannot_be_imported_names_its_distribution(site: Site) -> N
     site.source("lines-plugin", "lines", version="2.1")
     site.module("fake_lines_plugin_source", "import no_such_module_at_all")
     with pytest.raises(PluginError) as caught:
-        load(site).load_source("lines")
+        load(site).load(SourceRecord, "lines")
     assert caught.value.message == (
         "the source `lines` of `lines-plugin` 2.1 cannot be loaded: "
         "ModuleNotFoundError: No module named 'no_such_module_at_all'"
@@ -347,7 +355,7 @@ def test_a_class_whose_import_exits_is_an_error_like_others(site: Site) -> None:
     site.source("lines-plugin", "lines")
     site.module("fake_lines_plugin_source", "raise SystemExit(7)")
     with pytest.raises(PluginError, match="SystemExit: 7"):
-        load(site).load_source("lines")
+        load(site).load(SourceRecord, "lines")
 
 
 def test_a_missing_extra_stays_what_it_is(site: Site) -> None:
@@ -360,7 +368,7 @@ def test_a_missing_extra_stays_what_it_is(site: Site) -> None:
         """,
     )
     with pytest.raises(MissingExtraError):
-        load(site).load_source("lines")
+        load(site).load(SourceRecord, "lines")
 
 
 UNFIT = {
@@ -395,7 +403,7 @@ def test_a_class_that_is_no_source_is_refused(site: Site, text: str) -> None:
     site.source("lines-plugin", "lines")
     site.module("fake_lines_plugin_source", text)
     with pytest.raises(PluginError) as caught:
-        load(site).load_source("lines")
+        load(site).load(SourceRecord, "lines")
     assert caught.value.message == (
         f"the source `lines` of `lines-plugin` 1.0 cannot be used: {UNFIT[text]}"
     )
@@ -417,11 +425,11 @@ def test_a_validator_is_found_and_loaded(site: Site) -> None:
         """,
     )
     found = load(site)
-    assert [one.name for one in found.validators()] == ["abc"]
-    assert found.validator("checks:abc").record.codes[0].code == "ABC001"
-    assert found.load_validator("abc").__name__ == "Check"
+    assert [one.name for one in found.every(ValidatorRecord)] == ["abc"]
+    assert found.find(ValidatorRecord, "checks:abc").record.codes[0].code == "ABC001"
+    assert found.load(ValidatorRecord, "abc").__name__ == "Check"
     with pytest.raises(PluginError, match="no source named `abc`"):
-        found.source("abc")
+        found.find(SourceRecord, "abc")
 
 
 def test_a_source_and_a_validator_may_share_a_name(site: Site) -> None:
@@ -448,7 +456,7 @@ def run(site: Site, code: str) -> str:
 
 def test_another_process_finds_the_class_that_was_pickled(site: Site) -> None:
     site.source("lines-plugin", "lines")
-    payload = pickle.dumps(load(site).load_source("lines"))
+    payload = pickle.dumps(load(site).load(SourceRecord, "lines"))
     assert run(site, f"import pickle; print(pickle.loads({payload!r}).__module__)") == (
         "fake_lines_plugin_source\n"
     )
@@ -462,10 +470,11 @@ def test_a_process_finds_its_plugins_once_and_without_warnings(site: Site) -> No
             site,
             """
         from tfrecreg.plugins.manager import plugins
+        from tfrecreg.plugins.records import SourceRecord
         assert plugins() is plugins()
-        assert "lines" in [one.name for one in plugins().sources()]
+        assert "lines" in [one.name for one in plugins().every(SourceRecord)]
         assert "broken" in [one.distribution for one in plugins().broken]
-        print(plugins().load_source("lines").__name__)
+        print(plugins().load(SourceRecord, "lines").__name__)
         """,
         )
         == "Lines\n"
@@ -480,12 +489,97 @@ def test_listing_plugins_imports_nothing_heavy(site: Site) -> None:
         """
         import sys
         import tfrecreg.plugins.manager
+        from tfrecreg.plugins.records import PLUGIN_KINDS
         print("pluggy" in sys.modules)
         found = tfrecreg.plugins.manager.plugins()
-        found.sources(), found.validators(), found.clashes
+        [found.every(kind) for kind in PLUGIN_KINDS], found.clashes
         print("pluggy" in sys.modules)
         print(*{name.partition(".")[0] for name in sys.modules})
         """,
     ).splitlines()
     assert shown[:2] == ["False", "True"]
     assert not heavy & set(shown[2].split())
+
+
+ONE_OF_EACH = """
+    from tfrecreg.api import (
+        CommandRecord, DecoderRecord, EngineRecord, ExporterRecord, ReportFormatRecord,
+        SourceRecord, ValidatorRecord, hookimpl,
+    )
+
+    class Thing:
+        Options = None
+        raw_files = labels = items = example = schema = applies = begin = finish = len
+
+    def load():
+        return Thing
+
+    def load_command():
+        return len
+
+    def lacks():
+        import no_such_module_at_all
+
+    @hookimpl
+    def tfrecreg_sources():
+        yield SourceRecord("thing", "one of each", load)
+
+    @hookimpl
+    def tfrecreg_validators():
+        yield ValidatorRecord("thing", "one of each", [], load)
+
+    @hookimpl
+    def tfrecreg_exporters():
+        yield ExporterRecord(name="thing", summary="one of each", load=load)
+        yield ExporterRecord(name="lacking", summary="lacks", load=lacks, extra="all")
+
+    @hookimpl
+    def tfrecreg_report_formats():
+        return [ReportFormatRecord(name="thing", summary="one of each", load=load)]
+
+    @hookimpl
+    def tfrecreg_engines():
+        yield EngineRecord(name="thing", summary="one of each", load=load)
+
+    @hookimpl
+    def tfrecreg_commands():
+        yield CommandRecord(name="thing", summary="one of each", load=load_command, section="X")
+
+    @hookimpl
+    def tfrecreg_decoders():
+        yield DecoderRecord(name="thing", summary="one of each", load=load)
+"""
+
+
+def test_one_module_may_bring_one_of_each_kind(site: Site) -> None:
+    site.plugin("everything", ONE_OF_EACH)
+    found = load(site)
+    assert found.broken == found.clashes == []
+    assert [each.record.kind for each in found.named("everything:thing")] == [
+        kind.kind for kind in PLUGIN_KINDS
+    ]
+    for kind in PLUGIN_KINDS:
+        if kind is CommandRecord:
+            assert found.load(kind, "thing") is len
+        elif kind is not SourceRecord:  # its `Options` are always looked at
+            assert found.load(kind, "thing").__name__ == "Thing"
+    with pytest.raises(PluginError, match="`Options` is not a frozen dataclass"):
+        found.load(SourceRecord, "thing")
+
+
+def test_a_record_names_the_extra_that_its_class_lacks(site: Site) -> None:
+    site.plugin("everything", ONE_OF_EACH)
+    with pytest.raises(MissingExtraError) as caught:
+        load(site).load(ExporterRecord, "lacking")
+    assert caught.value.message == (
+        "the exporter `lacking` needs the extra `all`, which is not installed"
+    )
+    assert caught.value.hint == "pip install 'everything[all]'"
+
+
+def test_commands_of_one_name_clash_without_a_flag(site: Site) -> None:
+    site.plugin("one", ONE_OF_EACH)
+    site.plugin("two", ONE_OF_EACH)
+    with pytest.raises(PluginError) as caught:
+        load(site).find(CommandRecord, "thing")
+    assert caught.value.hint == "choose one: `one:thing` or `two:thing`"

@@ -36,7 +36,7 @@ COMMANDS: Mapping[str, str] = {
     "gc": "List or remove files that are no longer needed",
     "pipeline": "Write or update the stages of datasets in dvc.yaml",
     "export": "Export a build or a release for other tools",
-    "plugins": "List sources and validators",
+    "plugins": "List plugins, and show their options",
     "explain": "Explain a finding code",
     "completion": "Print the completion script for a shell",
 }

@@ -67,7 +67,7 @@ class Face:
         write_json({"format_version": JSON_VERSION, **document}, output)
 
     def warn_of_broken_plugins(self) -> None:
-        """Warn of broken plugins, whose sources and validators are missing.
+        """Warn of broken plugins, whose records are missing.
 
         Commands that use plugins call this first, before they hold a lock or start a thread: if
         third-party plugins are installed, the rest of the command runs in a child process.

@@ -96,24 +96,28 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
 def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx, incomplete
     from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import SourceRecord
 
-    return sorted({each.name for each in plugins().sources()})
+    return plugins().names(SourceRecord)
 
 
 def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx, incomplete
     from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import PLUGIN_KINDS
 
-    return sorted({*_sources(ctx, incomplete), *(each.name for each in plugins().validators())})
+    return sorted({name for kind in PLUGIN_KINDS for name in plugins().names(kind)})
 
 
 def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """One more name of a list of names."""
     del ctx
     from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import ValidatorRecord
 
     before, comma, _ = incomplete.rpartition(",")
     named = set(before.split(","))
-    known = sorted({each.name for each in plugins().validators()})
+    known = plugins().names(ValidatorRecord)
     return [f"{before}{comma}{name}" for name in known if name not in named]
 
 
@@ -147,7 +151,7 @@ references = _silent(_references)
 releases = _silent(_releases)
 """Releases only."""
 plugin_names = _silent(_plugins)
-"""Names of sources and validators."""
+"""Names of plugins."""
 sources = _silent(_sources)
 """Names of sources."""
 validators = _silent(_validators)

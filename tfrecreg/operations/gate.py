@@ -21,6 +21,7 @@ from tfrecreg.operations.check.report import Basis, Report, limits_of, read_repo
 from tfrecreg.operations.pipeline.run import expect_pipeline
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry.absence import absent_schema
@@ -87,7 +88,9 @@ def wanted_validators(policy: GateConfig) -> list[str]:
     """The names of the validators that a gate wants to have looked."""
     if policy.validators is not None:
         return sorted(set(policy.validators))
-    return sorted({each.name for each in plugins().validators() if not each.record.on_request})
+    return sorted(
+        {each.name for each in plugins().every(ValidatorRecord) if not each.record.on_request}
+    )
 
 
 def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:

@@ -1,12 +1,13 @@
-"""Plugins: sources and validators that installed distributions announce.
+"""Plugins: what installed distributions announce, sources and validators among it.
 
 A plugin is an entry point of the group ``tfrecreg``, in any distribution, that implements one of
-the hooks. The bundled sources and validators use the same mechanism. Authors of plugins read
+the hooks. What is bundled implements the same hooks. Authors of plugins read
 ``docs/plugins.md`` and import only :mod:`tfrecreg.api`.
 
+- `records`: one record class for each kind of plugin
 - `specs`: the hooks; their docstrings are the tutorial
-- `discovery`: from entry points to announced records, each under guard
-- `manager`: lookup by name, name clashes, and loading of classes
+- `discovery`: from modules to announced records, each under guard
+- `manager`: lookup by name, name clashes, and loading of what they bring
 - `describe`: the options of a plugin, in words
 
 pluggy itself is imported on first use of plugins.

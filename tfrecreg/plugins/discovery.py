@@ -1,4 +1,7 @@
-"""From entry points to announced records, one guarded plugin at a time.
+"""From modules with hooks to announced records, one guarded plugin at a time.
+
+The bundled plugins are named in :mod:`tfrecreg.bundled`, those of other distributions by
+their entry points.
 
 pluggy's own ``load_setuptools_entrypoints`` is not used: an exception in one plugin ends it for
 all, and of two entry points with the same name it silently loads one. Here each entry point gets
@@ -13,18 +16,19 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Generic, TypeVar
 
+from tfrecreg._version import __version__
+from tfrecreg.bundled import BUNDLED
 from tfrecreg.codes import PAGES
 from tfrecreg.findings import Code
-from tfrecreg.guard import Brought, calling, meet, one_line
-from tfrecreg.scan.interface import ValidatorRecord
-from tfrecreg.sources.interface import SourceRecord
+from tfrecreg.guard import OURS, Brought, calling, meet, one_line
+from tfrecreg.plugins.records import PLUGIN_KINDS, PluginRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
 GROUP = "tfrecreg"
 """The group of the entry points."""
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
@@ -34,16 +38,17 @@ _VALUE = re.compile(r"[\w.]+\s*(:\s*[\w.]+\s*)?(\[.*\]\s*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Announced(Generic[R]):
+class Announced(Generic[R_co]):
     """A record that a plugin announces, and its origin."""
 
-    record: R
+    record: R_co
     name: str
     """The record's."""
     distribution: str
     version: str
     """Version of the distribution."""
     entry_point: str
+    """Its name; of a bundled plugin, the module."""
 
     @property
     def qualified(self) -> str:
@@ -53,8 +58,7 @@ class Announced(Generic[R]):
     @property
     def brought(self) -> Brought:
         """The plugin, as the guard names it."""
-        kind = "source" if isinstance(self.record, SourceRecord) else "validator"
-        return Brought(kind, self.name, self.distribution, self.version)
+        return Brought(self.record.kind, self.name, self.distribution, self.version)
 
     @property
     def origin(self) -> str:
@@ -84,9 +88,13 @@ def discover(
     """Load all plugins.
 
     Args:
-        path: folders to search for distributions, instead of :data:`sys.path`.
+        path: folders to search for distributions, instead of the bundled plugins and
+            :data:`sys.path`.
     """
     found: list[tuple[Brought, metadata.EntryPoint] | BrokenPlugin] = []
+    if path is None:
+        entries = [metadata.EntryPoint(module, module, GROUP) for module in BUNDLED]
+        found += ((Brought("plugin", each.name, OURS, __version__), each) for each in entries)
     for distribution in _distributions(path):
         name = version = ""
         try:
@@ -95,7 +103,7 @@ def discover(
         except Exception as error:
             found.append(BrokenPlugin("", name, version, _reason(error)))
             continue
-        found.extend((Brought("plugin", entry.name, name, version), entry) for entry in entries)
+        found += ((Brought("plugin", entry.name, name, version), entry) for entry in entries)
     meet([each[0] for each in found if isinstance(each, tuple) and not each[0].is_ours])
     for each in found:
         if isinstance(each, BrokenPlugin):
@@ -123,8 +131,8 @@ def _reason(error: BaseException) -> str:
 
 
 def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution]:
-    """Distributions with plugins; of several with the same name, the first on the path, which is
-    imported.
+    """Other distributions with plugins; of several with the same name, the first on the path, which
+    is imported.
     """
     where: dict[str, Any] = {} if path is None else {"path": list(path)}
     seen: set[str] = set()
@@ -136,7 +144,7 @@ def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution
         except Exception:
             yield found  # it has no name to compare, and will be reported as broken
             continue
-        if name in seen:
+        if name in seen or name == OURS:
             continue
         seen.add(name)
         # The first may have no plugins: then the package that is imported has none.
@@ -173,7 +181,7 @@ def _load(entry: metadata.EntryPoint) -> object:
     return entry.load()
 
 
-def _records(plugin: object, *, ours: bool) -> Iterator[SourceRecord | ValidatorRecord]:
+def _records(plugin: object, *, ours: bool) -> Iterator[PluginRecord[Any]]:
     import pluggy
 
     from tfrecreg.plugins import specs
@@ -181,7 +189,7 @@ def _records(plugin: object, *, ours: bool) -> Iterator[SourceRecord | Validator
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(specs)
     manager.register(plugin)
-    known = {"tfrecreg_sources": SourceRecord, "tfrecreg_validators": ValidatorRecord}
+    known = {kind.hook: kind for kind in PLUGIN_KINDS}
     callers = {caller.name: caller for caller in manager.get_hookcallers(plugin) or ()}
     for name in sorted(callers):
         if name not in known:
@@ -193,21 +201,23 @@ def _records(plugin: object, *, ours: bool) -> Iterator[SourceRecord | Validator
         if not results:
             raise _Broken(f"`{name}` returned None, expected {known[name].__name__}s")
         for result in results:
-            yield from _checked(name, known[name], result, ours=ours)
+            yield from _checked(known[name], result, ours=ours)
 
 
-def _checked(hook: str, kind: type[R], result: object, *, ours: bool) -> Iterator[R]:
+def _checked(
+    kind: type[PluginRecord[Any]], result: object, *, ours: bool
+) -> Iterator[PluginRecord[Any]]:
     if not isinstance(result, Iterable) or isinstance(result, str):
-        raise _Broken(f"`{hook}` returned {_a(result)}, expected {kind.__name__}s")
+        raise _Broken(f"`{kind.hook}` returned {_a(result)}, expected {kind.__name__}s")
     for record in result:
         if not isinstance(record, kind):
-            raise _Broken(f"`{hook}` yielded {_a(record)}, expected {kind.__name__}s")
-        _check(hook, record, ours=ours)
+            raise _Broken(f"`{kind.hook}` yielded {_a(record)}, expected {kind.__name__}s")
+        _check(record, ours=ours)
         yield record
 
 
-def _check(hook: str, record: Any, *, ours: bool) -> None:
-    name = record.name
+def _check(record: Any, *, ours: bool) -> None:
+    hook, name = record.hook, record.name
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         shown = safe(str(name), limit=60)
         raise _Broken(f"`{hook}` yielded the name `{shown}`, expected `[a-z][a-z0-9_]*`")
@@ -215,7 +225,7 @@ def _check(hook: str, record: Any, *, ours: bool) -> None:
         raise _Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
     if ours:
         return  # the project's tests check them; checking here would read them for every command
-    for code in getattr(record, "codes", ()):
+    for code in record.codes:
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
             shown = safe(str(getattr(code, "code", code)), limit=60)
             raise _Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")

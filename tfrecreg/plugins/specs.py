@@ -19,7 +19,12 @@ point of the group ``tfrecreg`` that names the module::
     lines = "lines_plugin"
 
 The module is imported whenever plugins are listed, so it stays small: the function `load` of the
-record does slow imports.
+record does slow imports. A hook yields records, or returns a list of them; it is called once per
+process, and never for its side effects. Every record has a name (``[a-z][a-z0-9_]*``), one line
+that describes it, and a function without arguments that imports and returns the class. A class is
+defined at the top level of a module, since worker processes find it by the module's name. A record
+may also say which extra of its distribution it needs (``extra="parquet"``), and, with ``codes``,
+which :class:`~tfrecreg.api.Code` are its own.
 """
 
 from __future__ import annotations
@@ -28,8 +33,15 @@ from collections.abc import Iterable
 
 import pluggy
 
-from tfrecreg.scan.interface import ValidatorRecord
-from tfrecreg.sources.interface import SourceRecord
+from tfrecreg.plugins.records import (
+    CommandRecord,
+    DecoderRecord,
+    EngineRecord,
+    ExporterRecord,
+    ReportFormatRecord,
+    SourceRecord,
+    ValidatorRecord,
+)
 
 hookspec = pluggy.HookspecMarker("tfrecreg")
 
@@ -41,11 +53,7 @@ hookimpl = pluggy.HookimplMarker("tfrecreg")
 def tfrecreg_sources() -> Iterable[SourceRecord]:
     """Announce sources, which convert one kind of raw dataset to examples.
 
-    Yield (or return a list of) one :class:`~tfrecreg.api.SourceRecord` per source: its name
-    (``[a-z][a-z0-9_]*``, the value of ``--source``), one line that describes it, and a function
-    without arguments that imports and returns the class. The class inherits from
-    :class:`~tfrecreg.api.Source`; it is defined at the top level of a module, since worker
-    processes find it by the module's name. Called once per process, and never for its side effects.
+    The name is a value of ``--source``, and the class inherits from :class:`~tfrecreg.api.Source`.
     """
     return ()
 
@@ -54,11 +62,40 @@ def tfrecreg_sources() -> Iterable[SourceRecord]:
 def tfrecreg_validators() -> Iterable[ValidatorRecord]:
     """Announce validators, which inspect records and yield findings.
 
-    Yield (or return a list of) one :class:`~tfrecreg.api.ValidatorRecord` per validator: its name
-    (``[a-z][a-z0-9_]*``, the value of ``--only`` and ``--skip``), one line that describes it, the
-    :class:`~tfrecreg.api.Code` of every finding it may yield, so that ``explain`` and SARIF know
-    them without loading it, and a function without arguments that imports and returns the class.
-    The class inherits from :class:`~tfrecreg.api.Validator` or
-    :class:`~tfrecreg.api.RecordValidator`; its visitors run in worker processes.
+    The name is a value of ``--only`` and ``--skip``. The record has the
+    :class:`~tfrecreg.api.Code` of every finding that the validator may yield, so that ``explain``
+    and SARIF know them without loading it. The class inherits from
+    :class:`~tfrecreg.api.Validator` or :class:`~tfrecreg.api.RecordValidator`; its visitors run in
+    worker processes.
     """
+    return ()
+
+
+@hookspec
+def tfrecreg_exporters() -> Iterable[ExporterRecord]:
+    """Announce formats that ``export`` writes for other tools; the name is a value of ``--to``."""
+    return ()
+
+
+@hookspec
+def tfrecreg_report_formats() -> Iterable[ReportFormatRecord]:
+    """Announce formats of the report of a check; the name is a value of ``--format``."""
+    return ()
+
+
+@hookspec
+def tfrecreg_engines() -> Iterable[EngineRecord]:
+    """Announce engines, which run tasks; the name is a value of ``--engine``."""
+    return ()
+
+
+@hookspec
+def tfrecreg_commands() -> Iterable[CommandRecord]:
+    """Announce commands: ``tfrecreg NAME``. `load` returns a command of click."""
+    return ()
+
+
+@hookspec
+def tfrecreg_decoders() -> Iterable[DecoderRecord]:
+    """Announce decoders of the bytes of features."""
     return ()

@@ -207,7 +207,7 @@ class Validator(ExtensionPoint, ABC):
     """
 
     name: str
-    """The name that its :class:`ValidatorRecord` announces."""
+    """The name that its :class:`~tfrecreg.api.ValidatorRecord` announces."""
     codes: Sequence[Code]
     """The codes of its findings."""
     needs: Need = Need(0)
@@ -270,17 +270,3 @@ class Cacheable(Protocol):
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
         """Everything that parts depend on besides the shard."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValidatorRecord:
-    """How a plugin announces a validator."""
-
-    name: str
-    """The name for ``--only`` and ``--skip``."""
-    summary: str
-    codes: Sequence[Code]
-    load: Callable[[], type[Validator]]
-    """Imports and returns the class. Called when a check uses it."""
-    on_request: bool = False
-    """Whether it runs only if the user or the gate names it, because its imports take seconds."""

@@ -25,13 +25,13 @@ making runs in worker processes, so a source is picklable and :meth:`Source.exam
         def schema(self) -> str:
             return 'feature { name: "text" type: BYTES presence { min_fraction: 1 } shape {} }'
 
-It comes in through a :class:`SourceRecord`, which the hook ``tfrecreg_sources`` yields.
+It comes in through a :class:`~tfrecreg.api.SourceRecord` of the hook ``tfrecreg_sources``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -174,15 +174,3 @@ class Source(ExtensionPoint, ABC):
         ``check --raw`` says that records cannot be compared.
         """
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRecord:
-    """How a plugin announces a source: named, described, and loaded only when it is used."""
-
-    name: str
-    """What ``--source`` takes: ``[a-z][a-z0-9_]*``."""
-    summary: str
-    """One line for ``plugins list``."""
-    load: Callable[[], type[Source]]
-    """Imports and returns the class. Called when a build needs it, never for listings."""

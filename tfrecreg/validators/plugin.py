@@ -7,8 +7,9 @@ from functools import partial
 from importlib import import_module
 
 from tfrecreg.codes import CodeList
+from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.plugins.specs import hookimpl
-from tfrecreg.scan.interface import Validator, ValidatorRecord
+from tfrecreg.scan.interface import Validator
 
 _VALIDATORS = (
     ("crc", "framing, checksums and compression", ("CRC*",), "crc"),

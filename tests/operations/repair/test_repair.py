@@ -22,6 +22,7 @@ from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.repair.run import RepairResult, repair
 from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources.interface import Item, Remark, Skipped, Source
@@ -260,7 +261,7 @@ def test_raw_data_that_changed_are_refused(digits_registry: Path) -> None:
 def test_raw_data_that_lost_items_are_refused(
     digits_registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kind = plugins().load_source("mnist")
+    kind = plugins().load(SourceRecord, "mnist")
     items = kind.items
 
     def fewer(self: Source) -> Iterator[Item | Skipped | Remark]:

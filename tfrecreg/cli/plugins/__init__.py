@@ -7,8 +7,8 @@ import click
 from tfrecreg.cli.app import LazyGroup
 
 _LINES = {
-    "list": "List sources and validators, and plugins that are broken or clash",
-    "show": "Show a source or a validator, and its options",
+    "list": "List all plugins, and those that are broken or clash",
+    "show": "Show a plugin and its options",
 }
 
 
@@ -23,7 +23,7 @@ class _Group(LazyGroup):
 
 @click.group(name="plugins", cls=_Group, package="tfrecreg.cli.plugins", lines=_LINES)
 def command() -> None:
-    """List sources and validators.
+    """List plugins, and show their options.
 
     Installed distributions provide them through entry points of the group `tfrecreg`.
     """

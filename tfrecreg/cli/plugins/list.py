@@ -13,23 +13,19 @@ from tfrecreg.cli.common import Face, json_option
 @json_option
 @click.pass_obj
 def command(face: Face) -> None:
-    """List sources and validators, and plugins that are broken or clash."""
+    """List all plugins, and those that are broken or clash."""
     from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import PLUGIN_KINDS
     from tfrecreg.records.scanner import scanner
     from tfrecreg.text import safe
 
     reading = scanner()
     found = plugins()
-    rows = [("source", each) for each in found.sources()]
-    rows_v = [("validator", each) for each in found.validators()]
+    known = {kind: found.every(kind) for kind in PLUGIN_KINDS}
     if face.as_json:
         face.print_json(
             {
-                "sources": [_row(each) for _, each in rows],
-                "validators": [
-                    {**_row(each), "codes": [code.code for code in each.record.codes]}
-                    for _, each in rows_v
-                ],
+                **{kind.plural: [_row(each) for each in known[kind]] for kind in PLUGIN_KINDS},
                 "broken": [
                     {
                         "entry_point": each.entry_point,
@@ -47,17 +43,19 @@ def command(face: Face) -> None:
             }
         )
         return
-    _print(face, rows, rows_v)
+    _print(face, [each for kind in PLUGIN_KINDS for each in known[kind]])
     face.out.print(f"scanner: {reading.kind} ({safe(reading.detail, limit=400)})")
     _print_problems(face, found)
 
 
-def _row(each: Any) -> dict[str, str]:
+def _row(each: Any) -> dict[str, Any]:
+    codes = [code.code for code in each.record.codes]
     return {
         "name": each.record.name,
         "summary": each.record.summary,
         "distribution": each.distribution,
         "version": each.version,
+        **({"codes": codes} if codes or each.record.kind == "validator" else {}),
     }
 
 
@@ -65,15 +63,14 @@ def _between(clash: Any) -> list[str]:
     return [f"{each.distribution} {each.version}" for each in clash.announced]
 
 
-def _print(face: Face, *groups: list[tuple[str, Any]]) -> None:
+def _print(face: Face, rows: list[Any]) -> None:
     from tfrecreg.cli.render.console import PlainTable
     from tfrecreg.text import safe
 
     table = PlainTable("kind", "name", "what it does", "from")
-    for group in groups:
-        for kind, each in group:
-            origin = f"{each.distribution} {each.version}"
-            table.add_row(kind, safe(each.record.name), safe(each.record.summary), safe(origin))
+    for each in rows:
+        record, origin = each.record, f"{each.distribution} {each.version}"
+        table.add_row(record.kind, safe(record.name), safe(record.summary), safe(origin))
     face.out.print(table)
 
 

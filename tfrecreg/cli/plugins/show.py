@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def command(face: Face, name: str) -> None:
-    """Show a source or a validator, and its options.
+    """Show a plugin and its options.
 
     NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or
     with `--option`, those of a validator in `limits.NAME` of a gate.
     """
     from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import PLUGIN_KINDS
 
     known = plugins()
     found = [(each, known.describe(each)) for each in known.named(name)]
     if face.as_json:
-        documents: dict[str, list[dict[str, Any]]] = {"sources": [], "validators": []}
+        documents: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in PLUGIN_KINDS}
         for each, options in found:
-            documents[f"{each.brought.kind}s"].append(_document(each, options))
+            documents[each.record.plural].append(_document(each, options))
         face.print_json(documents)
         return
     for number, (each, options) in enumerate(found):
@@ -41,7 +42,7 @@ def command(face: Face, name: str) -> None:
 
 
 def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any]:
-    codes = getattr(found.record, "codes", None)
+    codes = [code.code for code in found.record.codes]
     return {
         "name": found.name,
         "summary": found.record.summary,
@@ -57,7 +58,7 @@ def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any
             }
             for each in options
         ],
-        **({} if codes is None else {"codes": [code.code for code in codes]}),
+        **({"codes": codes} if codes or found.record.kind == "validator" else {}),
     }
 
 

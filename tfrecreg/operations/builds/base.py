@@ -32,11 +32,12 @@ from tfrecreg.manifest.model import LEDGER_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.registry.indexes import find_index
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.yanks import not_yanked
-from tfrecreg.sources.interface import Item, SourceRecord
+from tfrecreg.sources.interface import Item
 from tfrecreg.storage.interface import Readable
 
 if TYPE_CHECKING:  # only who deals items needs NumPy
@@ -263,7 +264,7 @@ def announced_source(registry: Registry, name: str, source: str) -> Announced[So
         PluginError: there is more than one.
     """
     try:
-        return plugins().source(source)
+        return plugins().find(SourceRecord, source)
     except UnknownPluginError as error:
         where, manifest = made_before(registry, name)
         if manifest is None or manifest.source.name != source.rpartition(":")[2]:

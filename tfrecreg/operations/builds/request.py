@@ -15,6 +15,7 @@ from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings, to_save
 from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import layout
@@ -87,13 +88,13 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
                 "not have",
                 hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
             )
-        known = ", ".join(each.record.name for each in plugins().sources())
+        known = ", ".join(plugins().names(SourceRecord))
         raise UsageError(
             f"no source is known for `{request.name}`",
             hint=f"tfrecreg build {request.name} --source SOURCE --raw PATH; sources: {known}",
         )
     announced = announced_source(registry, request.name, settings.source)
-    options, options_text = plugins().source_options(settings.source, settings.options)
+    options, options_text = plugins().options(SourceRecord, settings.source, settings.options)
     raw, raw_text = _raw(registry, request, saved.raw, progress)
     remember = to_save(request, saved, replace(settings, raw=raw_text))
     if "raw" in remember:

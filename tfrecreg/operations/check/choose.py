@@ -17,7 +17,8 @@ from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.operations.check.report import SkippedValidator
 from tfrecreg.plugins.discovery import Announced, canonical_name
 from tfrecreg.plugins.manager import Plugins, plugins
-from tfrecreg.scan.interface import Target, Validator, ValidatorRecord
+from tfrecreg.plugins.records import SourceRecord, ValidatorRecord
+from tfrecreg.scan.interface import Target, Validator
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -72,7 +73,7 @@ def choose(
     """
     known = plugins()
     unknown = _unknown_limits(gate, known)
-    chosen = [each for each in known.validators() if not each.record.on_request]
+    chosen = [each for each in known.every(ValidatorRecord) if not each.record.on_request]
     named = True
     if only:
         chosen = _named(known, only)
@@ -85,7 +86,7 @@ def choose(
         more.append(DRIFT)
     if target.expected is not None:
         more.append(CONTENT)
-    chosen = [*chosen, *(known.validator(name) for name in more)]
+    chosen = [*chosen, *(known.find(ValidatorRecord, name) for name in more)]
     chosen = list({each.qualified: each for each in chosen}.values())
     left_out = {each.qualified for each in _named(known, set(skip).difference(unknown))}
     choice = Choice()
@@ -114,7 +115,7 @@ def _consider(
     """
     brought = announced.brought
     try:
-        kind = known.load_validator(announced.qualified)
+        kind = known.load(ValidatorRecord, announced.qualified)
     except PluginError as error:
         choice.problems.append(error.message)
         return
@@ -171,7 +172,7 @@ def _named(
 
 def _announced(known: Plugins, name: str, where: str) -> Announced[ValidatorRecord]:
     try:
-        return known.validator(name)
+        return known.find(ValidatorRecord, name)
     except UnknownPluginError as error:
         if not where:
             raise
@@ -184,7 +185,7 @@ def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
     Raises:
         ConfigError: it is close to one that is here, and so most likely meant to be that.
     """
-    names = sorted({each.name for each in known.validators()})
+    names = known.names(ValidatorRecord)
     unknown = [name for name in gate.limits if name not in names]
     for name in unknown:
         meant = did_you_mean(name, names)
@@ -203,7 +204,7 @@ def _not_judged(name: str, target: Target, known: Plugins) -> str:
         "installed"
     )
     made = target.manifest.source if target.manifest is not None else None
-    here = {canonical_name(each.distribution) for each in known.sources()}
+    here = {canonical_name(each.distribution) for each in known.every(SourceRecord)}
     if made is not None and made.distribution and canonical_name(made.distribution) not in here:
         origin = f"`{safe(made.distribution)}` {safe(made.version)}"
         said += f", nor is {origin}, which made `{safe(target.dataset)}`"

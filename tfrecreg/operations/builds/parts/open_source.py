@@ -16,6 +16,7 @@ from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.request import Prepared, code_of_source
 from tfrecreg.operations.builds.settings import BuildSettings
 from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import Progress, counting
 from tfrecreg.registry.registry import Registry
 from tfrecreg.shards import ShardPolicy
@@ -54,8 +55,8 @@ def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
     document = folder.document
     said = document.source
     name = f"{said.distribution}:{said.name}"
-    announced = plugins().source(name)
-    options, text = plugins().source_options(name, said.options)
+    announced = plugins().find(SourceRecord, name)
+    options, text = plugins().options(SourceRecord, name, said.options)
     planned = document.planned
     place = raw if raw is not None else planned.raw if planned is not None else ""
     storage = raw_storage(place or ".")

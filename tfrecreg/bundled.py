@@ -1,0 +1,15 @@
+"""The plugins that come with the package: modules with hooks, by name.
+
+They are named here and not by entry points: they are found without looking through what is
+installed, and in a checkout that is not installed at all. Nothing imports them but discovery.
+"""
+
+from __future__ import annotations
+
+BUNDLED = (
+    "tfrecreg.validators.plugin",
+    "tfrecreg_coco.plugin",
+    "tfrecreg_imagefolder.plugin",
+    "tfrecreg_mnist.plugin",
+)
+"""Modules with hooks, as an entry point would name them."""

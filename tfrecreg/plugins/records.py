@@ -1,0 +1,151 @@
+"""How a plugin announces what it brings: one record class for each kind of plugin.
+
+A record is small and is made whenever plugins are listed; the function `load` does slow imports. It
+returns a class, or, for a command, the command of click.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from tfrecreg.findings import Code
+
+if TYPE_CHECKING:
+    from tfrecreg.scan.interface import Validator
+    from tfrecreg.sources.interface import Source
+
+if TYPE_CHECKING:
+    pass
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginRecord(Generic[T_co]):
+    """What all records have. The class of a record is the kind of its plugin."""
+
+    name: str
+    """``[a-z][a-z0-9_]*``."""
+    summary: str
+    """One line for ``plugins list``."""
+    codes: Sequence[Code] = ()
+    """The codes that are its own, which ``explain``, SARIF and pages describe."""
+    load: Callable[[], T_co]
+    """Imports and returns the class. Called when a command uses it, never for listings."""
+    extra: str | None = None
+    """The extra of its distribution without which `load` fails; None if it needs none."""
+
+    kind: ClassVar[str]
+    """The kind in words: ``report format``."""
+    plural: ClassVar[str]
+    """The key of all of the kind in a document: ``report_formats``."""
+    hook: ClassVar[str]
+    """The hook that yields such records."""
+    flag: ClassVar[str]
+    """What the name is given to on the command line, for messages; empty for the name alone."""
+    methods: ClassVar[tuple[str, ...]] = ()
+    """The methods without which a class cannot be used."""
+    is_class: ClassVar[bool] = True
+    """Whether `load` returns a class."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord(PluginRecord["type[Source]"]):
+    """How a plugin announces a source, a value of ``--source``."""
+
+    name: str
+    summary: str
+    load: Callable[[], type[Source]]
+
+    kind = "source"
+    plural = "sources"
+    hook = "tfrecreg_sources"
+    flag = "--source"
+    methods = ("raw_files", "labels", "items", "example", "schema")
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorRecord(PluginRecord["type[Validator]"]):
+    """How a plugin announces a validator, a value of ``--only`` and ``--skip``."""
+
+    name: str
+    summary: str
+    codes: Sequence[Code]
+    """The codes of all its findings."""
+    load: Callable[[], type[Validator]]
+    on_request: bool = False
+    """Whether it runs only if the user or the gate names it, because its imports take seconds."""
+
+    kind = "validator"
+    plural = "validators"
+    hook = "tfrecreg_validators"
+    flag = "--only"
+    methods = ("applies", "begin", "finish")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExporterRecord(PluginRecord["type[Any]"]):
+    """How a plugin announces a format of ``export``, a value of ``--to``."""
+
+    kind = "exporter"
+    plural = "exporters"
+    hook = "tfrecreg_exporters"
+    flag = "--to"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFormatRecord(PluginRecord["type[Any]"]):
+    """How a plugin announces a format of reports, a value of ``--format``."""
+
+    kind = "report format"
+    plural = "report_formats"
+    hook = "tfrecreg_report_formats"
+    flag = "--format"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRecord(PluginRecord["type[Any]"]):
+    """How a plugin announces an engine, a value of ``--engine``."""
+
+    kind = "engine"
+    plural = "engines"
+    hook = "tfrecreg_engines"
+    flag = "--engine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRecord(PluginRecord[Any]):
+    """How a plugin announces a command: `load` returns a command of click."""
+
+    section: str = ""
+    """The heading above it in ``tfrecreg --help``; empty for that of all commands."""
+
+    kind = "command"
+    plural = "commands"
+    hook = "tfrecreg_commands"
+    flag = ""
+    is_class = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderRecord(PluginRecord["type[Any]"]):
+    """How a plugin announces a decoder of a feature's bytes."""
+
+    kind = "decoder"
+    plural = "decoders"
+    hook = "tfrecreg_decoders"
+    flag = "--decoder"
+
+
+PLUGIN_KINDS: tuple[type[PluginRecord[Any]], ...] = (
+    SourceRecord,
+    ValidatorRecord,
+    ExporterRecord,
+    ReportFormatRecord,
+    EngineRecord,
+    CommandRecord,
+    DecoderRecord,
+)
+"""All kinds of plugins, in the order of listings."""
