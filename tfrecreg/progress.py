@@ -70,6 +70,16 @@ class Ticker:
 
 
 @contextmanager
+def working(progress: Progress, what: str, total: int, unit: str = "records") -> Iterator[None]:
+    """A piece of work, from :meth:`Progress.start` to :meth:`Progress.stop`."""
+    progress.start(what, total, unit)
+    try:
+        yield
+    finally:
+        progress.stop()
+
+
+@contextmanager
 def counting(progress: Progress, what: str, unit: str) -> Iterator[Ticker]:
     """A piece of work of unknown size: a running count.
 
@@ -78,10 +88,9 @@ def counting(progress: Progress, what: str, unit: str) -> Iterator[Ticker]:
         what: name of the work.
         unit: the counted things, plural.
     """
-    progress.start(what, 0, unit)
-    ticker = Ticker(progress)
-    try:
-        yield ticker
-    finally:
-        ticker.flush()
-        progress.stop()
+    with working(progress, what, 0, unit):
+        ticker = Ticker(progress)
+        try:
+            yield ticker
+        finally:
+            ticker.flush()

@@ -113,7 +113,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Story:
 def test_a_build_killed_at_a_segment_leaves_the_old_one_whole(
     tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(make, "_WORTH_SECONDS", 0)
+    monkeypatch.setattr(make, "WORTH_SECONDS", 0)
     monkeypatch.setattr(plan, "SEGMENT_BYTES", 1000)
     story = Story(tmp_path, train=20, shards=1, engine=Segmenting())
     total = calls_of(lambda: story.build(2))

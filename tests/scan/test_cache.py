@@ -270,7 +270,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(place: Place) ->
         if shard.name == "0.tfrecord":
             place.age(place.folder / "1.tfrecord", 5e8)
 
-    place.scan(Touching(), progress=touch)
+    place.scan(Touching(), seen=touch)
     assert place.scan(Touching()).cached == 2
     assert place.read == ["1.tfrecord"]
 
@@ -419,7 +419,7 @@ def test_an_entry_that_vanishes_meanwhile_costs_only_the_reading(place: Place) -
         for entry in place.cache.rglob("*.json"):
             entry.unlink()
 
-    result = place.scan(progress=vanish)
+    result = place.scan(seen=vanish)
     assert (result.cached, result.records) == (1, 12)
     assert place.read == ALL[1:]
 

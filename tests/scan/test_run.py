@@ -49,7 +49,7 @@ def test_a_scan_counts_shards_records_and_bytes(tmp_path: Path) -> None:
     result = scan(
         files(tmp_path, *streams),
         Looking(),
-        progress=lambda shard, end: seen.append((shard.name, end.records if end else -1)),
+        seen=lambda shard, end: seen.append((shard.name, end.records if end else -1)),
     )
     assert (result.shards, result.records) == (3, 8)
     assert result.file_bytes == sum(map(len, streams))
@@ -360,6 +360,6 @@ def test_a_watcher_that_raises_ends_the_workers(tmp_path: Path) -> None:
 
     found = files(tmp_path, stream(1), stream(1))
     with pytest.raises(KeyboardInterrupt) as caught:
-        run_scan(found, [Looking()], Engine(1), progress=interrupt)
+        run_scan(found, [Looking()], Engine(1), seen=interrupt)
     assert closed  # while the exception, and so the frame, is still alive
     assert caught.value.__traceback__ is not None

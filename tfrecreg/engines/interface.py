@@ -1,20 +1,27 @@
-"""The engine protocol, and the call of a task that all engines share."""
+"""The engine, and the call of a task that all engines share."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable
-from contextlib import redirect_stdout
-from typing import Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, redirect_stdout
+from typing import TypeVar
 
 from tfrecreg.errors import FailureError
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.text import safe
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+WORTH_SECONDS = 0.5
+"""Work of this process from which on worker processes pay: they take about half of that to start.
+"""
 
-class Engine(Protocol):
+
+class Engine(ABC):
     """Runs one function over many tasks.
 
     The creator of an engine closes it. Operations use the engine that they get, and leave it open
@@ -22,23 +29,28 @@ class Engine(Protocol):
     """
 
     @property
+    @abstractmethod
     def jobs(self) -> int:
         """Number of tasks that run at the same time."""
 
     @property
+    @abstractmethod
     def is_local(self) -> bool:
         """Whether tasks run on this machine, where they see the folders of the caller."""
 
-    def for_work(self, costs: Iterable[float], worth: float) -> Engine:
+    @abstractmethod
+    def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> Engine:
         """The engine itself, or this very process for work so small that local workers do not pay.
 
         Workers elsewhere were asked for by name: they get any work.
 
         Args:
-            costs: of the tasks, in any unit; only as many are taken as decide it.
+            costs: of the tasks, in seconds of one process, or in the unit of `worth`; only as many
+                are taken as decide it.
             worth: their sum above which workers pay.
         """
 
+    @abstractmethod
     def warm(self, function: Callable[[T], R]) -> None:
         """Prepare to run `function` over many tasks while the caller still determines them.
 
@@ -48,11 +60,13 @@ class Engine(Protocol):
             FailureError: a worker could not be started.
         """
 
+    @abstractmethod
     def close(self) -> None:
         """End the workers that :meth:`warm` started and that did not get tasks. The engine stays
         usable.
         """
 
+    @abstractmethod
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """The result of `function` for every task, in the order of the tasks.
 
@@ -68,6 +82,44 @@ class Engine(Protocol):
             FailureError: a worker died.
             TfrecregError: raised by `function`, with its message and hint.
         """
+
+    def map(
+        self,
+        function: Callable[[T], R],
+        tasks: Iterable[T],
+        *,
+        cost: Callable[[T, R], tuple[int, int]] = lambda task, result: (0, 0),  # noqa: ARG005
+        label: str = "",
+        total: int = 0,
+        progress: Progress = SILENT,
+    ) -> list[R]:
+        """All results of :meth:`run`, with progress. Afterwards no worker goes on.
+
+        Args:
+            function: as for :meth:`run`.
+            tasks: as for :meth:`run`.
+            cost: records and bytes that a task and its result stand for.
+            label: what is done: "exporting mnist".
+            total: number of records of all tasks; 0 if unknown.
+            progress: updated for every result.
+
+        Raises:
+            TfrecregError: as :meth:`run`.
+        """
+        sent: deque[T] = deque()
+
+        def sending() -> Iterator[T]:
+            for task in tasks:
+                sent.append(task)
+                yield task
+
+        results: list[R] = []
+        # Closed, so that after an interrupt no worker goes on writing.
+        with working(progress, label, total), closing(self.run(function, sending())) as found:
+            for result in found:
+                progress.advance(*cost(sent.popleft(), result))
+                results.append(result)
+        return results
 
 
 def call(function: Callable[[T], R], task: T) -> R:

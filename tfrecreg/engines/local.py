@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
-from tfrecreg.engines.interface import call
+from tfrecreg.engines.interface import WORTH_SECONDS, Engine, call
 from tfrecreg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-class LocalEngine:
+class LocalEngine(Engine):
     """Runs tasks in `jobs` worker processes; with one job, in this process.
 
     Workers are spawned, not forked: a fork of a process with threads (NumPy's, TensorFlow's) may
@@ -38,6 +38,9 @@ class LocalEngine:
         UsageError: `jobs` is below 1.
     """
 
+    jobs = 1
+    is_local = True
+
     def __init__(self, jobs: int = 1) -> None:
         if jobs < 1:
             raise UsageError(
@@ -47,11 +50,7 @@ class LocalEngine:
         self.jobs = jobs
         self._warm: Pool | None = None
 
-    @property
-    def is_local(self) -> bool:
-        return True
-
-    def for_work(self, costs: Iterable[float], worth: float) -> LocalEngine:
+    def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> LocalEngine:
         if self.jobs == 1 or any(cost > worth for cost in accumulate(costs)):
             return self
         return LocalEngine(1)

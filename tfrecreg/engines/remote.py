@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from importlib.util import find_spec
@@ -22,6 +22,7 @@ from tfrecreg.engines.handshake import (
     is_elsewhere,
     terms,
 )
+from tfrecreg.engines.interface import WORTH_SECONDS, Engine
 from tfrecreg.engines.outcome import packed_error, perform, result_of
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
 
@@ -72,7 +73,7 @@ def _nothing(task: None) -> None:
     del task
 
 
-class RemoteEngine(ABC, Generic[H]):
+class RemoteEngine(Engine, Generic[H]):
     """An engine over the workers of another library; `H` is its handle of a task.
 
     Args:
@@ -82,6 +83,7 @@ class RemoteEngine(ABC, Generic[H]):
         UsageError: `jobs` is below 1.
     """
 
+    is_local = False
     name = ""
     """As in ``--engine``."""
 
@@ -104,11 +106,7 @@ class RemoteEngine(ABC, Generic[H]):
         self._open()
         return max(1, self._slots())
 
-    @property
-    def is_local(self) -> bool:
-        return False
-
-    def for_work(self, costs: Iterable[float], worth: float) -> RemoteEngine[H]:  # noqa: ARG002
+    def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> RemoteEngine[H]:  # noqa: ARG002
         return self
 
     def warm(self, function: Callable[[T], R]) -> None:

@@ -71,20 +71,14 @@ def read_whole(
     Raises:
         FailureError: a shard could not be read, or a validator failed.
     """
-    known = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
-    progress.start(f"{doing} {target.name}", known)
-    try:
-        result = run_scan(
-            target,
-            validators,
-            engine,
-            options=options,
-            progress=lambda _, end: progress.advance(
-                *((end.records, end.file_bytes) if end is not None else (0, 0))
-            ),
-        )
-    finally:
-        progress.stop()
+    result = run_scan(
+        target,
+        validators,
+        engine,
+        options=options,
+        label=f"{doing} {target.name}",
+        progress=progress,
+    )
     if not result.complete:
         lost = [f"`{safe(each.shard)}`: {each.reason}" for each in result.unreadable]
         lost += [each.reason for each in result.crashes]

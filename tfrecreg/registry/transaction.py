@@ -22,7 +22,7 @@ from typing import Any
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, StorageError
 from tfrecreg.manifest.file import parse_manifest, render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.beside import published_with, settle_beside
@@ -307,11 +307,8 @@ class Transaction:
         removed, so that it is not believed the next time.
         """
         note = partial(self._progress.note, f"dvc add {folder}")
-        self._progress.start(f"keeping {self.dataset}", 0)
-        try:
+        with working(self._progress, f"keeping {self.dataset}", 0):
             kept = dvc.keep(self._storage.root, folder, note)
-        finally:
-            self._progress.stop()
 
         def place(path: str) -> tuple[Storage, str] | None:
             if path not in kept.files:

@@ -18,7 +18,7 @@ from tfrecreg.errors import (
 )
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, FileEntry, Manifest, ShardEntry
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
@@ -103,11 +103,8 @@ def expect_intact(
         StorageError: one of them cannot be read.
     """
     records = sum(entry.records for entry in manifest.shards)
-    progress.start(f"verifying {manifest.dataset}", records)
-    try:
+    with working(progress, f"verifying {manifest.dataset}", records):
         first = next(altered(manifest, place, progress), None)
-    finally:
-        progress.stop()
     if first is None:
         return
     if first.refusal is not None:

@@ -24,6 +24,7 @@ from tfrecreg.findings import (
     TensorflowOutcome,
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.records.reader import scan
 from tfrecreg.records.scanner import scanner_kind
@@ -31,10 +32,6 @@ from tfrecreg.scan.cache import Reuse, ScanCache, key_of
 from tfrecreg.scan.indexes import IndexHints
 from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator, Visitor
 from tfrecreg.suggest import overrides
-
-_ScanProgress = Callable[[Shard, StreamEnd | None], None]
-"""Called in the parent for each shard that is done."""
-
 
 _FIELDS = {
     "code": str,
@@ -234,7 +231,9 @@ def run_scan(
     *,
     announced: Sequence[tuple[Brought, frozenset[str] | None]] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    progress: _ScanProgress | None = None,
+    label: str = "",
+    progress: Progress = SILENT,
+    seen: Callable[[Shard, StreamEnd | None], None] | None = None,
     cache: ScanCache | None = None,
 ) -> ScanResult:
     """Scan every shard of `target` once, for all `validators`.
@@ -248,7 +247,9 @@ def run_scan(
         announced: the plugin of each validator, and the codes that its findings may have (None for
             any); empty if all are this project's.
         options: the options for `begin`, by validator name.
+        label: what is done, for the progress: "checking mnist".
         progress: updated for every finished shard.
+        seen: called in this process for each of them, with its end if it was read.
         cache: results of earlier scans; None to read every shard and to store no results.
 
     Raises:
@@ -279,30 +280,34 @@ def run_scan(
         for shard, is_known in zip(target.shards, known, strict=True)
         if not is_known
     )
-    with _fetching(target, engine), closing(engine.run(scan_shard, tasks)) as scans:
-        for number, (shard, is_known) in enumerate(zip(target.shards, known, strict=True)):
-            before = reuse.recall(number, shard) if is_known else None
-            if before is not None:
-                end: StreamEnd | None = before.end
-                result.cached += 1
-                for each, part in zip(looking, before.parts, strict=True):
-                    each.keep(shard, part)
-            else:
-                # The cached entry may be gone or invalid: then read the shard here.
-                task = ScanTask(shard, makers, digest, sha256, members)
-                scanned = scan_shard(task) if is_known else next(scans)
-                end = scanned.end
-                _take(scanned, number, shard, looking, reuse, result)
-            _count(result, end)
-            if progress is not None:
-                progress(shard, end)
-    for each in running:
-        for item in each.finish(target):
-            if isinstance(item, Finding):
-                result.findings.append(item)
-            else:
-                result.measures.append(item)
-        result.crashes.extend(each.crashes)
+    total = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
+    with working(progress, label, total):
+        with _fetching(target, engine), closing(engine.run(scan_shard, tasks)) as scans:
+            for number, (shard, is_known) in enumerate(zip(target.shards, known, strict=True)):
+                before = reuse.recall(number, shard) if is_known else None
+                if before is not None:
+                    end: StreamEnd | None = before.end
+                    result.cached += 1
+                    for each, part in zip(looking, before.parts, strict=True):
+                        each.keep(shard, part)
+                else:
+                    # The cached entry may be gone or invalid: then read the shard here.
+                    task = ScanTask(shard, makers, digest, sha256, members)
+                    scanned = scan_shard(task) if is_known else next(scans)
+                    end = scanned.end
+                    _take(scanned, number, shard, looking, reuse, result)
+                _count(result, end)
+                if end is not None:
+                    progress.advance(end.records, end.file_bytes)
+                if seen is not None:
+                    seen(shard, end)
+        for each in running:
+            for item in each.finish(target):
+                if isinstance(item, Finding):
+                    result.findings.append(item)
+                else:
+                    result.measures.append(item)
+            result.crashes.extend(each.crashes)
     result.findings.sort(key=lambda finding: (-finding.severity.rank, finding.fingerprint))
     return result
 

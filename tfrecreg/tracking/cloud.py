@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.errors import FailureError
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.text import safe
 from tfrecreg.tracking.dvc import locked, opened
 from tfrecreg.tracking.remote_objects import (
@@ -169,14 +169,11 @@ def send(
 def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict[str, str]:
     """A local file with the bytes of each object that this machine has."""
     found = {}
-    progress.start("hashing", len(oids), "objects")
-    try:
+    with working(progress, "hashing", len(oids), "objects"):
         for oid, path in zip(oids, in_threads(objects.source, oids), strict=True):
             progress.advance(1, objects.sizes[oid] or 0)
             if path is not None:
                 found[oid] = path
-    finally:
-        progress.stop()
     return found
 
 
@@ -189,14 +186,11 @@ def _put(
     """Send objects, and look for them afterwards; read those that replaced others."""
     if not sources:
         return
-    progress.start("sending", len(sources), "objects")
-    try:
+    with working(progress, "sending", len(sources), "objects"):
         for oid, _ in zip(
             sources, in_threads(lambda each: there.put(each, sources[each]), sources), strict=True
         ):
             progress.advance(1, Path(sources[oid]).stat().st_size)
-    finally:
-        progress.stop()
     for replaced in (False, True):
         sizes = {
             oid: Path(path).stat().st_size

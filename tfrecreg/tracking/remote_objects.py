@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from tfrecreg.errors import UsageError
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.text import safe
 
 DIR_SUFFIX = ".dir"
@@ -149,8 +149,7 @@ class RemoteObjects:
                     doubtful.append(oid)
         if not doubtful:
             return faults
-        progress.start("reading the remote", len(doubtful), "objects")
-        try:
+        with working(progress, "reading the remote", len(doubtful), "objects"):
             for oid, digest in zip(doubtful, in_threads(self.digest, doubtful), strict=True):
                 size = found[oid].size
                 self._read[oid] = size
@@ -159,8 +158,6 @@ class RemoteObjects:
                     faults[oid] = ""
                 elif digest != _digest_of(oid):
                     faults[oid] = f"should have the MD5 {_digest_of(oid)}, it has {digest}"
-        finally:
-            progress.stop()
         return faults
 
     def digest(self, oid: str) -> str | None:

@@ -130,7 +130,7 @@ def script(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProc
 def test_processes_do_not_change_the_bytes(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "_WORTH_SECONDS", 0.0)  # processes from the second part on
+    monkeypatch.setattr(survey, "WORTH_SECONDS", 0.0)  # processes from the second part on
     policy = ShardPolicy(shards=3)
     data: Sequence[Any] = Elements(1000)
     expected = made(registry, {"train": data, "test": Elements(300)}, policy=policy, key="id")
@@ -183,7 +183,7 @@ def test_a_build_that_is_killed_with_its_processes_goes_on(
 def test_an_error_in_a_process_is_the_same_error(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "_WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(survey, "WORTH_SECONDS", 0.0)
 
     bad = [{"x": 1}] * 700 + [{"x": np.array([0.1])}]
     error = refused(registry, {"train": bad}, jobs=2)

@@ -221,16 +221,13 @@ def test_without_licence_labels_or_configuration_less_is_written(place_build, tm
     ]
 
 
-class Stopping:
+class Stopping(LocalEngine):
     """An engine that somebody interrupts after the first task."""
-
-    def __init__(self, jobs: int) -> None:
-        self.engine = LocalEngine(jobs)
 
     def run(
         self, function: Callable[[Any], Any], tasks: Iterable[Any]
     ) -> Generator[Any, None, None]:
-        results = self.engine.run(function, tasks)
+        results = super().run(function, tasks)
         yield next(results)
         results.close()
         raise KeyboardInterrupt

@@ -103,16 +103,11 @@ def test_shards_of_a_reference_are_compared_by_the_engine(
     assert results[0].report() == results[1].report()
 
 
-class Twice:
+class Twice(LocalEngine):
     """Runs every task two times, each after a worker that is killed while it writes."""
 
-    jobs = 2
-
-    def warm(self, function: Callable[[Any], Any]) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+    def __init__(self) -> None:
+        super().__init__(2)
 
     def run(
         self, function: Callable[[Any], Any], tasks: Iterable[Any]

@@ -132,6 +132,8 @@ class PlaceTask:
     """Rooted at the folder of the build in the making."""
     blake3: str
     """Digest of the file when it was examined."""
+    records: int
+    """Number of its records then."""
 
 
 def place_shard(task: PlaceTask) -> FileDigest:
@@ -199,19 +201,14 @@ def examine(
         from tfrecreg.validators.schema.validator import SchemaValidator
 
         validators.append(SchemaValidator())
-    progress.start(f"reading files for {plan.dataset}", 0)
-    try:
-        result = run_scan(
-            target,
-            validators,
-            engine,
-            options={each.name: gate.options_of(each.name) for each in validators},
-            progress=lambda _, end: progress.advance(
-                end.records if end is not None else 0, end.file_bytes if end is not None else 0
-            ),
-        )
-    finally:
-        progress.stop()
+    result = run_scan(
+        target,
+        validators,
+        engine,
+        options={each.name: gate.options_of(each.name) for each in validators},
+        label=f"reading files for {plan.dataset}",
+        progress=progress,
+    )
     _expect_complete(result)
     for _, part in examination.seen:
         if part.problem is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -333,19 +332,17 @@ def _place(
     examination.
     """
     doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[plan.how]
-    progress.start(f"{doing} {plan.dataset}", sum(part.end.records for _, part in seen))
-    tasks = (
-        PlaceTask(file, plan.how, build, part.end.blake3 or "")
-        for file, (_, part) in zip(plan.files, seen, strict=True)
+    placed = engine.map(
+        place_shard,
+        (
+            PlaceTask(file, plan.how, build, part.end.blake3 or "", part.end.records)
+            for file, (_, part) in zip(plan.files, seen, strict=True)
+        ),
+        cost=lambda task, hashed: (task.records, hashed.bytes),
+        label=f"{doing} {plan.dataset}",
+        total=sum(part.end.records for _, part in seen),
+        progress=progress,
     )
-    placed = []
-    try:
-        with closing(engine.run(place_shard, tasks)) as hashes:
-            for (_, part), hashed in zip(seen, hashes, strict=True):
-                placed.append(hashed)
-                progress.advance(part.end.records, hashed.bytes)
-    finally:
-        progress.stop()
     if plan.how != "in-place":  # there it is the user's folder
         remove_leftovers(build)
     return placed

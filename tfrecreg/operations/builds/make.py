@@ -8,7 +8,7 @@ from contextlib import closing
 from itertools import islice
 from typing import TypeVar
 
-from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.interface import WORTH_SECONDS, Engine
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import (
@@ -24,7 +24,7 @@ from tfrecreg.operations.builds.shard import (
 )
 from tfrecreg.operations.builds.state import Journal
 from tfrecreg.operations.leftovers import remove_leftovers
-from tfrecreg.progress import Progress
+from tfrecreg.progress import Progress, working
 from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.storage.interface import Entry, Storage
 from tfrecreg.storage.two_places import TwoPlaces, WorkerPlaces
@@ -38,8 +38,6 @@ _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
 """About what an item and a byte cost: a digit that becomes a PNG, a JPEG that is stored
 unchanged.
 """
-_WORTH_SECONDS = 0.75
-"""Work from which on worker processes pay: starting them takes a third of that."""
 _SHARDS_PER_JOB = 2
 """This many shards per worker keep all of them busy to the end. With segments every byte is written
 twice, so they are for less.
@@ -49,7 +47,7 @@ twice, so they are for less.
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
     """`engine`, or this very process for a build so small that local workers do not pay."""
     work = (seconds for shard in plan.shards for seconds in _work(shard))
-    return engine.for_work(work, _WORTH_SECONDS)
+    return engine.for_work(work, WORTH_SECONDS)
 
 
 def _work(shard: PlannedShard) -> Iterator[float]:
@@ -71,7 +69,7 @@ def warming(listed: Iterable[ListedItem], engine: Engine) -> Iterator[ListedItem
         yield entry
         if isinstance(entry, Item):
             work += _seconds(entry)
-            if work > _WORTH_SECONDS:
+            if work > WORTH_SECONDS:
                 engine.warm(make_part)
                 break
     yield from entries
@@ -122,10 +120,12 @@ def make_all(
     kept = journal.finished(plan.shards)
     todo = [shard for shard in plan.shards if shard.path not in kept]
     made: list[MadeShard] = []
-    progress.start(f"building {plan.dataset}", plan.items)
     try:
         # Closed, so that after an interrupt no worker goes on writing.
-        with closing(_fresh(maker, prepared, scratch, todo, engine, progress)) as fresh:
+        with (
+            working(progress, f"building {plan.dataset}", plan.items),
+            closing(_fresh(maker, prepared, scratch, todo, engine, progress)) as fresh,
+        ):
             for shard in plan.shards:
                 done = kept.get(shard.path)
                 if done is None:
@@ -135,7 +135,6 @@ def make_all(
                     progress.advance(done.entry.records, done.entry.bytes)
                 made.append(done)
     finally:
-        progress.stop()
         close_source()
     stage.remove(segments)
     return made, len(plan.shards) - len(todo)
@@ -214,16 +213,15 @@ def unchanged(
     """
     maker = _maker(staged, prepared, plan)
     candidates = [shard for shard in plan.shards if shard.base is not None]
-    progress.start(f"comparing {plan.dataset}", sum(len(shard.items) for shard in candidates))
-    found = set()
     try:
-        tasks = (_whole(maker, prepared, shard) for shard in candidates)
-        with closing(engine.run(keep_shard, tasks)) as kept:
-            for shard, made in zip(candidates, kept, strict=True):
-                progress.advance(len(shard.items), 0)
-                if made is not None:
-                    found.add(shard.path)
+        kept = engine.map(
+            keep_shard,
+            (_whole(maker, prepared, shard) for shard in candidates),
+            cost=lambda task, _: (len(task.shard.items), 0),
+            label=f"comparing {plan.dataset}",
+            total=sum(len(shard.items) for shard in candidates),
+            progress=progress,
+        )
     finally:
-        progress.stop()
         close_source()
-    return found
+    return {shard.path for shard, made in zip(candidates, kept, strict=True) if made is not None}

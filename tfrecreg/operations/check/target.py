@@ -70,7 +70,6 @@ def check_target(
     gate = _gate(config, options, target)
     choice = choose(target, gate, options.only, options.skip, options.also)
     before = _digest_beside(target)
-    known = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
     limits = {
         each.name: limits_of(config, gate, target.dataset, each.name)
         for each, _ in choice.announced
@@ -83,24 +82,21 @@ def check_target(
             splits[shard.split] += end.records
             path = shard.entry.path if shard.entry is not None else shard.name
             read[shard.name] = ReadShard(path=path, bytes=end.file_bytes, blake3=end.blake3)
-        progress.advance(*((end.records, end.file_bytes) if end is not None else (0, 0)))
 
-    progress.start(f"checking {target.name}", known)
-    try:
-        result = run_scan(
-            target,
-            [*choice.running, *beside],
-            engine_for(target, engine),
-            announced=[
-                *choice.announced,
-                *((Brought("validator", each.name), None) for each in beside),
-            ],
-            options=limits,
-            progress=tell,
-            cache=cache,
-        )
-    finally:
-        progress.stop()
+    result = run_scan(
+        target,
+        [*choice.running, *beside],
+        engine_for(target, engine),
+        announced=[
+            *choice.announced,
+            *((Brought("validator", each.name), None) for each in beside),
+        ],
+        options=limits,
+        label=f"checking {target.name}",
+        progress=progress,
+        seen=tell,
+        cache=cache,
+    )
     fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
     judged = fail_on is not FailOn.NEVER
     verdict = judge_findings(
@@ -220,13 +216,11 @@ def _errors(result: ScanResult) -> Iterator[str]:
 
 _BYTE_SECONDS, _RECORD_SECONDS = 2e-9, 10e-6
 """About what a byte and a record cost with the validators that run by default."""
-_WORTH_SECONDS = 0.4
-"""Work from which on worker processes pay: they take about half of that to start."""
 
 
 def engine_for(target: Target, engine: Engine) -> Engine:
     """`engine`, or this very process for a target so small that local workers do not pay."""
-    return engine.for_work(map(_seconds, target.shards), _WORTH_SECONDS)
+    return engine.for_work(map(_seconds, target.shards))
 
 
 def _seconds(shard: Shard) -> float:

@@ -31,7 +31,7 @@ from tfrecreg.operations.diff.match import (
 )
 from tfrecreg.operations.diff.reading import Readers, Reading, alone
 from tfrecreg.operations.diff.side import Side
-from tfrecreg.progress import Progress
+from tfrecreg.progress import Progress, working
 
 
 class _Digests(NamedTuple):
@@ -68,24 +68,20 @@ def follow_images(
     if not images or not _may_help(matched):
         return matched
     todo = len(matched.moved_changed) + len(matched.removed) + len(matched.added)
-    progress.start("comparing images", todo)
     gone, new = alone(matched.removed, after=False), alone(matched.added, after=True)
     rows = _Rows(before, after, matched)
     parted: Matched | None = None
     run = reading.run(partial(digest_images, images=images), matched.moved_changed, gone, new)
-    try:
-        with closing(run) as results:
-            for group, piece, found in results:
-                if group and parted is None:
-                    parted = _part(matched, rows.wrong)
-                if found is None:
-                    # Without the bytes, keys are all there is to tell by.
-                    return parted or matched
-                rows.take(piece, found, paired=group == 0)
-                size = sum(each.size for each in found)
-                progress.advance(max(map(len, (piece.before, piece.after))), size)
-    finally:
-        progress.stop()
+    with working(progress, "comparing images", todo), closing(run) as results:
+        for group, piece, found in results:
+            if group and parted is None:
+                parted = _part(matched, rows.wrong)
+            if found is None:
+                # Without the bytes, keys are all there is to tell by.
+                return parted or matched
+            rows.take(piece, found, paired=group == 0)
+            size = sum(each.size for each in found)
+            progress.advance(max(map(len, (piece.before, piece.after))), size)
     matched = _part(matched, rows.wrong)
     left = Left(rows.of(0), rows.of(1))
     renamed, moved = left.pair(SPLIT, DIGEST), left.pair(DIGEST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from tfrecreg.operations.diff.verdict import (
     shard_counts,
 )
 from tfrecreg.operations.targets import resolve_in
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.reference import parse_version
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
@@ -189,16 +189,9 @@ def _tally(
     return of_first, into
 
 
-@contextmanager
-def _showing(progress: Progress, pairs: int) -> Iterator[None]:
+def _showing(progress: Progress, pairs: int) -> AbstractContextManager[None]:
     """A piece of work in the progress, if there is any."""
-    if pairs:
-        progress.start("comparing features", pairs)
-    try:
-        yield
-    finally:
-        if pairs:
-            progress.stop()
+    return working(progress, "comparing features", pairs) if pairs else nullcontext()
 
 
 def count_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> Tallied:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -274,16 +273,14 @@ def _bring_all(
         )
         for shard, number, of in numbered(manifest.shards)
     )
-    brought: list[BroughtShard] = []
-    progress.start(f"exporting {resolved.name}", sum(each.records for each in manifest.shards))
-    try:
-        # Closed before the stage is removed: no worker writes into it any more.
-        with closing(engine.run(bring, tasks)) as results:
-            for each in results:
-                brought.append(each)
-                progress.advance(each.entry.records, each.entry.bytes)
-    finally:
-        progress.stop()
+    brought = engine.map(
+        bring,
+        tasks,
+        cost=lambda task, _: (task.entry.records, task.entry.bytes),
+        label=f"exporting {resolved.name}",
+        total=sum(each.records for each in manifest.shards),
+        progress=progress,
+    )
     remove_leftovers(stage)
     return brought
 

@@ -21,7 +21,7 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.remote.releases import dvc_folder, files_of, release_of
 from tfrecreg.operations.url_copy import copy_verified
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
 from tfrecreg.registry.lookup import Release, expect_dataset
@@ -102,11 +102,8 @@ def pull(
         target = layout.version_folder(release.dataset.name, release.version)
         if release.folder is not None and release.proven:
             target = release.folder  # it is damaged
-        progress.start(f"bringing {release.name}", 0)
-        try:
+        with working(progress, f"bringing {release.name}", 0):
             brought = bring(release, [*expected, MANIFEST_NAME], staged, remote, progress)
-        finally:
-            progress.stop()
         if brought.lost:
             raise _unobtainable(release, brought.lost)
         for path in expected:
@@ -139,11 +136,8 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
     with transaction(release.dataset, progress) as change, change.stage("pull") as staged:
         local = storage.below(target)
         if local.stat(MANIFEST_NAME) is not None:
-            progress.start(f"verifying {release.name}", 0)
-            try:
+            with working(progress, f"verifying {release.name}", 0):
                 first = next(altered(release.manifest, below(local), progress), None)
-            finally:
-                progress.stop()
             if first is None:
                 return PullResult(
                     name=release.name, folder=target, files=0, bytes=0, verified=_count(release)
@@ -220,11 +214,8 @@ def _here(release: Release, progress: Progress) -> str | None:
     """The folder of the bytes, if all of them are present and as released."""
     if release.folder is None or not release.proven:
         return None
-    progress.start(f"verifying {release.name}", 0)
-    try:
+    with working(progress, f"verifying {release.name}", 0):
         first = next(altered(release.manifest, below(release.storage()), progress), None)
-    finally:
-        progress.stop()
     if first is None:
         return release.folder
     progress.note(f"`{release.folder}/{safe(first.path)}` {first.fault}: fetching all of it again")

@@ -6,7 +6,6 @@ import pickle
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 from tfrecreg.digests import record_digest
@@ -221,14 +220,20 @@ class RemadeShard:
         return self.entry.records - self.taken
 
 
-def remake(task: RemakeTask) -> RemadeShard:
-    """Make the shard again. Whether it is the one that it was is for the caller to see.
+def remake(task: RemakeTask | BuildTask) -> RemadeShard:
+    """Make the shard again: record by record, or by the plan of its build where its index is lost.
+
+    Whether it is the one that it was is for the caller to see.
 
     Raises:
         RawDataError: the source cannot read its raw data.
         PluginError: the source failed.
         StorageError: the stage cannot be written.
     """
+    if isinstance(task, BuildTask):
+        planned = make_shard(task)
+        assert planned.index is not None
+        return RemadeShard(entry=planned.entry, index=planned.index, taken=0)
     source: GuardedSource | None = None if task.source is None else pickle.loads(task.source)
     entry, index = task.entry, task.index
     members = {stream for _, stream in index.members}
@@ -354,7 +359,7 @@ def make_again(
         wanted[entry.split].update(index.keys())
     items = raw.items(wanted, {each.entry.split for each in lost if each.index is None})
     source = raw.source
-    tasks = [
+    tasks: list[RemakeTask | BuildTask] = [
         RemakeTask(
             entry=entry,
             index=index,
@@ -366,23 +371,21 @@ def make_again(
         )
         for entry, index in known
     ]
-    made = []
-    progress.start(f"repairing {manifest.dataset}", sum(each.entry.records for each in lost))
+    for each in lost:
+        if each.index is None and source is not None:
+            maker = Maker(stage, source, manifest.digest, manifest.compression)
+            planned = _planned(each.entry, manifest, items[each.entry.split], raw.backup)
+            tasks.append(BuildTask(maker, planned))
     try:
-        with closing(engine.run(remake, tasks)) as remade:
-            for shard in remade:
-                progress.advance(shard.entry.records, shard.entry.bytes)
-                made.append(shard)
-        for each in lost:
-            if each.index is None and source is not None:
-                maker = Maker(stage, source, manifest.digest, manifest.compression)
-                shard = _by_plan(
-                    _planned(each.entry, manifest, items[each.entry.split], raw.backup), maker
-                )
-                progress.advance(shard.entry.records, shard.entry.bytes)
-                made.append(shard)
+        made = engine.map(
+            remake,
+            tasks,
+            cost=lambda _, shard: (shard.entry.records, shard.entry.bytes),
+            label=f"repairing {manifest.dataset}",
+            total=sum(each.entry.records for each in lost),
+            progress=progress,
+        )
     finally:
-        progress.stop()
         close_source()
     remove_leftovers(stage)
     return made
@@ -406,9 +409,3 @@ def _planned(
         f"the index of `{safe(entry.path)}` is lost, and nothing else tells what was in the shard",
         hint=f"restore `{safe(entry.index)}` from {backup}: it is small",
     )
-
-
-def _by_plan(planned: PlannedShard, maker: Maker) -> RemadeShard:
-    made = make_shard(BuildTask(maker, planned))
-    assert made.index is not None
-    return RemadeShard(entry=made.entry, index=made.index, taken=0)

@@ -33,7 +33,7 @@ from tfrecreg.operations.repair.rebuild import (
     open_raw,
     rebuild_refusal,
 )
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.registry import indexes, layout
 from tfrecreg.registry.locations import location_of
@@ -97,11 +97,10 @@ def look_over(storage: Readable, manifest: Manifest, progress: Progress) -> Stat
         manifest: the one that belongs there, see :func:`build_manifest`.
         progress: updated for each shard.
     """
-    progress.start(f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards))
-    try:
+    with working(
+        progress, f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards)
+    ):
         found = list(altered(manifest, below(storage), progress))
-    finally:
-        progress.stop()
     wrong = {each.path for each in found}
     return State(
         tuple(entry for entry in manifest.shards if entry.path in wrong),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -59,10 +58,10 @@ def find_shards(
     for each in found:
         if isinstance(each, Resolved):
             target = reference_target(each, schema=None, raw=None)
-            with closing(engine.run(is_named, target.shards)) as same:
-                damaged = [
-                    shard for shard, is_same in zip(target.shards, same, strict=True) if not is_same
-                ]
+            same = engine.map(is_named, target.shards)
+            damaged = [
+                shard for shard, is_same in zip(target.shards, same, strict=True) if not is_same
+            ]
             passed += len(target.shards) - len(damaged)
             here += damaged
             missing += _missing(each.manifest, each.storage(to_check=True))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 from tfrecreg.engines.interface import Engine
@@ -74,7 +72,17 @@ def salvage(
     if not found.shards and not found.missing:
         return SalvageResult(target=shown, output="", passed=found.passed, shards=())
     with new_folder(path, "salvage") as stage:
-        results = list(_salvaged(found.shards, stage, engine, progress))
+        results = engine.map(
+            salvage_one,
+            (SalvageTask(shard, stage) for shard in found.shards),
+            cost=lambda _, each: (
+                each.kept + each.repaired,
+                0 if each.original is None else each.original.bytes,
+            ),
+            label="salvaging",
+            total=sum(shard.entry.records for shard in found.shards if shard.entry is not None),
+            progress=progress,
+        )
         remove_leftovers(stage)
         results += [
             missing_shard(shard.path, shard.entry.records, shard)
@@ -98,23 +106,6 @@ class SalvageTask:
     shard: Shard
     stage: Storage
     """The folder in the making."""
-
-
-def _salvaged(
-    shards: Sequence[Shard], stage: Storage, engine: Engine, progress: Progress
-) -> Iterator[ShardResult]:
-    """What becomes of each shard, in their order."""
-    known = sum(shard.entry.records if shard.entry is not None else 0 for shard in shards)
-    progress.start("salvaging", known)
-    try:
-        tasks = (SalvageTask(shard, stage) for shard in shards)
-        with closing(engine.run(salvage_one, tasks)) as results:
-            for result in results:
-                size = 0 if result.original is None else result.original.bytes
-                progress.advance(result.kept + result.repaired, size)
-                yield result
-    finally:
-        progress.stop()
 
 
 def salvage_one(task: SalvageTask) -> ShardResult:

@@ -15,9 +15,9 @@ from itertools import islice
 from time import monotonic
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
-from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.interface import WORTH_SECONDS, Engine
 from tfrecreg.errors import RawDataError
-from tfrecreg.progress import Progress
+from tfrecreg.progress import Progress, working
 from tfrecreg.schema.infer import SchemaSketch
 from tfrecreg.sources.python_data.convert import Converter, ElementRecord, position_key
 from tfrecreg.sources.python_data.parcel import Parcel
@@ -27,8 +27,6 @@ _PORTION = 16
 """Elements of a part. A constant, since the draft of a schema may depend on it."""
 _MOST_PARTS, _TASK_SECONDS = 64, 0.2
 """Maximum number of parts of a task, and about the time that it takes."""
-_WORTH_SECONDS = 0.75
-"""Time in this process after which worker processes take the rest."""
 
 
 @dataclass(slots=True)
@@ -187,11 +185,10 @@ def survey_sequence(
             key, or there are none.
     """
     found = SurveyedSplit(converter, draft=draft)
-    progress.start(f"reading {safe(converter.split)}", count, "elements")
     began = monotonic()
-    try:
+    with working(progress, f"reading {safe(converter.split)}", count, "elements"):
         while len(found) < count:
-            if engine.jobs > 1 and monotonic() - began > _WORTH_SECONDS:
+            if engine.jobs > 1 and monotonic() - began > WORTH_SECONDS:
                 found.is_slow = True
                 break
             task = _task(parcel, len(found), _PORTION, count, draft=draft)
@@ -203,8 +200,6 @@ def survey_sequence(
         with closing(engine.run(survey_elements, tasks)) as several:
             for parts in several:
                 _take(found, parts, progress)
-    finally:
-        progress.stop()
     found.end()
     return found
 
@@ -225,8 +220,7 @@ def survey_records(
     """
     found = SurveyedSplit(converter, draft=draft)
     remaining = iter(records)
-    progress.start(f"spooling {safe(converter.split)}", 0, "elements")
-    try:
+    with working(progress, f"spooling {safe(converter.split)}", 0, "elements"):
         while True:
             part = _empty(converter, draft=draft)
             for made in islice(remaining, _PORTION):
@@ -234,8 +228,6 @@ def survey_records(
             _take(found, [part], progress)
             if len(part.sizes) < _PORTION:
                 break
-    finally:
-        progress.stop()
     found.end()
     return found
 

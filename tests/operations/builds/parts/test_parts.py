@@ -158,7 +158,7 @@ def test_shards_in_segments_have_the_same_bytes(site, monkeypatch) -> None:
         def run(self, function, tasks):
             yield from LocalEngine(1).run(function, tasks)
 
-    monkeypatch.setattr("tfrecreg.operations.builds.make._WORTH_SECONDS", 0)
+    monkeypatch.setattr("tfrecreg.operations.builds.make.WORTH_SECONDS", 0)
     site.part(1, 1, engine=Segmenting())
     site.collect(parts_only=True)
     assert tree(site.data) == whole(site)

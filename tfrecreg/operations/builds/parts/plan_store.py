@@ -15,7 +15,7 @@ from tfrecreg.operations.builds.make import BUILD
 from tfrecreg.operations.builds.parts.plan_files import PLAN_FILES, PLAN_LIMIT, PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import PLAN_NAME, PlanDocument
 from tfrecreg.operations.builds.parts.receipts import RECEIPTS, Receipt
-from tfrecreg.progress import Progress
+from tfrecreg.progress import Progress, working
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.daemon_threads import at_once
@@ -152,14 +152,13 @@ def stage_shards(
         for path in receipts:
             stage.link(path, path, origin=shards)
         return stage
-    progress.start(f"fetching {folder.document.dataset}", len(receipts))
-    try:
-        with shards.reading_ahead(receipts, shards.list()):
-            for receipt in receipts.values():
-                _copy(receipt.shard, shards, stage)
-                progress.advance(1, receipt.shard.bytes)
-    finally:
-        progress.stop()
+    with (
+        working(progress, f"fetching {folder.document.dataset}", len(receipts)),
+        shards.reading_ahead(receipts, shards.list()),
+    ):
+        for receipt in receipts.values():
+            _copy(receipt.shard, shards, stage)
+            progress.advance(1, receipt.shard.bytes)
     return stage
 
 

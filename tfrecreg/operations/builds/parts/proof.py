@@ -32,7 +32,7 @@ from tfrecreg.operations.builds.parts.receipts import (
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.read_back import ReadBackProof
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.progress import Progress
+from tfrecreg.progress import Progress, working
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.scan.interface import Need, Shard, Target, Visitor
@@ -104,24 +104,24 @@ class ReceiptProof(ReadBackProof):
             StorageError: an index cannot be written.
         """
         made, problems = [], []
-        progress.start(
-            f"indexing {self._plan.document.dataset}",
-            sum(len(shard.items) for shard in self._shards),
-        )
-        try:
-            with self._plan.reading_items(self._shards):
-                for shard in self._shards:
-                    receipt = self._receipts[shard.path]
-                    try:
-                        seen = self._seen.pop(shard.path, None)
-                        made.append(_proven(shard, receipt, seen, staged))
-                    except FalseClaimError as error:
-                        problems.append(
-                            refused_shard(shard.path, str(error), receipt=receipt, plan=self._plan)
-                        )
-                    progress.advance(len(shard.items), receipt.shard.bytes)
-        finally:
-            progress.stop()
+        with (
+            working(
+                progress,
+                f"indexing {self._plan.document.dataset}",
+                sum(len(shard.items) for shard in self._shards),
+            ),
+            self._plan.reading_items(self._shards),
+        ):
+            for shard in self._shards:
+                receipt = self._receipts[shard.path]
+                try:
+                    seen = self._seen.pop(shard.path, None)
+                    made.append(_proven(shard, receipt, seen, staged))
+                except FalseClaimError as error:
+                    problems.append(
+                        refused_shard(shard.path, str(error), receipt=receipt, plan=self._plan)
+                    )
+                progress.advance(len(shard.items), receipt.shard.bytes)
         refuse_all(problems, progress)
         return made
 
