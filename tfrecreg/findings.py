@@ -5,8 +5,10 @@ print.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
+
+from tfrecreg.json_data import json_data
 
 MAX_LOCATIONS = 20
 """Maximum number of locations in a finding; its count is always the full one."""
@@ -95,12 +97,8 @@ class Location:
 
     def to_json(self) -> dict[str, str | int]:
         """The known fields, as in the report's JSON."""
-        names = ("split", "shard", "record", "offset", "length", "feature", "key", "detail")
-        pairs = ((name, getattr(self, name)) for name in names)
-        known = {name: value for name, value in pairs if value is not None}
-        if self.tensorflow is not None:
-            known["tensorflow"] = self.tensorflow.value
-        return known
+        pairs = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: json_data(value) for name, value in pairs if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,19 +119,6 @@ class Finding:
     """Total number of places."""
     locations: tuple[Location, ...] = ()
     """The first :data:`MAX_LOCATIONS` of them, in order of split, shard and record."""
-
-    def to_json(self) -> dict[str, object]:
-        """The finding as in the report's JSON."""
-        return {
-            "code": self.code,
-            "rule": self.rule,
-            "severity": self.severity.value,
-            "message": self.message,
-            "hint": self.hint,
-            "fingerprint": self.fingerprint,
-            "count": self.count,
-            "locations": [location.to_json() for location in self.locations],
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,8 @@ class Lowered:
         """As the report's JSON has it."""
         return {
             "code": self.code,
-            "from": self.own.value,
-            "to": self.given.value,
+            "from": self.own,
+            "to": self.given,
             "findings": self.findings,
         }
 

@@ -17,6 +17,7 @@ from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, StorageError,
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.model import Example
+from tfrecreg.json_data import json_data
 from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import ShownFeature, ShownRecord, head
 from tfrecreg.operations.targets import files_target
@@ -347,7 +348,7 @@ def test_the_json_has_everything_but_their_bytes(tmp_path: Path) -> None:
     (record,) = shown(
         tmp_path, {"p\x1b": bytes_feature([png(4, 3), b"BM" + bytes(12) + b"\x28\0\0\0"])}
     )
-    document = json.loads(json.dumps(record.to_json()))
+    document = json.loads(json.dumps(json_data(record)))
     assert document["pictures"] == [
         {
             "feature": "p\\x1b",
@@ -370,5 +371,5 @@ def test_the_json_has_everything_but_their_bytes(tmp_path: Path) -> None:
     assert document["payload"] == "example"
     assert document["features"][0]["count"] == 2
     (other,) = shown(tmp_path, b"\xffno example at all")
-    assert other.to_json()["features"] is None
-    assert other.to_json()["payload"] == "other"
+    assert json_data(other)["features"] is None
+    assert json_data(other)["payload"] == "other"

@@ -14,6 +14,7 @@ from tests_support import flip
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import int64_feature
+from tfrecreg.json_data import json_data
 from tfrecreg.operations.stats import stats
 
 
@@ -91,7 +92,7 @@ def test_json_has_no_nan_and_no_infinity(tmp_path: Path) -> None:
     from statistics_support import odd_examples
 
     pattern = write(tmp_path, *dealt(odd_examples(100), 1))
-    plain = stats(pattern).to_json()
+    plain = json_data(stats(pattern))
     text = json.dumps(plain, allow_nan=False)
     (number,) = [each for each in plain["splits"][0]["features"] if each["name"] == "float"]
     assert number["detail"]["max"] == "inf"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tfrecreg.json_data import json_data
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
 from tfrecreg.schema.proto import parse_schema, render_schema
 
@@ -93,7 +94,7 @@ def test_order_comments_and_layout_do_not_count() -> None:
 
 def test_a_change_has_a_json_form() -> None:
     change = SchemaChange(part="feature", name="x", field="f", expected=("a",), found=None)
-    document = change.to_json()
+    document = json_data(change)
     assert json.loads(json.dumps(document)) == document
     assert document["expected"] == ["a"]
 

@@ -123,7 +123,7 @@ def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, s
 
 def _print(face: Face, result: AdoptResult) -> None:
     if face.as_json:
-        face.print_json(result.to_json())
+        face.print_json(result)
         return
     from tfrecreg.cli.render.adopted import print_adopted
 

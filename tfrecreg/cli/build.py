@@ -226,7 +226,7 @@ def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engi
         )
     result = repair(face.open(), name, reference, raw=raw, engine=engine, progress=face.progress())
     if face.as_json:
-        face.print_json(result.to_json())
+        face.print_json(result)
         return
     from tfrecreg.cli.render.repaired import print_repair
 
@@ -275,12 +275,7 @@ def _print(
             "release": None,
         }
         if collected is not None:
-            document["parts"] = {
-                "plan": collected.plan,
-                "from_parts": collected.from_parts,
-                "made_here": list(collected.made_here),
-                "verified": list(collected.verified),
-            }
+            document["parts"] = collected
         if released is not None:
             document["release"] = {
                 "version": str(released.version),
@@ -335,8 +330,8 @@ def _print_preview(face: Face, found: Preview) -> None:
             "dataset": plan.dataset,
             "source": found.prepared.entry.name,
             "options": found.prepared.entry.options,
-            "settings": found.settings.to_json(),
-            "found": dict(found.found),
+            "settings": found.settings,
+            "found": found.found,
             "raw": {"files": found.raw.files, "stored": found.raw.stored},
             "splits": {
                 name: {

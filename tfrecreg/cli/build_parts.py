@@ -128,7 +128,7 @@ def _make_part(
                 "dataset": result.dataset,
                 "plan": result.plan,
                 "part": str(result.part),
-                "shards": list(result.shards),
+                "shards": result.shards,
                 "made": made,
                 "finished_before": result.finished_before,
                 "records": result.records,

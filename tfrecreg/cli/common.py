@@ -60,11 +60,12 @@ class Face:
 
         return ConsoleProgress()
 
-    def print_json(self, document: dict[str, Any], output: str | None = None) -> None:
-        """Print the JSON document on stdout, or write it to the file `output`."""
+    def print_json(self, document: object, output: str | None = None) -> None:
+        """Print a result as a JSON document on stdout, or write it to the file `output`."""
         from tfrecreg.cli.output import write_json
+        from tfrecreg.json_data import json_data
 
-        write_json({"format_version": JSON_VERSION, **document}, output)
+        write_json({"format_version": JSON_VERSION, **json_data(document)}, output)
 
     def warn_of_broken_plugins(self) -> None:
         """Warn of broken plugins, whose records are missing.

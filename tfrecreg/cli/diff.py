@@ -11,6 +11,7 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 from tfrecreg.cli.output import write_text
 from tfrecreg.cli.reports import choose_format
+from tfrecreg.json_data import json_data
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -68,10 +69,10 @@ def command(
     if chosen == "json" and records:
         from tfrecreg.cli.render.console import print_json_list
 
-        document = {"format_version": JSON_VERSION, **result.to_json()}
-        print_json_list(document, "records", (each.to_json() for each in result.records(engine)))
+        document = {"format_version": JSON_VERSION, **json_data(result)}
+        print_json_list(document, "records", map(json_data, result.records(engine)))
     elif chosen == "json":
-        face.print_json(result.to_json())
+        face.print_json(result)
     else:
         from tfrecreg.cli.render.diff import print_diff
 

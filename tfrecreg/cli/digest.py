@@ -38,7 +38,7 @@ def command(face: Face, targets: tuple[str, ...], split: str | None, engine: Eng
         targets, split=split, registry=face.registry, engine=engine, progress=face.progress()
     )
     if face.as_json:
-        face.print_json({"targets": [each.to_json() for each in found]})
+        face.print_json({"targets": found})
         return
     for each in found:
         _print(each, named=len(found) > 1)

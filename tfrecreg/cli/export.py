@@ -64,9 +64,7 @@ def command(face: Face, reference: str, to: str, suffix: str, folder: str, engin
         progress=face.progress(),
     )
     if face.as_json:
-        from dataclasses import asdict
-
-        face.print_json(asdict(result))
+        face.print_json(result)
         return
     _print(face, result, suffix)
 

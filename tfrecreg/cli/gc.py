@@ -44,8 +44,6 @@ def command(face: Face, apply: bool, remote: str | None, buckets: bool, older_th
     or tag, refers to. Builds and unpushed releases of other clones are not known here: --older-than
     has to be longer than they take.
     """
-    from dataclasses import asdict
-
     from tfrecreg.operations.remote.garbage import gc
 
     doomed = gc(
@@ -57,7 +55,7 @@ def command(face: Face, apply: bool, remote: str | None, buckets: bool, older_th
         progress=face.progress(),
     )
     if face.as_json:
-        face.print_json({"removed": apply, "items": [asdict(each) for each in doomed]})
+        face.print_json({"removed": apply, "items": doomed})
         return
     from tfrecreg.cli.render.transfers import print_gc
 

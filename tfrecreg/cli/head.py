@@ -62,8 +62,6 @@ def command(
     TFRecord files, which need no registry. Damaged records are skipped, and the exit code is then
     1.
     """
-    from dataclasses import asdict
-
     from tfrecreg.operations.folder_builds import find_target
     from tfrecreg.operations.full_scan import passed_over
     from tfrecreg.operations.head import head
@@ -80,9 +78,8 @@ def command(
 
         records = save_images(records, save)
     if face.as_json:
-        shown = [each.to_json() for each in records]
-        lost = [asdict(each) for each in damage]
-        face.print_json({"target": target, "records": shown, "damage": lost})
+        shown = list(records)  # which finds the damage
+        face.print_json({"target": target, "records": shown, "damage": damage})
         return 1 if damage else 0
     from tfrecreg.cli.render.records import print_records
 

@@ -32,7 +32,7 @@ def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
 
     result = init(folder or face.registry or ".", with_dvc=with_dvc)
     if face.as_json:
-        face.print_json({"root": result.root, "made": list(result.made), "dvc": result.dvc})
+        face.print_json(result)
         return
     made = f"made {', '.join(result.made)}" if result.made else "everything was there"
     face.out.print(f"registry at {safe(result.root, limit=1000)}: {made}")

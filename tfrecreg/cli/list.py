@@ -15,13 +15,11 @@ def command(face: Face) -> None:
 
     Each line has the newest release, the number of releases, and the size.
     """
-    from dataclasses import asdict
-
     from tfrecreg.operations.catalog import list_datasets
 
     listed = list_datasets(face.open())
     if face.as_json:
-        face.print_json({"datasets": [asdict(each) for each in listed]})
+        face.print_json({"datasets": listed})
         return
     from tfrecreg.cli.render.catalog import print_list
 

@@ -17,13 +17,11 @@ def command(face: Face, name: str) -> None:
 
     Lists the releases of NAME, newest first, with the changes of each.
     """
-    from dataclasses import asdict
-
     from tfrecreg.operations.catalog import log
 
     entries = log(face.open(), name)
     if face.as_json:
-        face.print_json({"dataset": name, "releases": [asdict(each) for each in entries]})
+        face.print_json({"dataset": name, "releases": entries})
         return
     from tfrecreg.cli.render.catalog import print_log
 

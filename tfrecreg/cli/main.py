@@ -115,8 +115,7 @@ def _refuse(face: Face, arguments: Sequence[str], error: TfrecregError) -> int:
         print_findings(stderr(), findings)
     if not any(finding.message == error.message for finding in findings):
         _say(f"error: {error.message}", error.hint)
-    document = [finding.to_json() for finding in findings]
-    _document(face, arguments, error.message, error.hint, error.exit_code, document)
+    _document(face, arguments, error.message, error.hint, error.exit_code, findings)
     return error.exit_code
 
 
@@ -157,4 +156,4 @@ def _document(
         return
     status = "fail" if code == 1 else "error"
     error = {"message": message, "hint": hint, "exit_code": code}
-    face.print_json({"status": status, "error": error, "findings": list(findings)})
+    face.print_json({"status": status, "error": error, "findings": findings})

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.json_data import json_data
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
@@ -64,7 +65,7 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
 
 
 def write_json(document: object, path: str | None = None) -> None:
-    """Write one JSON document, in ASCII, so that no name in it can mislead a terminal.
+    """Write a result as one JSON document, in ASCII, so that no name in it can mislead a terminal.
 
     Args:
         document: its content.
@@ -73,7 +74,7 @@ def write_json(document: object, path: str | None = None) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    text = json.dumps(json_data(document), indent=2, ensure_ascii=True) + "\n"
     if path is None:
         sys.stdout.write(text)
     else:

@@ -40,7 +40,7 @@ def command(face: Face, names: tuple[str, ...], look: bool, only_artifacts: bool
     face.warn_of_broken_plugins()
     result = pipeline(registry, names, look=look, only_artifacts=only_artifacts)
     if face.as_json:
-        face.print_json(result.to_json())
+        face.print_json(result)
     else:
         _print(face, result, look, only_artifacts)
     return 1 if look and not result.current else 0

@@ -23,14 +23,12 @@ def command(face: Face, references: tuple[str, ...], remote: str | None) -> None
     the release, whether it comes from DVC's cache, from the remote or from a bucket. Damaged
     objects in DVC's cache are fetched again.
     """
-    from dataclasses import asdict
-
     from tfrecreg.operations.remote.transfer import pull
 
     registry, progress = face.open(), face.progress()
     results = [pull(registry, each, remote=remote, progress=progress) for each in references]
     if face.as_json:
-        face.print_json({"releases": [asdict(each) for each in results]})
+        face.print_json({"releases": results})
         return
     from tfrecreg.cli.render.transfers import print_pull
 

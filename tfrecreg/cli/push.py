@@ -31,8 +31,6 @@ def command(
     is there is not sent again. Missing objects come from DVC's cache, data/ or versions/, and are
     hashed before they are sent. Releases in a bucket stay there.
     """
-    from dataclasses import asdict
-
     from tfrecreg.operations.remote.sending import push
 
     result = push(
@@ -44,9 +42,7 @@ def command(
         progress=face.progress(),
     )
     if face.as_json:
-        document = asdict(result)
-        document.pop("stored")
-        face.print_json({**document, "releases": list(result.releases)})
+        face.print_json(result)
         return
     from tfrecreg.cli.render.transfers import print_push
 

@@ -63,7 +63,7 @@ def command(
                 "reference": f"{name}@{result.version}",
                 "created": result.created,
                 "change": result.change.level,
-                "reasons": list(result.change.reasons),
+                "reasons": result.change.reasons,
                 "content": result.manifest.content,
                 "digest": result.manifest.digest,
                 **accepted(result.report),

@@ -176,6 +176,6 @@ def _document(reports: Sequence[Report], more: Mapping[str, object] | None) -> d
     return {
         "format_version": JSON_VERSION,
         "status": status,
-        "reports": [report.to_json() for report in reports],
+        "reports": reports,
         **(more or {}),
     }

@@ -42,7 +42,7 @@ def command(face: Face, targets: tuple[str, ...], output: str, engine: Engine) -
         targets, output, registry=face.registry, engine=engine, progress=face.progress()
     )
     if face.as_json:
-        face.print_json(result.to_json())
+        face.print_json(result)
     else:
         from tfrecreg.cli.render.salvaged import print_salvage
 

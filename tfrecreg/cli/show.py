@@ -71,7 +71,7 @@ def _show_provenance(face: Face, resolved: Resolved) -> None:
 
     origin = origin_of(resolved)
     if face.as_json:
-        face.print_json(origin.to_json())
+        face.print_json(origin)
         return
     from tfrecreg.cli.render.origin import print_origin
 

@@ -72,7 +72,7 @@ def command(
         progress=face.progress(),
     )
     if face.as_json:
-        face.print_json(found.to_json(), output)
+        face.print_json(found, output)
     elif output is not None:
         write_text(output, found.pbtxt() if pbtxt else _text(face, found))
     elif pbtxt:

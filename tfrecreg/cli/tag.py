@@ -38,7 +38,7 @@ def command(
     request = TagRequest(reference=reference, stage=stage, yank=yank, commit=commit)
     result = tag(face.open(), request, progress=face.progress())
     if face.as_json:
-        face.print_json(result.to_json())
+        face.print_json(result)
         return
     _print(face, result)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfrecreg.errors import TfrecregError
@@ -138,13 +138,10 @@ def manifest_json(resolved: Resolved) -> dict[str, Any]:
     """The manifest as JSON-able data, with the reference, where the bytes are, how the release was
     yanked, and which splits growth has made long.
     """
-    import msgspec
-
-    plain: dict[str, Any] = msgspec.to_builtins(resolved.manifest)
     return {
         "reference": resolved.name,
         "folder": resolved.folder,
-        "manifest": plain,
-        "yanks": [asdict(yank) for yank in resolved.yanks],
-        "long_tails": [asdict(each) for each in long_tails(resolved.registry, resolved.manifest)],
+        "manifest": resolved.manifest,
+        "yanks": resolved.yanks,
+        "long_tails": long_tails(resolved.registry, resolved.manifest),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfrecreg.digests import ContentHasher, content_digest
@@ -51,14 +51,6 @@ class ContentDigests:
     """Hex content digest of all splits, as a manifest has it."""
     splits: tuple[SplitDigest, ...]
     """In order of name."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
-        return {
-            "target": self.target,
-            "content": self.content,
-            "splits": [asdict(each) for each in self.splits],
-        }
 
 
 def digest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from tfrecreg.errors import DamagedRecordError, UsageError
@@ -74,11 +74,11 @@ class ShownRecord:
             "offset": self.offset,
             "length": self.length,
             "key": self.key,
-            "features": self.features and [asdict(each) for each in self.features],
+            "features": self.features,
             "start": self.start,
             "payload": self.payload,
-            "parts": [asdict(each) for each in self.parts],
-            "pictures": [each.to_json() for each in self.images],
+            "parts": self.parts,
+            "pictures": self.images,
             "saved": [safe(path, limit=1 << 16) for path in self.saved],
         }
 

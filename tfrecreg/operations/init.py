@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -41,7 +41,7 @@ class InitResult:
     """Files that were missing."""
     dvc: Literal["made", "there", "absent"]
     """``absent``: not installed or not wanted, so releases keep their bytes in `versions/`."""
-    commands: tuple[str, ...]
+    commands: tuple[str, ...] = field(repr=False)
     """Git commands to run next; empty outside git, and if nothing was made."""
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfrecreg.engines.interface import Engine
@@ -41,7 +40,7 @@ class SplitStats:
     """Whether they were made before, of the same content."""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data; NaN and infinity as null or a word."""
+        """As the document of ``stats --json`` has it."""
         told = self.statistics
         return {
             "split": told.split,
@@ -51,9 +50,9 @@ class SplitStats:
                 "too_large": told.left_out.large,
                 **{kind.value: count for kind, count in sorted(told.left_out.kinds.items())},
             },
-            "sketched": list(told.sketched),
+            "sketched": told.sketched,
             "cached": self.cached,
-            "features": [_plain(asdict(feature)) for feature in self.features],
+            "features": self.features,
         }
 
 
@@ -64,10 +63,6 @@ class Stats:
     target: str
     splits: tuple[SplitStats, ...]
     """Splits in order of their names."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON-able data."""
-        return {"target": self.target, "splits": [each.to_json() for each in self.splits]}
 
     def pbtxt(self) -> str:
         """TFDV's `DatasetFeatureStatisticsList` as text: a dataset for each split, with its name.
@@ -346,14 +341,3 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
         for feature in features
         if any(fnmatch.fnmatchcase(feature.name, glob) for glob in globs)
     )
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null for NaN, a word for infinity."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value

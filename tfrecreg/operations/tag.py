@@ -7,8 +7,7 @@ that commit gives exactly these bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from tfrecreg.errors import ConflictError, ManifestError, UsageError
 from tfrecreg.manifest.file import parse_manifest
@@ -52,19 +51,8 @@ class TagResult:
     yank: Yank | None = None
     """Yank of the release, new or existing."""
     yanked_now: bool = False
-    commands: tuple[str, ...] = field(default=())
+    commands: tuple[str, ...] = field(default=(), repr=False)
     """Commands to run next to publish the tags."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The document of ``tag --json``."""
-        return {
-            "reference": self.reference,
-            "commit": self.commit,
-            "made": list(self.made),
-            "there": list(self.there),
-            "yank": asdict(self.yank) if self.yank is not None else None,
-            "yanked_now": self.yanked_now,
-        }
 
 
 def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT) -> TagResult:

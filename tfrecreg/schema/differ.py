@@ -36,20 +36,6 @@ class SchemaChange:
     found: Value | None
     """Value in the second schema, None if it is not set."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The change for a JSON document."""
-
-        def plain(value: Value | None) -> Any:
-            return list(value) if isinstance(value, tuple) else value
-
-        return {
-            "part": self.part,
-            "name": self.name,
-            "field": self.field,
-            "expected": plain(self.expected),
-            "found": plain(self.found),
-        }
-
 
 def compare_schemas(expected: Schema, found: Schema) -> tuple[SchemaChange, ...]:
     """The fields in which two schemas differ: the schema's own first, then by name."""

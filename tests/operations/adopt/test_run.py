@@ -16,6 +16,7 @@ from tfrecreg.example.decode import decode
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.example.wire import fields
 from tfrecreg.index import read_index
+from tfrecreg.json_data import json_data
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt, preview_adopt
 from tfrecreg.operations.release import ReleaseRequest, release
@@ -343,7 +344,7 @@ class TestOtherPayloads:
 
 
 def test_the_result_is_one_document(adopter) -> None:
-    found = json.loads(json.dumps(adopter.adopt().to_json()))
+    found = json.loads(json.dumps(json_data(adopter.adopt())))
     assert found["splits"] == {"train": 7, "validation": 4}
     assert found["kinds"] == {"example": 11}
     assert found["schema"] == {"path": "schemas/pets.pbtxt", "drafted": True}

@@ -15,6 +15,7 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 from tfrecreg.engines.choose import open_engine
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import int64_feature
+from tfrecreg.json_data import json_data
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
 from tfrecreg.operations.diff.run import diff
@@ -63,7 +64,7 @@ def test_added_features_are_minor_though_the_parent_is_in_the_cache_alone(root: 
     assert (result.compared, result.unread) == (20, 0)
     with closing(open_engine("futures:executors_support:threads")) as engine:
         there = diff("d@1.0.0", "d", registry=root, engine=engine)
-    assert there.to_json() == result.to_json()
+    assert json_data(there) == json_data(result)
     made = release(open_registry(root), ReleaseRequest(name="d"))
     assert str(made.version) == "1.1.0"
     assert made.change.reasons[0] == "the feature `width` was added to 20 examples"
@@ -75,7 +76,7 @@ def test_without_the_cache_the_number_is_the_safe_one_and_says_why(root: Path) -
     assert result.hint == "`tfrecreg pull d@1.0.0` fetches them"
     with closing(open_engine("futures:executors_support:threads")) as engine:
         there = diff("d@1.0.0", "d", registry=root, engine=engine)
-    assert there.to_json() == result.to_json()
+    assert json_data(there) == json_data(result)
     made = release(open_registry(root), ReleaseRequest(name="d"))
     assert str(made.version) == "2.0.0"
     assert made.change.reasons[:2] == [

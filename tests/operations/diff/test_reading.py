@@ -23,6 +23,7 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.example.model import Example
+from tfrecreg.json_data import json_data
 from tfrecreg.operations.diff.match import Pairs
 from tfrecreg.operations.diff.reading import Readers, Reading, alone
 from tfrecreg.operations.diff.run import diff
@@ -84,7 +85,7 @@ def document(registry: Path, engine: Engine | None = None) -> str:
     result = diff("old", "new", registry=registry, engine=engine)
     # Processes of this machine start for each kind of records, which the slow tests pay for.
     records = result.records(None if isinstance(engine, LocalEngine) else engine)
-    return json.dumps([result.to_json(), [each.to_json() for each in records]], indent=1)
+    return json.dumps(json_data([result, records]), indent=1)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from tests_support import flip, tree
 from tfrecreg.errors import ManifestError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.json_data import json_data
 from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
 from tfrecreg.operations.diff.run import classify, diff
 from tfrecreg.registry.lookup import resolve
@@ -186,7 +187,7 @@ def test_a_rewritten_shard_whose_old_index_is_gone_is_unknown(compare) -> None:
     known = {split.name: split.known for split in result.splits}
     assert known == {"test": True, "train": False}
     assert not result.known
-    document = result.to_json()
+    document = json_data(result)
     assert set(document["totals"].values()) == {None}
     test, train = document["splits"]
     assert (train["known"], train["added"], train["moved_out"]) == (False, None, None)
@@ -496,7 +497,7 @@ def test_comparing_writes_nothing(root, compare) -> None:
 
 def test_the_document_is_json_and_has_what_the_result_has(compare) -> None:
     after = {**TWO, "train": [{"a": example(1), "b": example(2, label=int64_feature(9))}]}
-    document = json.loads(json.dumps(compare(TWO, after).to_json()))
+    document = json.loads(json.dumps(json_data(compare(TWO, after))))
     assert document["change"]["level"] == "major"
     assert document["change"]["version"] == "2.0.0"
     assert document["totals"] == {"removed": 0, "added": 0, "changed": 1, "moved": 0, "renamed": 0}

@@ -64,7 +64,7 @@ def command(
     )
     report = check_compatibility(schema, registry=face.registry, options=options)
     if face.as_json:
-        face.print_json(report.to_json())
+        face.print_json(report)
     else:
         from tfrecreg.cli.render.schemas import print_compatibility
 

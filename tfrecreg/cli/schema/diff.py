@@ -24,7 +24,7 @@ def command(face: Face, expected: str, found: str, exit_code: bool) -> int:
 
     result = diff_schemas(expected, found, registry=face.registry)
     if face.as_json:
-        face.print_json(result.to_json())
+        face.print_json(result)
     else:
         from tfrecreg.cli.render.schemas import print_schema_diff
 

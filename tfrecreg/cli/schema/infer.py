@@ -32,8 +32,6 @@ def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
     data accepts that same data: review the draft before you rely on it. Damaged records are
     skipped, and the exit code is then 1.
     """
-    from dataclasses import asdict
-
     from tfrecreg.operations.folder_builds import find_target
     from tfrecreg.operations.full_scan import PassedOver, passed_over
     from tfrecreg.operations.schemas.infer import infer_schema
@@ -50,8 +48,7 @@ def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
             f"wrote {safe(output)}: review it, because it accepts everything in the data"
         )
     elif face.as_json:
-        places = [asdict(each) for each in damage]
-        face.print_json({"target": found.name, "schema": draft, "damage": places})
+        face.print_json({"target": found.name, "schema": draft, "damage": damage})
         return 1 if damage else 0
     else:
         click.echo(draft.rstrip("\n"))

@@ -92,11 +92,11 @@ class AdoptResult:
             "bytes": sum(shard.bytes for shard in manifest.shards),
             "compression": manifest.compression,
             "labels": {name: len(names) for name, names in manifest.labels.items()},
-            "kinds": dict(self.kinds),
+            "kinds": self.kinds,
             "schema": {"path": self.schema_path, "drafted": self.drafted},
             "salvaged": manifest.salvaged,
             "unchanged": self.unchanged,
-            "findings": [finding.to_json() for finding in self.findings],
+            "findings": self.findings,
         }
 
 

@@ -20,6 +20,7 @@ from tfrecreg.documents import known_format, refusing
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
+from tfrecreg.json_data import json_data
 from tfrecreg.scan.interface import Target
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -74,11 +75,11 @@ class Basis:
             "raw": self.raw,
             "against": self.against,
             **({"same_as": self.same_as} if self.same_as is not None else {}),
-            **({"expect": dict(self.expect)} if self.expect else {}),
-            "only": list(self.only),
-            "skip": list(self.skip),
-            "limits": {name: dict(limits) for name, limits in sorted(self.limits.items())},
-            "shards": [each.to_json() for each in self.shards],
+            **({"expect": self.expect} if self.expect else {}),
+            "only": self.only,
+            "skip": self.skip,
+            "limits": dict(sorted(self.limits.items())),
+            "shards": self.shards,
         }
 
 
@@ -205,12 +206,16 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``check --json``."""
+        document: dict[str, Any] = json_data(self._document())
+        return document
+
+    def _document(self) -> dict[str, Any]:
         return {
             "format_version": JSON_VERSION,
             "target": self.target,
             "status": self.status,
             "judged": self.judged,
-            "fail_on": self.fail_on.value if self.fail_on is not None else None,
+            "fail_on": self.fail_on,
             "summary": {
                 "shards": self.shards,
                 "records": self.records,
@@ -220,28 +225,28 @@ class Report:
                 **({"releases": self.releases} if self.releases is not None else {}),
                 "findings": len(self.findings),
                 "severities": _severities(self.findings),
-                "splits": dict(self.splits),
+                "splits": self.splits,
                 **({"kinds": self.kinds} if self.kinds is not None else {}),
             },
-            "findings": [finding.to_json() for finding in self.findings],
+            "findings": self.findings,
             "waived": self._waived(),
-            "lowered": [each.to_json() for each in self.lowered],
+            "lowered": self.lowered,
             "measures": {measure.name: measure.value for measure in self.measures},
-            "validators": list(self.validators),
+            "validators": self.validators,
             "skipped": [{"validator": each.name, "reason": each.reason} for each in self.skipped],
-            "errors": list(self.errors),
-            **({"notes": list(self.notes)} if self.notes else {}),
+            "errors": self.errors,
+            **({"notes": self.notes} if self.notes else {}),
             "folder": self.folder,
-            "basis": self.basis.to_json() if self.basis is not None else None,
+            "basis": self.basis,
         }
 
     def _waived(self) -> list[dict[str, object]]:
-        documents = [finding.to_json() for finding in self.waived]
+        documents: list[dict[str, object]] = [json_data(finding) for finding in self.waived]
         for document, waiver in zip(documents, self.waivers, strict=False):
             document["waiver"] = {
                 "owner": waiver.owner,
                 "reason": waiver.reason,
-                "expires": waiver.expires.isoformat(),
+                "expires": waiver.expires,
             }
         return documents
 

@@ -61,10 +61,8 @@ class RecordDiff:
     def to_json(self) -> dict[str, Any]:
         """The example for a JSON document; what does not apply is left out."""
         plain = asdict(self)
-        plain["labels"] = [
-            {"feature": feature, "before": before, "after": after}
-            for feature, before, after in self.labels
-        ]
+        names = ("feature", "before", "after")
+        plain["labels"] = [dict(zip(names, each, strict=True)) for each in self.labels]
         return {name: value for name, value in plain.items() if value not in (None, (), [])}
 
 
@@ -119,10 +117,6 @@ class SideSummary:
     shards: int
     features: Mapping[str, int]
     """Feature to bytes of its values."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The side for a JSON document."""
-        return {**asdict(self), "features": dict(self.features)}
 
 
 class ExampleListing(Protocol):
@@ -198,34 +192,31 @@ class DiffResult:
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``diff --json``."""
-        counts = self.change.counts
         return {
-            "before": self.before.to_json(),
-            "after": self.after.to_json(),
+            "before": self.before,
+            "after": self.after,
             "same": self.same,
             "order": self.order,
             "change": {
                 "level": self.change.level,
                 "version": self.version,
-                "reasons": list(self.change.reasons),
+                "reasons": self.change.reasons,
                 "hint": self.hint,
-                "counts": asdict(counts) if counts is not None else None,
+                "counts": self.change.counts,
             },
-            "splits": [split.to_json() for split in self.splits],
+            "splits": self.splits,
             "totals": {kind: total if self.known else None for kind, total in self.totals.items()},
-            "examples": {
-                kind: [each.to_json() for each in found] for kind, found in self.examples.items()
-            },
+            "examples": self.examples,
             "features": {
                 "compared": self.compared,
                 "unread": self.unread,
                 "unread_reason": self.unread_reason,
-                "counts": {name: asdict(each) for name, each in sorted(self.features.items())},
+                "counts": dict(sorted(self.features.items())),
             },
-            "labels": [asdict(each) for each in self.labels],
+            "labels": self.labels,
             "more_labels": self.more_labels,
-            "schema": None if self.schema is None else [each.to_json() for each in self.schema],
-            "shards": asdict(self.shards),
+            "schema": self.schema,
+            "shards": self.shards,
         }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.json_data import json_data
 from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params, owners
 from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
@@ -41,14 +42,6 @@ class Changes:
     def __bool__(self) -> bool:
         return bool(self.added or self.updated or self.removed)
 
-    def to_json(self) -> dict[str, list[str]]:
-        """The three lists by their names."""
-        return {
-            "added": list(self.added),
-            "updated": list(self.updated),
-            "removed": list(self.removed),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineResult:
@@ -75,11 +68,11 @@ class PipelineResult:
         """The document of ``pipeline --json``."""
         return {
             "current": self.current,
-            "datasets": list(self.datasets),
-            "tracked": list(self.tracked),
-            **self.stages.to_json(),
-            "artifacts": self.artifacts.to_json(),
-            "made": list(self.made),
+            "datasets": self.datasets,
+            "tracked": self.tracked,
+            **json_data(self.stages),
+            "artifacts": self.artifacts,
+            "made": self.made,
         }
 
 

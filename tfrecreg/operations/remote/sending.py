@@ -24,7 +24,7 @@ class PushResult:
     """``mnist@1.0.0``, in order. Each object of them was found in the remote by this push."""
     objects: int
     """Number of DVC objects sent; objects that the remote already had are not counted."""
-    stored: int = 0
+    stored: int = field(default=0, repr=False)
     """Number of releases whose bytes are in a bucket, so that there is nothing to send."""
     replaced: int = 0
     """Number of the sent objects that took the place of damaged ones."""

@@ -174,8 +174,8 @@ class RepairResult:
                 }
                 for shard in self.shards
             ],
-            "files": list(self.files),
-            "copied": list(self.copied),
+            "files": self.files,
+            "copied": self.copied,
         }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Location, Severity, fingerprint
@@ -62,14 +62,6 @@ class SchemaDiff:
     changes: tuple[SchemaChange, ...]
     """The schema's own fields first, then by the names of features."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The document of ``schema diff --json``."""
-        return {
-            "expected": self.expected,
-            "found": self.found,
-            "changes": [change.to_json() for change in self.changes],
-        }
-
 
 def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = None) -> SchemaDiff:
     """Compare two schemas.
@@ -118,16 +110,6 @@ class CompatibilityReport:
     def exit_code(self) -> int:
         """0 pass, 1 fail."""
         return 0 if self.status == "pass" else 1
-
-    def to_json(self) -> dict[str, Any]:
-        """The document of ``schema check --json``."""
-        return {
-            "schema": self.schema,
-            "mode": self.mode,
-            "against": list(self.against),
-            "status": self.status,
-            "findings": [finding.to_json() for finding in self.findings],
-        }
 
 
 def check_compatibility(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.engines.interface import Engine
@@ -75,7 +75,7 @@ class CollectRequest:
 class Collected:
     """A build in parts that was published."""
 
-    built: BuildResult
+    built: BuildResult = field(repr=False)
     plan: str
     """Digest of the plan."""
     from_parts: int
