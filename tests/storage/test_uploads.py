@@ -15,7 +15,6 @@ from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces
-from tfrecreg.storage.uploads import expect_condition
 
 SHARD = "digits-train.tfrecord-00000-of-00001"
 
@@ -69,14 +68,14 @@ def test_a_file_is_added_and_never_replaced(storage: RemoteStorage, tmp_path: Pa
 def test_a_store_that_knows_the_condition_is_left_as_it_was(
     storage: RemoteStorage, memory: Any
 ) -> None:
-    expect_condition(storage)
+    storage.expect_condition()
     assert not memory.store
 
 
 @pytest.mark.parametrize("protocol", ["careless", "older"])
 def test_a_store_that_ignores_the_condition_is_refused(protocol: str) -> None:
     with pytest.raises(StorageError) as raised:
-        expect_condition(RemoteStorage(f"{protocol}://b"))
+        RemoteStorage(f"{protocol}://b").expect_condition()
     assert "is in a store that overwrites files although it was asked not to" in str(raised.value)
     assert raised.value.hint.startswith("S3, Google Cloud Storage and MinIO know the condition")
     assert not Careless.store

@@ -9,13 +9,11 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tfrecreg.errors import MissingFileError, TfrecregError
+from tfrecreg.storage.interface import Appendable
+from tfrecreg.storage.locations import store_at
 from tfrecreg.storage.urls import is_url, named_url
-
-if TYPE_CHECKING:
-    from tfrecreg.storage.remote import RemoteStorage
 
 
 class Exchange(ABC):
@@ -80,11 +78,7 @@ def new_exchange(parent: str | None) -> Exchange:
 
 def exchange_at(place: str) -> Exchange:
     """The place of a path or URL."""
-    if not is_url(place):
-        return FolderExchange(Path(place))
-    from tfrecreg.storage.remote import RemoteStorage  # few engines need it
-
-    return StoreExchange(RemoteStorage(place))
+    return StoreExchange(store_at(place)) if is_url(place) else FolderExchange(Path(place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +121,7 @@ class FolderExchange(Exchange):
 class StoreExchange(Exchange):
     """In a store behind a URL."""
 
-    store: RemoteStorage
+    store: Appendable
     pause = 0.05
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfrecreg.errors import UsageError
 from tfrecreg.registry.registry import Dataset
-from tfrecreg.storage.urls import is_url, is_web, named_url, query_of
+from tfrecreg.storage.urls import is_bucket, is_url, named_url
 from tfrecreg.text import safe
 
 _HINT = '`data = "s3://bucket/folder"`; without the key, builds are in `data/`'
@@ -31,11 +31,6 @@ def bucket_of(dataset: Dataset) -> str | None:
             hint=_HINT,
         )
     return root
-
-
-def is_bucket(root: str) -> bool:
-    """Whether files can be put below a URL from :func:`tfrecreg.storage.urls.named_url`."""
-    return not (query_of(root) or is_web(root))
 
 
 def expect_no_bucket(dataset: Dataset, what: str) -> None:

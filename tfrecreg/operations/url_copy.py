@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.errors import UsageError
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME
-from tfrecreg.storage.interface import Readable, RereadableReader, Storage
 from tfrecreg.storage.local import LocalStorage, user_cache
-from tfrecreg.text import safe
+from tfrecreg.storage.verified_copy import copy_verified
 
 if TYPE_CHECKING:  # what reads records comes with it, and who only copies needs none of it
     from tfrecreg.operations.split_target import SplitTarget
-
-_CHUNK = 1 << 20
 
 
 def local_copy(target: SplitTarget) -> SplitTarget:
@@ -58,41 +55,3 @@ def local_copy(target: SplitTarget) -> SplitTarget:
         copy_verified(remote, local, schema.path, schema.bytes, schema.blake3)
     shards = [replace(shard, storage=local) for shard in target.shards]
     return target._replace(shards=shards, storage=local)
-
-
-def copy_verified(
-    remote: Readable, local: Storage, path: str, size: int, digest: str, *, hint: str = ""
-) -> None:
-    """Copy a file of a build, unless one of that size is there.
-
-    Args:
-        remote: where from.
-        local: where to.
-        path: of the file, in both.
-        size: in bytes.
-        digest: its blake3, as the manifest has it.
-        hint: what to do about other bytes; empty to check the folder.
-
-    Raises:
-        RefusedError: it is not the file that the manifest names; it does not appear.
-        StorageError: it cannot be read or written, or was altered on its way.
-    """
-    found = local.stat(path)
-    if found is not None and found.size == size:
-        return
-    hasher = blake3()
-    with remote.open(path) as reader, local.create(path) as writer:
-        at = 0
-        while piece := reader.read_at(at, _CHUNK):
-            hasher.update(piece)
-            writer.write(piece)
-            at += len(piece)
-        if hasher.hexdigest() != digest:
-            if isinstance(reader, RereadableReader):
-                reader.confirm(0, reader.size)
-            shown = safe(f"{remote.root}/{path}", limit=1000)
-            raise RefusedError(
-                f"`{shown}` is not the file that the manifest names",
-                hint=hint
-                or f"`tfrecreg check {safe(remote.root, limit=1000)}` names the damaged records",
-            )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tfrecreg.errors import UsageError
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage.interface import Readable
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.locations import store_at
 from tfrecreg.storage.urls import query_of, split_url
 from tfrecreg.text import safe
 
@@ -38,7 +38,7 @@ def expand_url(url: str) -> list[UrlFile]:
         FailureError: a library is missing.
     """
     root, path = split_url(url)
-    storage = RemoteStorage(root)
+    storage = store_at(root)
     missing = f"no file matches `{safe(url, limit=1000)}`"
     matched = [entry.path for entry in storage.glob(path)] if glob.has_magic(path) else []
     if matched:
@@ -67,16 +67,14 @@ def is_file_url(url: str) -> bool:
     root, path = split_url(url)
     if glob.has_magic(path) or not path or path.endswith("/"):
         return False
-    entry = RemoteStorage(root).stat(path)
+    entry = store_at(root).stat(path)
     return entry is not None and entry.kind == "file"
 
 
 def is_folder_url(url: str) -> bool:
     """Whether a URL names a folder."""
     root, path = split_url(url)
-    return not (glob.has_magic(path) or query_of(url)) and _is_folder(
-        RemoteStorage(root), url, path
-    )
+    return not (glob.has_magic(path) or query_of(url)) and _is_folder(store_at(root), url, path)
 
 
 def files_below(storage: Readable) -> Collection[str] | None:
@@ -88,7 +86,7 @@ def files_below(storage: Readable) -> Collection[str] | None:
     return frozenset(entry.path for entry in storage.list() if entry.kind != "dir")
 
 
-def _is_folder(storage: RemoteStorage, url: str, path: str) -> bool:
+def _is_folder(storage: Readable, url: str, path: str) -> bool:
     """Whether it is a folder. Web servers have none: there a slash at the end says so."""
     if not path or path.endswith("/"):
         return True
@@ -98,7 +96,7 @@ def _is_folder(storage: RemoteStorage, url: str, path: str) -> bool:
     return entry is not None and entry.kind == "dir"
 
 
-def _shards_below(storage: RemoteStorage, folder: str) -> Iterator[str]:
+def _shards_below(storage: Readable, folder: str) -> Iterator[str]:
     """By their names; hidden folders are left out."""
     for entry in storage.list(folder):
         *above, name = entry.path.split("/")

@@ -17,7 +17,7 @@ from tfrecreg.reference import Version
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.locations import LOCATION_NAME
+from tfrecreg.storage.locations import LOCATION_NAME, store_at
 from tfrecreg.storage.urls import is_url, named_url, without_secrets
 from tfrecreg.text import safe
 
@@ -90,9 +90,7 @@ def claim_number(url: str, version: Version, build: Manifest) -> None:
         ManifestError, NewerFormatError: the file of the claim cannot be read.
         StorageError: the store refused.
     """
-    from tfrecreg.storage.remote import RemoteStorage  # few releases need it
-
-    parent = RemoteStorage(url.rpartition("/")[0])
+    parent = store_at(url.rpartition("/")[0])
     path = f"releases/{version}.json"
     claim = {"format_version": _FORMAT, "build": build.digest, "content": build.content}
     if parent.put_if_absent(path, msgspec.json.encode(claim) + b"\n"):
@@ -126,7 +124,6 @@ def folder_storage(registry: Registry, folder: str) -> Storage:
     url = location_of(registry, folder)
     if url is None:
         return local
-    from tfrecreg.storage.remote import RemoteStorage  # few builds need them
-    from tfrecreg.storage.two_places import TwoPlaces
+    from tfrecreg.storage.two_places import TwoPlaces  # few builds need it
 
-    return TwoPlaces(LocalStorage(local.root), RemoteStorage(url))
+    return TwoPlaces(LocalStorage(local.root), store_at(url))

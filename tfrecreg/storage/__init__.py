@@ -3,16 +3,16 @@
 A storage is bound to a root; every path passed to it is relative, POSIX, and stays below that root.
 So a name from data cannot lead outside, and manifests and storages use the same paths.
 
-`interface` defines the storage protocol, `local` implements it with POSIX files: `reader` and
+`interface` defines the protocols, `local` implements all of them with POSIX files: `reader` and
 `writer` are open files; `renames` moves folders; `flock` locks files; `paths` checks names and
 words the errors. `links` lists the targets of symbolic links.
 
-`urls` takes URLs apart, `remote` implements the protocol for them, with `remote_reader` as open
+`urls` takes URLs apart, `remote` implements what is done behind them, with `remote_reader` as open
 files, `uploads` for new ones, and `file_systems` as the only home of fsspec. `two_places` joins a
 folder with the shards behind a URL. `raw` is for raw data, `listed` for those behind URLs;
 `read_ahead` fetches whole objects before they are asked for; `local_copy` has files that are read
-at many places. `daemon_threads` sends requests, many at once. `locations` chooses the storage of a
-location.
+at many places, `verified_copy` copies files whose digests are known. `daemon_threads` sends
+requests, many at once. `locations` chooses the storage of a location.
 """
 
 from __future__ import annotations

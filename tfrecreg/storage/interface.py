@@ -132,6 +132,8 @@ class Readable(Protocol):
         the files, and no network alters their bytes.
         """
 
+    def __hash__(self) -> int: ...
+
     def below(self, path: str) -> Readable:
         """The storage of the folder `path`, which need not exist yet.
 
@@ -192,10 +194,24 @@ class Appendable(Readable, Protocol):
         """Remove a file, in a :class:`Storage` also a whole folder. It may be missing."""
 
 
+PROBE = ".tfrecreg-probe-"
+"""How the names of files begin that :meth:`Store.expect_condition` may leave."""
+
+
 class Store(Appendable, Protocol):
     """Files behind a URL: none is replaced, but by a repair."""
 
     def below(self, path: str) -> Store: ...
+
+    def expect_condition(self) -> None:
+        """Refuse a store that overwrites a file although it must not.
+
+        A file is put twice at the root, and removed.
+
+        Raises:
+            MissingFileError: there is no such bucket.
+            StorageError: it overwrites, or it cannot be written.
+        """
 
     def glob(self, pattern: str) -> Iterator[Entry]:
         """The files that a pattern below the root matches, sorted by the bytes of their paths."""

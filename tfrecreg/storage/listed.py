@@ -24,6 +24,7 @@ from tfrecreg.storage.daemon_threads import DaemonThreads, at_once, awaited
 from tfrecreg.storage.file_systems import invoke, patiently
 from tfrecreg.storage.interface import Entry, Follow
 from tfrecreg.storage.paths import locate, path_text
+from tfrecreg.storage.raw import RawStorage
 from tfrecreg.storage.remote import RemoteStorage, entry_of, size_of
 from tfrecreg.storage.urls import is_web, named_url, without_secrets
 
@@ -38,7 +39,7 @@ _NO_SIZE = -1
 """In place of the size of a folder."""
 
 
-def listed_storage(url: str, progress: Progress = SILENT) -> ListedStorage:
+def listed_storage(url: str, progress: Progress = SILENT) -> RawStorage:
     """The storage of raw data behind a URL, as a user wrote it.
 
     Raises:

@@ -26,7 +26,7 @@ def storage_at(root: str) -> Readable:
 
 def store_at(url: str) -> Store:
     """The storage behind a URL from :func:`tfrecreg.storage.urls.named_url`."""
-    store: Store = import_module(_STORES).RemoteStorage(url)
+    store: Store = import_module(_STORES).open_store(url)
     return store
 
 

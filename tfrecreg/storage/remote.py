@@ -17,11 +17,17 @@ from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage.file_systems import connect, request
-from tfrecreg.storage.interface import Entry, Follow, Reader
+from tfrecreg.storage.interface import Entry, Follow, Reader, Store
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.read_ahead import HeldReader, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import RemoteReader
-from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file, replace_file
+from tfrecreg.storage.uploads import (
+    expect_condition,
+    has_bytes_of,
+    put_bytes,
+    put_file,
+    replace_file,
+)
 from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
@@ -151,6 +157,9 @@ class RemoteStorage:
         system, full, shown = self._place(path)
         return put_bytes(system, full, shown, data)
 
+    def expect_condition(self) -> None:
+        expect_condition(self)
+
     def upload(self, source: str, path: str) -> None:
         system, full, shown = self._place(path)
         if put_file(system, full, shown, source):
@@ -213,6 +222,11 @@ class RemoteStorage:
                 found[path] = entry_of(path, info)
         for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
             yield found[path]
+
+
+def open_store(url: str) -> Store:
+    """What :func:`tfrecreg.storage.locations.store_at` opens."""
+    return RemoteStorage(url)
 
 
 def entry_of(path: str, info: Mapping[str, Any]) -> Entry:

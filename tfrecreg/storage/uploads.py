@@ -11,11 +11,11 @@ import inspect
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage.file_systems import invoke, patiently
-from tfrecreg.storage.interface import Reader
+from tfrecreg.storage.interface import PROBE, Appendable, Reader
 from tfrecreg.text import safe
 
 _PART = 8 << 20
@@ -24,19 +24,6 @@ _PARTS_AT_ONCE = 2
 _SLOWEST = 1 << 20
 """Bytes per second that an upload may count on, beyond the time of any request."""
 _CREATE = "create"
-PROBE = ".tfrecreg-probe-"
-"""How the names of files begin that :func:`expect_condition` may leave."""
-
-
-class _Store(Protocol):
-    """What :func:`expect_condition` needs of a storage."""
-
-    @property
-    def root(self) -> str: ...
-
-    def put_if_absent(self, path: str, data: bytes) -> bool: ...
-
-    def remove(self, path: str) -> None: ...
 
 
 def put_bytes(system: Any, full: str, shown: str, data: bytes) -> bool:
@@ -114,15 +101,8 @@ def has_bytes_of(reader: Reader, source: str) -> bool:
     return at == reader.size
 
 
-def expect_condition(store: _Store) -> None:
-    """Refuse a store that overwrites a file although it must not.
-
-    A file is put twice at the root of `store`, and removed.
-
-    Raises:
-        MissingFileError: there is no such bucket.
-        StorageError: it overwrites, or it cannot be written.
-    """
+def expect_condition(store: Appendable) -> None:
+    """As :meth:`tfrecreg.storage.interface.Store.expect_condition`."""
     probe = f"{PROBE}{secrets.token_hex(8)}"
     # If an attempt was lost on its way back, the next one finds the name taken: by this probe.
     try:

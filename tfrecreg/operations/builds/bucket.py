@@ -24,8 +24,7 @@ from tfrecreg.registry.locations import render_location
 from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.daemon_threads import at_once
 from tfrecreg.storage.interface import Store
-from tfrecreg.storage.locations import LOCATION_NAME
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.locations import LOCATION_NAME, store_at
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 
@@ -33,14 +32,14 @@ RECEIPTS_SUFFIX = ".receipts"
 """Suffix of the folder of the receipts in the store, beside that of the build."""
 
 
-def store_of(dataset: Dataset) -> RemoteStorage | None:
+def store_of(dataset: Dataset) -> Store | None:
     """Where the builds of a dataset go, by its key `data`; None for the registry.
 
     Raises:
         UsageError: the key is not the URL of a bucket, or a URL with a password.
     """
     root = bucket_of(dataset)
-    return None if root is None else RemoteStorage(root).below(dataset.name)
+    return None if root is None else store_at(root).below(dataset.name)
 
 
 def note_use(build: Store) -> None:
@@ -52,7 +51,7 @@ def note_use(build: Store) -> None:
     Raises:
         StorageError: the store refused.
     """
-    RemoteStorage(f"{build.root}{RECEIPTS_SUFFIX}").put_if_absent(f"used-{now()[:10]}", b"")
+    store_at(f"{build.root}{RECEIPTS_SUFFIX}").put_if_absent(f"used-{now()[:10]}", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +61,9 @@ class BucketJournal:
     places: TwoPlaces
 
     @property
-    def _receipts(self) -> RemoteStorage:
+    def _receipts(self) -> Store:
         # Beside the folder of the build: that holds the files of its manifest alone.
-        return RemoteStorage(f"{self.places.remote.root}{RECEIPTS_SUFFIX}")
+        return store_at(f"{self.places.remote.root}{RECEIPTS_SUFFIX}")
 
     def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
         """The shards that are there with their indexes, by path.

@@ -36,7 +36,6 @@ from tfrecreg.sources.python_data.elements import SplitData
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.two_places import TwoPlaces
-from tfrecreg.storage.uploads import expect_condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +156,7 @@ def _build(
 ) -> BuildResult:
     store = store_of(registry.dataset(request.name))
     if store is not None:
-        expect_condition(store)
+        store.expect_condition()
     begun = begin(registry, request, prepared, engine, progress)
     if request.anew:
         change.discard_plans()

@@ -21,9 +21,8 @@ from tfrecreg.registry import layout
 from tfrecreg.registry.locations import location_of, parse_location
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.storage.daemon_threads import at_once
-from tfrecreg.storage.interface import Entry
-from tfrecreg.storage.locations import LOCATION_NAME
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.interface import Entry, Readable
+from tfrecreg.storage.locations import LOCATION_NAME, store_at
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 
@@ -68,7 +67,7 @@ def unreferenced_folders(registry: Registry) -> Iterator[BucketFolder]:
     stores = (store_of(dataset) for dataset in registry.datasets())
     roots = {url.rpartition("/")[0] for url in known} | {each.root for each in stores if each}
     for root in sorted(roots):
-        parent = RemoteStorage(root)
+        parent = store_at(root)
         for plan, folders in sorted(_plans(parent).items()):
             url = f"{root}/{plan}"
             if url not in known:
@@ -99,7 +98,7 @@ def remove_folder(folder: BucketFolder) -> bool:
         StorageError: the bucket refused.
     """
     root, _, plan = folder.url.rpartition("/")
-    parent = RemoteStorage(root)
+    parent = store_at(root)
     found = tuple(_files(parent, (plan, plan + RECEIPTS_SUFFIX)))
     if found != folder.files:
         return False
@@ -127,7 +126,7 @@ def _turn(entry: Entry) -> tuple[bool, bool]:
     return name != MANIFEST_NAME, not folder.endswith(RECEIPTS_SUFFIX)
 
 
-def _plans(parent: RemoteStorage) -> dict[str, list[str]]:
+def _plans(parent: Readable) -> dict[str, list[str]]:
     """Names of the folders of each plan."""
     found: dict[str, list[str]] = defaultdict(list)
     for entry in parent.list(recursive=False):
@@ -137,7 +136,7 @@ def _plans(parent: RemoteStorage) -> dict[str, list[str]]:
     return found
 
 
-def _files(parent: RemoteStorage, folders: Sequence[str]) -> Iterator[Entry]:
+def _files(parent: Readable, folders: Sequence[str]) -> Iterator[Entry]:
     for folder in sorted(folders):
         for entry in parent.list(folder):
             if entry.kind == "file":

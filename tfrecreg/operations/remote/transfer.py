@@ -20,7 +20,6 @@ from tfrecreg.errors import (
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.remote.releases import dvc_folder, files_of, release_of
-from tfrecreg.operations.url_copy import copy_verified
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
@@ -31,6 +30,7 @@ from tfrecreg.registry.verify import altered, below, expect_intact, repair_hint
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
+from tfrecreg.storage.verified_copy import copy_verified
 from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc

@@ -8,13 +8,13 @@ from functools import partial
 from tfrecreg.errors import FailureError, RefusedError, StorageError
 from tfrecreg.operations.remote.releases import files_of
 from tfrecreg.operations.remote.transfer import bring
-from tfrecreg.operations.url_copy import copy_verified
 from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import layout
 from tfrecreg.registry.lookup import Release, Resolved
 from tfrecreg.storage.interface import Readable, Storage
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.locations import store_at
+from tfrecreg.storage.verified_copy import copy_verified
 from tfrecreg.tracking import dvc
 
 
@@ -57,7 +57,7 @@ def _places(resolved: Resolved, here: Readable) -> Iterator[Readable]:
         folders.append(layout.version_folder(resolved.dataset.name, resolved.version))
     places: list[Readable] = [storage.below(folder) for folder in folders]
     if resolved.location is not None:
-        places.append(RemoteStorage(resolved.location))
+        places.append(store_at(resolved.location))
     return (each for each in places if each.root != here.root)
 
 

@@ -42,8 +42,8 @@ from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.schemas import schema_of_digest
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import altered, below
-from tfrecreg.storage.interface import Readable, Storage
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.interface import Readable, Storage, Store
+from tfrecreg.storage.locations import store_at
 from tfrecreg.text import safe
 
 
@@ -223,7 +223,7 @@ def repair(
         manifest = build_manifest(resolved.manifest)
         work = _Work(resolved, manifest, raw, engine or LocalEngine(1), progress)
         if resolved.location is not None:
-            work.repair_bucket(change, RemoteStorage(resolved.location))
+            work.repair_bucket(change, store_at(resolved.location))
         folder = _folder_of(resolved)
         if folder is not None:
             work.repair_folder(change, folder)
@@ -299,7 +299,7 @@ class _Work:
                 raise _not_kept(f"`{stage.root}`")
             change.replace(folder, stage, self._manifest, verified=in_bucket)
 
-    def repair_bucket(self, change: Transaction, remote: RemoteStorage) -> None:
+    def repair_bucket(self, change: Transaction, remote: Store) -> None:
         """Repair the folder of a build in a bucket: missing files are added, and damaged ones
         replaced, when their bytes were verified here.
         """

@@ -19,7 +19,6 @@ from tfrecreg.amounts import SkipLimit
 from tfrecreg.documents import refusing
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest.model import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
-from tfrecreg.operations.bucket_guard import is_bucket
 from tfrecreg.operations.builds.base import Base, BaseShard
 from tfrecreg.operations.builds.make import BUILD
 from tfrecreg.operations.builds.parts.lines import TextDigest, read_lines, write_lines
@@ -34,10 +33,10 @@ from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.shards import shard_name
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Remark, Skipped
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Storage, Store
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.remote import RemoteStorage
-from tfrecreg.storage.urls import is_url, named_url
+from tfrecreg.storage.locations import store_at
+from tfrecreg.storage.urls import is_bucket, is_url, named_url
 from tfrecreg.text import safe
 
 R = TypeVar("R")
@@ -83,7 +82,7 @@ def _raw_path(shard: str) -> str:
     return f"{_RAW_OF_ITEMS}/{shard}.jsonl.gz"
 
 
-def plan_storage(folder: str) -> LocalStorage | RemoteStorage:
+def plan_storage(folder: str) -> LocalStorage | Store:
     """The storage of the folder of a plan, as a user names it: a path or a URL.
 
     Raises:
@@ -98,7 +97,7 @@ def plan_storage(folder: str) -> LocalStorage | RemoteStorage:
             hint="name a folder in a bucket, or on a file system that all machines of the build "
             "see",
         )
-    return RemoteStorage(root)
+    return store_at(root)
 
 
 def write_lists(folder: Storage, shard: PlannedShard, raw: RawOfItems) -> ShardOfPlan:
@@ -183,7 +182,7 @@ class _ItemsOfShard(Sequence[Item]):
         shard: their shard.
     """
 
-    def __init__(self, storage: LocalStorage | RemoteStorage, shard: ShardOfPlan) -> None:
+    def __init__(self, storage: LocalStorage | Store, shard: ShardOfPlan) -> None:
         self._storage = storage
         self._shard = shard
 
@@ -210,7 +209,7 @@ class _ItemsOfShard(Sequence[Item]):
 
 @lru_cache(maxsize=2)
 def _read_items(
-    storage: LocalStorage | RemoteStorage, shard: str, split: str, said: TextDigest
+    storage: LocalStorage | Store, shard: str, split: str, said: TextDigest
 ) -> tuple[Item, ...]:
     """The items of a shard. Those of two shards are in memory, not those of all."""
     path = _items_path(shard)
@@ -222,7 +221,7 @@ def _read_items(
 class PlanFolder:
     """A plan, and what its parts leave beside it."""
 
-    storage: LocalStorage | RemoteStorage
+    storage: LocalStorage | Store
     """Rooted at the folder."""
     document: PlanDocument
 
@@ -251,10 +250,10 @@ class PlanFolder:
         return safe(self.storage.root, limit=1000)
 
     @property
-    def shards(self) -> LocalStorage | RemoteStorage:
+    def shards(self) -> LocalStorage | Store:
         """Rooted at the folder that the shards and their indexes go to."""
         data = self.document.data
-        return self.storage.below(BUILD) if data is None else RemoteStorage(data)
+        return self.storage.below(BUILD) if data is None else store_at(data)
 
     @property
     def local(self) -> LocalStorage | None:

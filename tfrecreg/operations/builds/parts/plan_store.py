@@ -19,11 +19,10 @@ from tfrecreg.progress import Progress, working
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.daemon_threads import at_once
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import PROBE, Storage, Store
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.locations import store_at
 from tfrecreg.storage.two_places import TwoPlaces
-from tfrecreg.storage.uploads import PROBE, expect_condition
 from tfrecreg.text import safe
 
 NOTES = "parts"
@@ -32,7 +31,7 @@ _OURS = PLAN_FILES | {BUILD, RECEIPTS, NOTES}
 _HINT = "name a folder that does not exist yet, or an empty one: a plan never overwrites"
 
 
-def expect_plan_place(store: RemoteStorage) -> None:
+def expect_plan_place(store: Store) -> None:
     """Refuse a store that overwrites files, and a folder that holds anything but a plan. That may
     be the plan that is going to be written.
 
@@ -40,7 +39,7 @@ def expect_plan_place(store: RemoteStorage) -> None:
         UsageError: it holds something else.
         StorageError: the store overwrites, or refused.
     """
-    expect_condition(store)
+    store.expect_condition()
     for entry in store.list(recursive=False):
         if entry.path not in _OURS and not entry.path.startswith(PROBE):
             raise UsageError(
@@ -49,7 +48,7 @@ def expect_plan_place(store: RemoteStorage) -> None:
             )
 
 
-def put_plan(made: LocalStorage, document: PlanDocument, store: RemoteStorage) -> PlanDocument:
+def put_plan(made: LocalStorage, document: PlanDocument, store: Store) -> PlanDocument:
     """Put a plan into a store, unless the same one is there.
 
     Args:
@@ -95,8 +94,8 @@ def enter_plan(folder: PlanFolder) -> None:
     Raises:
         StorageError: it is in one.
     """
-    if isinstance(folder.storage, RemoteStorage):
-        expect_condition(folder.storage)
+    if not isinstance(folder.storage, LocalStorage):
+        folder.storage.expect_condition()
 
 
 def enter_bucket(folder: PlanFolder) -> None:
@@ -107,9 +106,9 @@ def enter_bucket(folder: PlanFolder) -> None:
         StorageError: the bucket overwrites, or refused.
     """
     if folder.document.data is not None:
-        build = RemoteStorage(folder.document.data)
+        build = store_at(folder.document.data)
         # The folder of a build holds the files of its manifest alone.
-        expect_condition(RemoteStorage(build.root.rpartition("/")[0]))
+        store_at(build.root.rpartition("/")[0]).expect_condition()
         note_use(build)
 
 
@@ -146,7 +145,7 @@ def stage_shards(
         StorageError: a file cannot be read or written.
     """
     if folder.document.data is not None:
-        return TwoPlaces(LocalStorage(stage.root), RemoteStorage(folder.document.data))
+        return TwoPlaces(LocalStorage(stage.root), store_at(folder.document.data))
     shards = folder.shards
     if isinstance(shards, LocalStorage):
         for path in receipts:
@@ -162,7 +161,7 @@ def stage_shards(
     return stage
 
 
-def _copy(entry: ShardEntry, shards: RemoteStorage, stage: Storage) -> None:
+def _copy(entry: ShardEntry, shards: Store, stage: Storage) -> None:
     """Copy a file. Whether it is that of the receipt is for the proof to say."""
     for _ in range(2):  # bytes may have been altered on their way
         with stage.create(entry.path) as writer:

@@ -37,9 +37,9 @@ from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.registry import Registry
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.locations import store_at
 from tfrecreg.storage.two_places import temporary_folder
-from tfrecreg.storage.uploads import expect_condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +76,14 @@ def plan_to(
     """
     expect_policy(registry, request.name)
     place = plan_storage(os.fsdecode(folder))
-    if isinstance(place, RemoteStorage):
+    if not isinstance(place, LocalStorage):
         expect_plan_place(place)
         making = temporary_folder("plan")
     else:
         making = new_folder(free_folder(folder, registry, "a plan"), "plan")
     data = store_of(registry.dataset(request.name))
     if data is not None:
-        expect_condition(data)
+        data.expect_condition()
     prepared = prepare(registry, request, progress)
     begun = begin(registry, request, prepared, LocalEngine(1), progress)
     plan = begun.plan
@@ -126,8 +126,8 @@ def plan_to(
             )
         )
         write_document(made, document)
-        if isinstance(place, RemoteStorage):
+        if not isinstance(place, LocalStorage):
             document = put_plan(made, document, place)
     if document.data is not None:
-        note_use(RemoteStorage(document.data))
+        note_use(store_at(document.data))
     return PlanWritten(folder=place.root, document=document, items=plan.splits())
