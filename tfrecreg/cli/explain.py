@@ -22,23 +22,18 @@ def command(face: Face, code: str | None) -> None:
 
     Prints its meaning, why it matters, and what to do. Without a CODE, lists all codes.
     """
-    from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.manager import code_named, plugins
 
     if code is None:
         _print_all(face, plugins().codes())
         return
-    from tfrecreg.codes import CORE_CODES
-
-    found = CORE_CODES.get(code.upper())
-    if found is None:  # plugins are loaded for a code of theirs only
-        known = plugins().codes()
-        found = known.get(code.upper())
+    found = code_named(code.upper())
     if found is None:
         from tfrecreg.errors import UsageError
         from tfrecreg.suggest import did_you_mean
         from tfrecreg.text import safe
 
-        close = did_you_mean(code.upper(), known)
+        close = did_you_mean(code.upper(), plugins().codes())
         raise UsageError(
             f"no code `{safe(code)}`{close}", hint="`tfrecreg explain` lists all codes"
         )

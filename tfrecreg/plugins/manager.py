@@ -157,8 +157,10 @@ class Plugins:
         """
         from tfrecreg.sources.guarded import GuardedSource  # with NumPy, which listings do not need
 
-        brought = self.find(SourceRecord, name).brought
-        return GuardedSource.open(self.load(SourceRecord, name), brought, raw, options)
+        found = self.find(SourceRecord, name)
+        kind = self.load(SourceRecord, name)
+        codes = frozenset(code.code for code in found.record.codes)
+        return GuardedSource.open(kind, found.brought, raw, options, codes)
 
     def named(self, name: str) -> list[Announced[Any]]:
         """The plugins of that name, ``mnist`` or ``distribution:mnist``, in order of kind.
@@ -208,6 +210,14 @@ class Plugins:
 def plugins() -> Plugins:
     """The plugins of this process, searched on the first call."""
     return Plugins.search()
+
+
+def code_named(name: str) -> Code | None:
+    """The finding code of that name; None if there is none. Only one that is not bundled needs the
+    plugins.
+    """
+    found = CORE_CODES.get(name)
+    return plugins().codes().get(name) if found is None else found
 
 
 def _has_name(announced: Announced[Any], name: str) -> bool:

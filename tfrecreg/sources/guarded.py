@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from tfrecreg.codes import CORE_CODES
@@ -27,6 +28,7 @@ T = TypeVar("T")
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _MOST = 1 << 50
 """Less than 2^53, which is the largest number that a manifest holds, also for sums."""
+_NONE: frozenset[str] = frozenset()
 _TRAVELS = "a source is picklable: see docs/plugins.md"
 
 
@@ -50,17 +52,24 @@ class GuardedSource:
     Args:
         source: the source.
         brought: the plugin that brought it.
+        codes: the names of codes of its own.
     """
 
-    def __init__(self, source: Source, brought: Brought) -> None:
+    def __init__(self, source: Source, brought: Brought, codes: frozenset[str] = _NONE) -> None:
         self._source: Any = source
         self._packed: bytes | None = None
         self._is_trusted = brought.is_ours
+        self._codes = codes
         self.brought = brought
 
     @classmethod
     def open(
-        cls, kind: type[Source], brought: Brought, raw: Readable, options: Any
+        cls,
+        kind: type[Source],
+        brought: Brought,
+        raw: Readable,
+        options: Any,
+        codes: frozenset[str] = _NONE,
     ) -> GuardedSource:
         """Make a source of that class.
 
@@ -76,23 +85,23 @@ class GuardedSource:
             )
         try:
             with calling(brought, "__init__"):
-                return cls(kind(raw, options), brought)
+                return cls(kind(raw, options), brought, codes)
         except Exception as error:
             raise failure(brought, "cannot be opened", error) from error
 
-    def __getstate__(self) -> tuple[Brought, bytes]:
+    def __getstate__(self) -> tuple[Brought, frozenset[str], bytes]:
         if self._packed is not None:
-            return self.brought, self._packed
+            return self.brought, self._codes, self._packed
         try:
             with calling(self.brought, "pickle"):
-                return self.brought, pickle.dumps(self._source)
+                return self.brought, self._codes, pickle.dumps(self._source)
         except Exception as error:
             what = "cannot travel to a worker process"
             raise failure(self.brought, what, error, hint=_TRAVELS) from error
 
-    def __setstate__(self, state: tuple[Brought, bytes]) -> None:
+    def __setstate__(self, state: tuple[Brought, frozenset[str], bytes]) -> None:
         # Unpacked when it is first called: that runs code of the plugin.
-        self.brought, self._packed = state
+        self.brought, self._codes, self._packed = state
         self._is_trusted = self.brought.is_ours
         self._source = None
 
@@ -122,7 +131,7 @@ class GuardedSource:
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item, and remarks among them."""
-        return self._listed("items", _entry)
+        return self._listed("items", partial(_entry, own=self._codes))
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Label maps, lists in a plain dict."""
@@ -159,7 +168,7 @@ class GuardedSource:
             if self._is_trusted:
                 return _record(source.example(item), sizes)
             with calling(brought, "example"):
-                return _record(_made(source.example(item), item), sizes)
+                return _record(_made(source.example(item), item, self._codes), sizes)
         except Exception as error:
             what = f"failed on `{safe(item.key)}` of the split `{safe(item.split)}`"
             hint = "fix the plugin, or leave the item out of the raw data"
@@ -253,15 +262,15 @@ def _split(value: object, of: str) -> str:
     return split
 
 
-def _code(value: object) -> str:
+def _code(value: object, own: frozenset[str]) -> str:
     code = _string(value, "a code")
-    if not code.startswith("SRC") or code not in CORE_CODES:
+    if code not in own and (not code.startswith("SRC") or code not in CORE_CODES):
         shown = safe(code, limit=60)
         raise _Wrong(f"`{shown}` is not a code of a source: `tfrecreg explain` lists them")
     return code
 
 
-def _entry(entry: object) -> Item | Skipped | Remark:
+def _entry(entry: object, own: frozenset[str]) -> Item | Skipped | Remark:
     if isinstance(entry, Item):
         split = _split(entry.split, "an item")
         key = _string(entry.key, "the key of an item")
@@ -270,32 +279,32 @@ def _entry(entry: object) -> Item | Skipped | Remark:
             raise _Wrong(f"`state` {named} should be bytes, found {_a(entry.state)}")
         return Item(split, key, _number(entry.size, f"`size` {named}"), bytes(entry.state))
     if isinstance(entry, Skipped):
-        return _skipped(entry)
+        return _skipped(entry, own)
     if isinstance(entry, Remark):
-        return _remark(entry)
+        return _remark(entry, own)
     raise _Wrong(f"expected an Item, a Skipped or a Remark, found {_a(entry)}")
 
 
-def _skipped(entry: Skipped) -> Skipped:
+def _skipped(entry: Skipped, own: frozenset[str]) -> Skipped:
     key = _string(entry.key, "the key of a Skipped")
     detail = _string(entry.detail, "the detail of a Skipped")
-    return Skipped(_split(entry.split, "a Skipped"), key, _code(entry.code), detail)
+    return Skipped(_split(entry.split, "a Skipped"), key, _code(entry.code, own), detail)
 
 
-def _skipped_as(made: Skipped, item: Item) -> Skipped:
-    skipped = _skipped(made)
+def _skipped_as(made: Skipped, item: Item, own: frozenset[str]) -> Skipped:
+    skipped = _skipped(made, own)
     if skipped[:2] != item[:2]:
         raise _Wrong(f"it skipped `{safe(skipped.key)}` of `{safe(skipped.split)}` in its place")
     return skipped
 
 
-def _remark(entry: object) -> Remark:
+def _remark(entry: object, own: frozenset[str]) -> Remark:
     if not isinstance(entry, Remark):
         raise _Wrong(f"expected a Remark, found {_a(entry)}")
     key = _string(entry.key, "the key of a Remark")
     detail = _string(entry.detail, "the detail of a Remark")
     times = _number(entry.times, "`times` of a Remark", least=1)
-    return Remark(_split(entry.split, "a Remark"), key, _code(entry.code), detail, times)
+    return Remark(_split(entry.split, "a Remark"), key, _code(entry.code, own), detail, times)
 
 
 def _raw_file(entry: object) -> RawFile:
@@ -307,13 +316,13 @@ def _raw_file(entry: object) -> RawFile:
     return RawFile(path, stored, _number(entry.decoded, f"`decoded` {named}"))
 
 
-def _made(made: object, item: Item) -> Written | Skipped:
+def _made(made: object, item: Item, own: frozenset[str]) -> Written | Skipped:
     if isinstance(made, Skipped):
-        return _skipped_as(made, item)
+        return _skipped_as(made, item, own)
     example, remarks = made if isinstance(made, Written) else (made, ())
     if not isinstance(example, Mapping):
         raise _Wrong(f"expected an example, found {_a(example)}")
-    return Written(dict(example), [_remark(each) for each in remarks])
+    return Written(dict(example), [_remark(each, own) for each in remarks])
 
 
 def _labels(found: object) -> Mapping[str, Sequence[str]]:

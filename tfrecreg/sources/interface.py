@@ -58,7 +58,7 @@ class Skipped(NamedTuple):
     split: str
     key: str
     code: str
-    """A ``SRC`` code: ``SRC002``."""
+    """A ``SRC`` code, ``SRC002``, or one that the source's record announces."""
     detail: str
 
 
@@ -73,7 +73,7 @@ class Remark(NamedTuple):
     key: str
     """The key of the item concerned; for remarks not about a single item, a file name."""
     code: str
-    """A ``SRC`` code."""
+    """As that of :class:`Skipped`."""
     detail: str
     times: int = 1
     """How many there are of what the detail describes."""

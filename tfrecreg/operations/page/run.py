@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tfrecreg.codes import CORE_CODES
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
 from tfrecreg.findings import Finding
@@ -39,6 +38,7 @@ from tfrecreg.operations.targets import (
     named_targets,
     resolve_in,
 )
+from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Build, Release, resolve
 from tfrecreg.registry.registry import Registry, RegistryLike, open_registry
@@ -275,7 +275,7 @@ def _findings(
     judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
     judged += zip(report.waived, report.waivers, strict=False)
     for finding, waiver in judged[:_FINDINGS]:
-        code = CORE_CODES.get(finding.code)
+        code = code_named(finding.code)
         locations = []
         for location in finding.locations:
             place = PagePlace(

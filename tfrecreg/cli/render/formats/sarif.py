@@ -23,9 +23,9 @@ from tfrecreg.cli.render.locations import (
     subject_text,
     uri,
 )
-from tfrecreg.codes import CORE_CODES
 from tfrecreg.findings import Finding, Location, Severity
 from tfrecreg.operations.check.report import Report
+from tfrecreg.plugins.manager import code_named
 from tfrecreg.text import safe
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -81,11 +81,13 @@ def _run(report: Report, prefix: str) -> _Json:
 
 def _rule(finding: Finding) -> _Json:
     rule: _Json = {"id": safe_message(finding.code), "name": safe_message(finding.rule)}
-    code = CORE_CODES.get(finding.code)
-    if code is not None:  # that of a plugin is not described here
-        rule["shortDescription"] = {"text": f"{code.summary}."}
-        rule["fullDescription"] = {"text": code.page.strip()}
-        rule["help"] = {"text": f"{code.page.strip()}\n\nWhat to do: {code.hint}."}
+    code = code_named(finding.code)
+    if code is not None:  # a report may come from where another plugin is installed
+        page = "\n".join(safe_message(line, limit=1000) for line in code.page.strip().splitlines())
+        hint = safe_message(code.hint, limit=1000)
+        rule["shortDescription"] = {"text": f"{safe_message(code.summary, limit=1000)}."}
+        rule["fullDescription"] = {"text": page}
+        rule["help"] = {"text": f"{page}\n\nWhat to do: {hint}."}
         rule["defaultConfiguration"] = {"level": _LEVELS[code.severity]}
     return rule
 
