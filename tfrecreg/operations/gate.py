@@ -88,9 +88,8 @@ def wanted_validators(policy: GateConfig) -> list[str]:
     """The names of the validators that a gate wants to have looked."""
     if policy.validators is not None:
         return sorted(set(policy.validators))
-    return sorted(
-        {each.name for each in plugins().every(ValidatorRecord) if not each.record.on_request}
-    )
+    every = plugins().every(ValidatorRecord)
+    return sorted({each.name for each in every if each.record.runs_with == "always"})
 
 
 def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:

@@ -107,7 +107,7 @@ class Plugins:
             PluginError: there is none, or more than one.
         """
         announced = self.every(kind)
-        found = [one for one in announced if _has_name(one, name)]
+        found = [one for one in announced if has_name(one, name)]
         if not found:
             raise self._unknown(kind.kind, announced, name)
         if len(found) > 1:
@@ -169,7 +169,7 @@ class Plugins:
             UnknownPluginError: there is none.
         """
         known = [each for kind in PLUGIN_KINDS for each in self.every(kind)]
-        found = [each for each in known if _has_name(each, name)]
+        found = [each for each in known if has_name(each, name)]
         if not found:
             raise self._unknown("plugin", known, name)
         return found
@@ -220,7 +220,8 @@ def code_named(name: str) -> Code | None:
     return plugins().codes().get(name) if found is None else found
 
 
-def _has_name(announced: Announced[Any], name: str) -> bool:
+def has_name(announced: Announced[Any], name: str) -> bool:
+    """Whether `name` is that of a plugin, ``crc`` or ``distribution:crc``."""
     distribution, colon, bare = name.rpartition(":")
     if announced.name != bare:
         return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from tfrecreg.findings import Code
 
@@ -75,8 +75,14 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     codes: Sequence[Code]
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
-    on_request: bool = False
-    """Whether it runs only if the user or the gate names it, because its imports take seconds."""
+    runs_with: Literal["always", "baseline", "expected", "asked"] = "always"
+    """When it runs without being named: with every check, with one that compares with a baseline
+    (``--against``) or with what is expected (``--same-as``, ``--expect``), or never.
+    """
+    reads_back: bool = False
+    """Whether a new build has to pass it before it replaces the old one."""
+    needs_schema: bool = False
+    """Whether it holds records against the schema: then a build without one cannot be checked."""
 
     kind = "validator"
     plural = "validators"

@@ -38,6 +38,8 @@ class Need(Flag):
     """`StreamEnd` has the SHA-256 of the file, too. Useful with :attr:`DIGESTS` only."""
     MEMBERS = auto()
     """`StreamEnd` has where the gzip members begin."""
+    STATISTICS = auto()
+    """`Baseline` has TFDV's statistics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +244,17 @@ class Validator(ExtensionPoint, ABC):
         self, target: Target, parts: Iterable[tuple[Shard, Part]]
     ) -> Iterator[Finding | Measure]:
         """Findings and measures from all parts, which come in shard order."""
+
+    def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterable[Finding]:  # noqa: ARG002 - a default
+        """Those of `others` that its own findings explain better, which the report leaves out.
+
+        By default there are none.
+
+        Args:
+            own: all that it found; not empty.
+            others: what other validators found.
+        """
+        return ()
 
     def merge(self, part: Part, more: Part) -> Part:
         """Merge the part of one or more shards with that of the next one of the same split.

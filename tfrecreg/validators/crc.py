@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tfrecreg.codes import CORE_CODES, CodeList
+from tfrecreg.codes import CORE_CODES, SHD002, CodeList
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import Fault, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
@@ -53,6 +53,14 @@ class CrcValidator(Validator):
         if target.manifest is None:
             _compare(total, compressed)
         yield from total.findings(target.dataset)
+
+    def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
+        """Other digests of shards whose damage it names."""
+        damaged = {location.shard for each in own for location in each.locations}
+        for other in others:
+            shards = {location.shard for location in other.locations}
+            if other.code == SHD002.code and shards and shards <= damaged:
+                yield other
 
 
 class CrcVisitor(Visitor):

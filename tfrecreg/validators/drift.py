@@ -12,7 +12,7 @@ from msgspec import Meta
 from tfrecreg.codes import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
-from tfrecreg.scan.interface import Baseline, Shard, Target, Validator, Visitor
+from tfrecreg.scan.interface import Baseline, Need, Shard, Target, Validator, Visitor
 from tfrecreg.schema.proto import parse_schema, schema_message
 from tfrecreg.statistics.collect import make_visitor
 from tfrecreg.statistics.judge import Compared, Distance, comparators, judge_statistics
@@ -47,6 +47,7 @@ class DriftValidator(Validator):
     name = "drift"
     Options = DriftOptions
     codes: Sequence[Code] = (DRF001, DRF002, DRF003, DRF004)
+    needs = Need.STATISTICS
 
     def __init__(self) -> None:
         self._options = DriftOptions()

@@ -22,7 +22,7 @@ from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.targets import build_target
 from tfrecreg.registry.registry import open_registry
-from tfrecreg.scan.interface import Target
+from tfrecreg.scan.interface import Baseline, Expected, Target
 from tfrecreg.storage.local import LocalStorage
 
 Install = Callable[..., None]
@@ -419,3 +419,44 @@ def test_a_distribution_that_made_the_data_and_is_not_installed_is_named(
     )
     (error, *_) = checked(target, QUALITY).errors
     assert "nor is `voc-tools` 1.2, which made `digits`; hint: " in error
+
+
+WHEN = """
+from tfrecreg.api import RecordValidator, ValidatorRecord, hookimpl
+
+class When(RecordValidator):
+    def look(self, example):
+        return None
+
+class Always(When):
+    name = "when_always"
+
+class Baseline(When):
+    name = "when_baseline"
+
+class Expected(When):
+    name = "when_expected"
+
+class Asked(When):
+    name = "when_asked"
+
+@hookimpl
+def tfrecreg_validators():
+    for kind in (Always, Baseline, Expected, Asked):
+        when = kind.__name__.lower()
+        yield ValidatorRecord(kind.name, "when", [], lambda kind=kind: kind, runs_with=when)
+"""
+
+
+def test_the_record_says_when_a_validator_runs(target: Target, stranger: Install) -> None:
+    def when(target: Target, *only: str) -> set[str]:
+        return {each for each in names(chosen(target, *only)) if each.startswith("when_")}
+
+    stranger(text=WHEN)
+    compared = replace(target, baseline=Baseline("other", {}))
+    expecting = replace(target, expected=Expected(counts={"train": 9}))
+    assert when(target) == {"when_always"}
+    assert when(compared) == {"when_always", "when_baseline"}
+    assert when(expecting) == {"when_always", "when_expected"}
+    assert when(compared, "when_asked") == {"when_asked"}
+    assert when(expecting, "when_asked") == {"when_asked", "when_expected"}

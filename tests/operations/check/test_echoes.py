@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from records_support import write_examples
@@ -61,3 +63,26 @@ def test_what_boxes_do_not_explain_stays(tmp_path: Path) -> None:
 def test_findings_of_more_places_than_are_shown_are_told_once(tmp_path: Path) -> None:
     rows = [example(xmin=-1.0)] * 30
     assert codes(tmp_path, rows, "annotations", "schema") == {"ANN002 xmin": 30}
+
+
+def test_an_explanation_that_fails_makes_the_check_incomplete(
+    tmp_path: Path, stranger: Callable[..., None]
+) -> None:
+    more = """
+        class Clever(Even):
+            def explains(self, own, others):
+                return [each for each in others if each.code == "SCH006"] if BOLD else 1 / 0
+
+        def load(): return Clever
+    """
+    stranger(more=f"BOLD = True\n{dedent(more)}")
+    rows = [example(label=12)]
+    assert codes(tmp_path, rows, "schema") == {"SCH006 abel": 1}
+    assert codes(tmp_path, rows, "even", "schema") == {"EVE001 ": 1}
+    stranger("other", more=f"BOLD = False\n{dedent(more)}")
+    options = CheckOptions(only=("other:even", "schema"), schema=str(tmp_path / "s.pbtxt"))
+    (report,) = check([str(tmp_path / "x-train.tfrecord-00000-of-00001")], options=options)
+    assert {each.code for each in report.findings} == {"EVE001", "SCH006"}
+    (problem,) = report.errors
+    assert problem.startswith("the validator `even` of `other` 1.5 failed in `explains`")
+    assert report.status == "error"

@@ -17,14 +17,13 @@ from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.targets import build_target
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import Progress
 from tfrecreg.registry.registry import Registry
 from tfrecreg.scan.interface import Target, Validator
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
-
-_READ_BACK = ("crc", "manifest", "schema")
-"""The validators of this check."""
 
 
 class ReadBackProof(Validator):
@@ -81,10 +80,18 @@ class ReadBack:
         self,
         target: Target,
         *,
-        only: tuple[str, ...] = _READ_BACK,
+        only: tuple[str, ...] = (),
         beside: Sequence[ReadBackProof] = (),
     ) -> Report:
-        """The report of a target."""
+        """The report of a target.
+
+        Args:
+            target: it.
+            only: names of validators; by default those that a build has to pass.
+            beside: what else looks at the records.
+        """
+        records = (each.record for each in plugins().every(ValidatorRecord))
+        only = only or tuple(each.name for each in records if each.reads_back)
         report = check_target(
             target,
             self.registry.config,

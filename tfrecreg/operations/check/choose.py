@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME, GateConfig, read_limits
 from tfrecreg.errors import (
@@ -16,18 +17,11 @@ from tfrecreg.errors import (
 from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.operations.check.report import SkippedValidator
 from tfrecreg.plugins.discovery import Announced, canonical_name
-from tfrecreg.plugins.manager import Plugins, plugins
+from tfrecreg.plugins.manager import Plugins, has_name, plugins
 from tfrecreg.plugins.records import SourceRecord, ValidatorRecord
 from tfrecreg.scan.interface import Target, Validator
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-
-DRIFT = "drift"
-"""The validator that compares a target with another: naming that other is asking for it."""
-CONTENT = "content"
-"""The validator that compares records with what the user expects: to say that is asking for it."""
-SCHEMA = "schema"
-"""The validator that holds records against the schema, which every build has."""
 
 
 @dataclass(slots=True)
@@ -73,7 +67,7 @@ def choose(
     """
     known = plugins()
     unknown = _unknown_limits(gate, known)
-    chosen = [each for each in known.every(ValidatorRecord) if not each.record.on_request]
+    chosen = [each for each in known.every(ValidatorRecord) if each.record.runs_with == "always"]
     named = True
     if only:
         chosen = _named(known, only)
@@ -81,12 +75,11 @@ def choose(
         chosen = _named(known, gate.validators, CONFIG_NAME)
     else:
         named = False
-    more = list(also)
+    chosen += (known.find(ValidatorRecord, name) for name in also)
     if target.baseline is not None and not only:
-        more.append(DRIFT)
+        chosen += validators_with("baseline")
     if target.expected is not None:
-        more.append(CONTENT)
-    chosen = [*chosen, *(known.find(ValidatorRecord, name) for name in more)]
+        chosen += validators_with("expected")
     chosen = list({each.qualified: each for each in chosen}.values())
     left_out = {each.qualified for each in _named(known, set(skip).difference(unknown))}
     choice = Choice()
@@ -99,6 +92,24 @@ def choose(
     if not choice.running and not choice.problems:
         choice.problems.append(f"no validator applies to `{target.name}`")
     return choice
+
+
+def validators_with(given: Literal["baseline", "expected"]) -> list[Announced[ValidatorRecord]]:
+    """The validators that run once a baseline, or what is expected, is given."""
+    every = plugins().every(ValidatorRecord)
+    return [each for each in every if each.record.runs_with == given]
+
+
+def asked_for(
+    validators: Iterable[Announced[ValidatorRecord]], only: Sequence[str], skip: Sequence[str]
+) -> list[Announced[ValidatorRecord]]:
+    """Those that the user does not leave out."""
+    return [
+        each
+        for each in validators
+        if not any(has_name(each, name) for name in skip)
+        and (not only or any(has_name(each, name) for name in only))
+    ]
 
 
 def _consider(

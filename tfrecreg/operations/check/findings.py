@@ -1,7 +1,8 @@
 """From the findings of validators to those of a report, in this order:
 
-1. :func:`complete_findings` drops repetitions, and adds records, keys and repair commands;
-2. :func:`judge_findings` applies the gate and the waivers.
+1. :func:`without_repetitions` drops what another finding explains better;
+2. :func:`complete_findings` adds records, keys and repair commands;
+3. :func:`judge_findings` applies the gate and the waivers.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tfrecreg.codes import ANN002, REG009, SCH006, SCH007
+from tfrecreg.codes import REG009
 from tfrecreg.codes.tfdv import record_code
 from tfrecreg.config import GateConfig
 from tfrecreg.findings import Finding, Location, fingerprint
 from tfrecreg.gating import FailOn, Lowered, Waiver, judge
+from tfrecreg.guard import Brought, calling, reason_of
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.scan.indexes import keys_of
-from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator
+from tfrecreg.suggest import overrides
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.label_features import BOX
 
-_VALUE_CODES = (SCH006.code, SCH007.code)
 _NOT_TFRECORD = "CRC008"
 _REPAIRABLE = frozenset(
     {
@@ -35,53 +36,40 @@ _REPAIRABLE = frozenset(
 
 
 def complete_findings(findings: Sequence[Finding], target: Target) -> list[Finding]:
-    """The findings of all validators, each mistake once, with all that is known of it.
+    """The findings of all validators, with all that is known of them.
 
     Args:
-        findings: as the validators gave them.
+        findings: as the validators gave them, without repetitions.
         target: their target.
     """
-    distinct = _without_repetitions(findings)
-    located = with_keys(_with_causes(distinct), target.shards)
+    located = with_keys(_with_causes(findings), target.shards)
     return [replace(each, hint=_hint(each, target) or each.hint) for each in located]
 
 
-def _without_repetitions(findings: Sequence[Finding]) -> list[Finding]:
-    """Drop findings that another finding explains better.
+def without_repetitions(
+    findings: Sequence[Finding], validators: Iterable[tuple[Brought, Validator]]
+) -> tuple[list[Finding], list[str]]:
+    """The findings that no validator explains better, and what failed on the way.
 
-    `SHD002` of shards whose damage a `CRC` finding names. `SCH006` and `SCH007` of the sides of
-    boxes, where `ANN002` names the same records: it shows the whole box. With `--only manifest`,
-    the digest is all that was looked at, and `SHD002` stays.
+    Args:
+        findings: as the validators gave them.
+        validators: those that ran, and what brought them.
     """
-    damaged = {
-        location.shard
-        for finding in findings
-        if finding.code.startswith("CRC")
-        for location in finding.locations
-    }
-    boxes = [finding for finding in findings if finding.code == ANN002.code]
-    return [
-        finding
-        for finding in findings
-        if not (finding.code == "SHD002" and _is_within(finding, damaged))
-        and not any(_is_side_of_box(finding, box) for box in boxes)
-    ]
-
-
-def _is_within(finding: Finding, shards: set[str | None]) -> bool:
-    places = finding.locations
-    return bool(places) and all(location.shard in shards for location in places)
-
-
-def _is_side_of_box(finding: Finding, box: Finding) -> bool:
-    """Whether every record of a finding about the side of a box is among those of `box`."""
-    if finding.code not in _VALUE_CODES or finding.count > box.count or not finding.locations:
-        return False
-    records = {(place.shard, place.record) for place in box.locations}
-    return all(
-        place.feature in BOX and (place.shard, place.record) in records
-        for place in finding.locations
-    )
+    kept, problems = list(findings), []
+    for brought, validator in validators if len(findings) > 1 else ():
+        if not overrides(validator, Validator, "explains"):
+            continue
+        try:
+            with calling(brought, "explains"):
+                codes = {code.code for code in validator.codes}
+                own = [each for each in findings if each.code in codes]
+                others = [each for each in kept if each.code not in codes]
+                explained = {id(each) for each in validator.explains(own, others)} if own else ()
+        except Exception as error:
+            problems.append(f"{brought} failed in `explains`: {reason_of(error)}")
+            continue
+        kept = [each for each in kept if each.code in codes or id(each) not in explained]
+    return kept, problems
 
 
 def _with_causes(findings: Sequence[Finding]) -> list[Finding]:

@@ -13,14 +13,16 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import (
     DatasetConfigError,
     ManifestError,
+    MissingExtraError,
     NewerFormatError,
     NotHereError,
+    PluginError,
     SchemaError,
     StorageError,
     TfrecregError,
     UsageError,
 )
-from tfrecreg.operations.check.choose import CONTENT, DRIFT
+from tfrecreg.operations.check.choose import asked_for, validators_with
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report, error_report
 from tfrecreg.operations.check.target import check_target
@@ -33,6 +35,9 @@ from tfrecreg.operations.targets import (
     named_targets,
     reference_target,
 )
+from tfrecreg.plugins.discovery import Announced
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import has_shards, strays
@@ -40,7 +45,7 @@ from tfrecreg.registry.lookup import Resolved, open_release, resolve
 from tfrecreg.registry.registry import Dataset, Registry, RegistryLike, find_registry, open_registry
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.interface import Baseline, Expected, Target, Validator
+from tfrecreg.scan.interface import Baseline, Expected, Need, Target, Validator
 from tfrecreg.storage.local import user_cache
 from tfrecreg.storage.locations import is_absolute
 from tfrecreg.suggest import listed
@@ -155,10 +160,12 @@ def _target(found: Resolved, options: CheckOptions, progress: Progress) -> _Foun
 def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected | None:
     if options.same_as is None and not options.expect:
         return None
-    if CONTENT in options.skip:
+    comparing = validators_with("expected")
+    if not asked_for(comparing, (), options.skip):
+        names = " ".join(f"--skip {each.name}" for each in comparing)
         raise UsageError(
-            f"`--skip {CONTENT}` leaves out what `--same-as` and `--expect` ask for",
-            hint=f"leave out `--skip {CONTENT}`",
+            f"`{names}` leaves out what `--same-as` and `--expect` ask for",
+            hint=f"leave out `{names}`",
         )
     from tfrecreg.operations.check.expected import expected_of  # few checks compare with a version
 
@@ -242,15 +249,25 @@ def _compared(
     progress: Progress,
 ) -> Target:
     """The target with what it is compared with, and no more of it than is asked for."""
-    named = DRIFT in options.only or not options.only
+    if options.against is None:
+        return target
+    comparing = asked_for(validators_with("baseline"), options.only, options.skip)
     return with_baseline(
         target,
         options.against,
         registry,
         engine,
         progress,
-        with_statistics=named and DRIFT not in options.skip,
+        with_statistics=any(_needs_statistics(each) for each in comparing),
     )
+
+
+def _needs_statistics(announced: Announced[ValidatorRecord]) -> bool:
+    try:
+        kind = plugins().load(ValidatorRecord, announced.qualified)
+    except (PluginError, MissingExtraError):
+        return False  # the check says that it cannot run
+    return Need.STATISTICS in getattr(kind, "needs", Need(0))
 
 
 def _registry_here(registry: RegistryLike | None) -> Registry | None:

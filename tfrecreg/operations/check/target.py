@@ -17,8 +17,12 @@ from tfrecreg.gating import FailOn
 from tfrecreg.guard import Brought
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
-from tfrecreg.operations.check.choose import SCHEMA, choose
-from tfrecreg.operations.check.findings import complete_findings, judge_findings
+from tfrecreg.operations.check.choose import asked_for, choose
+from tfrecreg.operations.check.findings import (
+    complete_findings,
+    judge_findings,
+    without_repetitions,
+)
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import (
     Basis,
@@ -28,6 +32,8 @@ from tfrecreg.operations.check.report import (
     limits_of,
     schema_digest,
 )
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.registry.absence import absent_schema
@@ -99,8 +105,12 @@ def check_target(
     )
     fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
     judged = fail_on is not FailOn.NEVER
+    brought = (each for each, _ in choice.announced)
+    distinct, unexplained = without_repetitions(
+        result.findings, zip(brought, choice.running, strict=True)
+    )
     verdict = judge_findings(
-        complete_findings(result.findings, target),
+        complete_findings(distinct, target),
         gate if judged else GateConfig(),
         config.waivers if judged else (),
         dataset=target.dataset,
@@ -116,6 +126,7 @@ def check_target(
         progress.note(f"the result could not be cached: {cache.problem}")
     errors = (
         *choice.problems,
+        *unexplained,
         *_schema_problems(target, options),
         *_errors(result),
         *_replaced(target, before),
@@ -162,8 +173,10 @@ def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
 
     Every build was made with a schema, so one without is not a build that has none.
     """
-    asked = SCHEMA not in options.skip and (not options.only or SCHEMA in options.only)
-    if target.kind == "build" and target.schema is None and target.home is not None and asked:
+    if target.kind != "build" or target.schema is not None or target.home is None:
+        return
+    needing = [each for each in plugins().every(ValidatorRecord) if each.record.needs_schema]
+    if asked_for(needing, options.only, options.skip):
         error = absent_schema(Registry(target.home).dataset(target.dataset))
         yield f"{error.message}; hint: {error.hint}"
 

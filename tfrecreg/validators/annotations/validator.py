@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes import ANN005, ANN006, ANN007, CodeList
+from tfrecreg.codes import ANN002, ANN005, ANN006, ANN007, SCH006, SCH007, CodeList
 from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.scan.interface import Shard, Target, Validator
@@ -20,12 +20,16 @@ from tfrecreg.validators.annotations.class_labels import (
     read_label_map,
 )
 from tfrecreg.validators.annotations.label_features import (
+    BOX,
     AnnotationsOptions,
     Labels,
     known_features,
     labels_of,
 )
 from tfrecreg.validators.annotations.visitor import AnnotationsPart, AnnotationsVisitor
+
+_SIDES = (SCH006.code, SCH007.code)
+"""Codes of values, those of the sides of boxes among them."""
 
 
 class AnnotationsValidator(Validator):
@@ -64,6 +68,13 @@ class AnnotationsValidator(Validator):
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         labels, maps = _labels(target, read_limits(AnnotationsOptions, options, self.name))
         return key_from(repr(labels), repr(maps))
+
+    def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
+        """Findings about sides of boxes, in records of a finding about whole boxes."""
+        boxes = [each for each in own if each.code == ANN002.code]
+        for other in others:
+            if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):
+                yield other
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, AnnotationsPart]]
@@ -179,3 +190,13 @@ def _labels(
         known = read_label_map(options.label_map)
         maps = {each.label: known for each in labels}
     return labels, {feature: names for feature, names in maps.items() if names}
+
+
+def _is_side_of(box: Finding, other: Finding) -> bool:
+    """Whether every record of a finding about the side of a box is among those of `box`."""
+    if other.count > box.count or not other.locations:
+        return False
+    records = {(place.shard, place.record) for place in box.locations}
+    return all(
+        place.feature in BOX and (place.shard, place.record) in records for place in other.locations
+    )
