@@ -246,7 +246,7 @@ def test_an_unknown_key_lists_the_known_ones() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_config("x = 1")
     assert caught.value.message == "`tfrecreg.toml`: `x` is not known"
-    assert caught.value.hint == "known: gates, policy, waivers"
+    assert caught.value.hint == "known: gates, plugins, policy, waivers"
 
 
 def test_reading_imports_nothing_that_only_writing_needs() -> None:

@@ -125,6 +125,14 @@ class GateConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PluginsConfig:
+    """`[plugins]`: which plugins the registry does without."""
+
+    disable: tuple[_Text, ...] = ()
+    """Sources and validators: ``name``, or ``distribution:name``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyConfig:
     """`[policy]`: what holds for all gates and waivers."""
 
@@ -141,6 +149,7 @@ class Config:
     gates: dict[str, GateConfig] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     policy: PolicyConfig = field(default_factory=PolicyConfig)
+    plugins: PluginsConfig = field(default_factory=PluginsConfig)
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
     """Datasets whose file cannot be read, which `datasets` lacks, and why."""
 
@@ -166,6 +175,7 @@ class _File:
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     policy: PolicyConfig = field(default_factory=PolicyConfig)
+    plugins: PluginsConfig = field(default_factory=PluginsConfig)
 
 
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
@@ -192,6 +202,7 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
         },
         waivers=file.waivers,
         policy=file.policy,
+        plugins=file.plugins,
     )
 
 

@@ -152,8 +152,14 @@ class PluginError(FailureError):
     """A plugin is broken, unknown, or clashes with another."""
 
 
+class DisabledPluginError(PluginError):
+    """The plugin of that name is switched off."""
+
+    exit_code = 2
+
+
 class UnknownPluginError(PluginError):
-    """No plugin announces a source or validator of that name."""
+    """No plugin has that name."""
 
     exit_code = 2
 

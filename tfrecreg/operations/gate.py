@@ -20,7 +20,7 @@ from tfrecreg.operations.check.findings import judge_findings
 from tfrecreg.operations.check.report import Basis, Report, limits_of, read_report, schema_digest
 from tfrecreg.operations.pipeline.run import expect_pipeline
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.hashing import hash_file
@@ -84,11 +84,11 @@ def gate(
     )
 
 
-def wanted_validators(policy: GateConfig) -> list[str]:
+def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
     """The names of the validators that a gate wants to have looked."""
     if policy.validators is not None:
         return sorted(set(policy.validators))
-    every = plugins().every(ValidatorRecord)
+    every = plugins_of(config).every(ValidatorRecord)
     return sorted({each.name for each in every if each.record.runs_with == "always"})
 
 
@@ -156,7 +156,7 @@ def _looked_at_all(
     """Refuse a report that leaves out what the gate asks for."""
     basis = found.basis or Basis()
     looked = {*found.validators, *(each.name for each in found.skipped)}
-    missing = [name for name in wanted_validators(policy) if name not in looked]
+    missing = [name for name in wanted_validators(config, policy) if name not in looked]
     if missing and found.status != "error":
         raise UsageError(
             f"the report `{safe(path)}` lacks {listed(missing)}, which the gate of "

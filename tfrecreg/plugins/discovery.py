@@ -49,6 +49,8 @@ class Announced(Generic[R_co]):
     """Version of the distribution."""
     entry_point: str
     """Its name; of a bundled plugin, the module."""
+    module: str = ""
+    """The module with the hook."""
 
     @property
     def qualified(self) -> str:
@@ -118,7 +120,7 @@ def discover(
             yield BrokenPlugin(entry.name, name, version, _reason(error))
             continue
         for record in records:
-            yield Announced(record, record.name, name, version, entry.name)
+            yield Announced(record, record.name, name, version, entry.name, entry.module)
 
 
 def canonical_name(distribution: str) -> str:

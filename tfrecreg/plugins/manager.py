@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
@@ -10,7 +11,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfrecreg.codes import CORE_CODES
-from tfrecreg.errors import MissingExtraError, PluginError, UnknownPluginError
+from tfrecreg.config import CONFIG_NAME
+from tfrecreg.errors import (
+    DisabledPluginError,
+    MissingExtraError,
+    PluginError,
+    UnknownPluginError,
+    UsageError,
+)
 from tfrecreg.findings import Code
 from tfrecreg.guard import calling, failure, one_line
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, discover
@@ -20,12 +28,16 @@ from tfrecreg.text import safe
 from tfrecreg.typed_values import options_as_text, parse_options
 
 if TYPE_CHECKING:
+    from tfrecreg.config import Config
     from tfrecreg.plugins.describe import OptionInfo
     from tfrecreg.sources.guarded import GuardedSource
     from tfrecreg.storage.interface import Readable
 
 R = TypeVar("R", bound=PluginRecord[Any])
 T = TypeVar("T")
+
+DISABLE = "TFRECREG_DISABLE"
+"""The environment variable for plugins that are switched off, with commas between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +52,31 @@ class NameClash:
     announced: tuple[Announced[Any], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Disabled:
+    """A plugin that is switched off."""
+
+    announced: Announced[Any]
+    by: str
+    """What switches it off, for messages: `` `TFRECREG_DISABLE` ``."""
+
+
 class Plugins:
     """All plugins, without loading their classes. Lists are in order of name.
 
     Args:
         announced: records of all kinds, in any order.
         broken: the broken entry points.
+        disabled: those that are switched off.
     """
 
     def __init__(
-        self, announced: Iterable[Announced[Any]] = (), broken: Iterable[BrokenPlugin] = ()
+        self,
+        announced: Iterable[Announced[Any]] = (),
+        broken: Iterable[BrokenPlugin] = (),
+        disabled: Sequence[Disabled] = (),
     ) -> None:
+        self._disabled = list(disabled)
         self._announced = sorted(
             announced, key=lambda one: (one.name, one.distribution, one.entry_point)
         )
@@ -69,6 +95,34 @@ class Plugins:
             (one for one in found if isinstance(one, Announced)),
             (one for one in found if isinstance(one, BrokenPlugin)),
         )
+
+    def without(self, names: Iterable[str], by: str) -> Plugins:
+        """These plugins, but for some that are switched off.
+
+        Args:
+            names: names of plugins of any kind, ``mnist`` or ``distribution:mnist``; a name that
+                no plugin has is ignored.
+            by: what switches them off, for messages.
+
+        Raises:
+            UsageError: every build has to pass one of them.
+        """
+        names = tuple(names)
+        off = [each for each in self._announced if any(has_name(each, name) for name in names)]
+        for each in off:
+            if each.brought.is_ours and getattr(each.record, "reads_back", False):
+                raise UsageError(
+                    f"the {each.record.kind} `{each.name}` cannot be disabled: every build has to "
+                    "pass it",
+                    hint=f"take it out of {by}; `--skip {each.name}` leaves it out of one check",
+                )
+        on = (each for each in self._announced if each not in off)
+        return Plugins(on, self._broken, [*self._disabled, *(Disabled(each, by) for each in off)])
+
+    @property
+    def disabled(self) -> list[Disabled]:
+        """The plugins that are switched off, in the order in which that was found."""
+        return list(self._disabled)
 
     @property
     def broken(self) -> list[BrokenPlugin]:
@@ -95,7 +149,7 @@ class Plugins:
     def codes(self) -> dict[str, Code]:
         """All finding codes by name, the bundled ones and those of plugins."""
         found = dict(CORE_CODES)
-        for each in self._announced:
+        for each in (*self._announced, *(off.announced for off in self._disabled)):
             for code in each.record.codes:
                 found.setdefault(code.code, code)
         return dict(sorted(found.items()))
@@ -109,6 +163,7 @@ class Plugins:
         announced = self.every(kind)
         found = [one for one in announced if has_name(one, name)]
         if not found:
+            self._expect_enabled(kind, name)
             raise self._unknown(kind.kind, announced, name)
         if len(found) > 1:
             raise _clashing(kind, NameClash(kind.kind, name, tuple(found)))
@@ -171,6 +226,7 @@ class Plugins:
         known = [each for kind in PLUGIN_KINDS for each in self.every(kind)]
         found = [each for each in known if has_name(each, name)]
         if not found:
+            self._expect_enabled(PluginRecord, name)
             raise self._unknown("plugin", known, name)
         return found
 
@@ -193,6 +249,15 @@ class Plugins:
         except Exception as error:
             raise failure(announced.brought, "failed over its options", error) from error
 
+    def _expect_enabled(self, kind: type[PluginRecord[Any]], name: str) -> None:
+        for off in self._disabled:
+            record = off.announced.record
+            if isinstance(record, kind) and has_name(off.announced, name):
+                raise DisabledPluginError(
+                    f"the {record.kind} `{safe(name, limit=60)}` is disabled by {off.by}",
+                    hint=f"take it out of {off.by} to use it",
+                )
+
     def _unknown(
         self, kind: str, announced: Sequence[Announced[Any]], name: str
     ) -> UnknownPluginError:
@@ -208,8 +273,25 @@ class Plugins:
 
 @cache
 def plugins() -> Plugins:
-    """The plugins of this process, searched on the first call."""
-    return Plugins.search()
+    """The plugins of this process, searched on the first call.
+
+    Raises:
+        UsageError: :data:`DISABLE` names one that cannot be switched off.
+    """
+    names = [name.strip() for name in os.environ.get(DISABLE, "").split(",") if name.strip()]
+    return Plugins.search().without(names, f"`{DISABLE}`")
+
+
+def plugins_of(config: Config) -> Plugins:
+    """The plugins of this process that a registry does not switch off.
+
+    Raises:
+        UsageError: it names one that cannot be switched off.
+    """
+    found = plugins()
+    if not config.plugins.disable:
+        return found
+    return found.without(config.plugins.disable, f"`plugins.disable` in `{CONFIG_NAME}`")
 
 
 def code_named(name: str) -> Code | None:

@@ -73,6 +73,7 @@ IMG = WAIVER.format("IMG003", "2027-01-31") + 'fingerprint = "I*"\n'
             "policy.max_waiver_days = 91",
             ["`policy.max_waiver_days` was 90, is 91"],
         ),
+        ("", "plugins.disable = ['images']", ["`plugins.disable` is with `images`"]),
         ("policy.max_waiver_days = 90", "", ["`policy.max_waiver_days` was 90, is not set"]),
     ],
 )
@@ -95,6 +96,7 @@ def test_each_thing_that_is_loosened_is_told(before: str, after: str, told: list
         ("gates.default.validators = ['crc']", ""),
         ("gates.default.validators = ['crc']", "gates.default.validators = ['schema', 'crc']"),
         ("", "policy.max_waiver_days = 9"),
+        ("plugins.disable = ['images', 'even']", "plugins.disable = ['even']"),
         ("policy.max_waiver_days = 90", "policy.max_waiver_days = 9"),
     ],
 )

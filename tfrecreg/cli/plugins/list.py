@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tfrecreg.cli.common import Face, json_option
+from tfrecreg.cli.plugins import plugins_here
 
 
 @click.command(name="list")
@@ -14,13 +15,12 @@ from tfrecreg.cli.common import Face, json_option
 @click.pass_obj
 def command(face: Face) -> None:
     """List all plugins, and those that are broken or clash."""
-    from tfrecreg.plugins.manager import plugins
     from tfrecreg.plugins.records import PLUGIN_KINDS
     from tfrecreg.records.scanner import scanner
     from tfrecreg.text import safe
 
     reading = scanner()
-    found = plugins()
+    found = plugins_here(face)
     known = {kind: found.every(kind) for kind in PLUGIN_KINDS}
     if face.as_json:
         face.print_json(
@@ -35,6 +35,7 @@ def command(face: Face) -> None:
                     }
                     for each in found.broken
                 ],
+                **({"disabled": [_off(each) for each in found.disabled]} if found.disabled else {}),
                 "clashes": [
                     {"kind": each.kind, "name": each.name, "between": _between(each)}
                     for each in found.clashes
@@ -59,6 +60,10 @@ def _row(each: Any) -> dict[str, Any]:
     }
 
 
+def _off(each: Any) -> dict[str, str]:
+    return {"kind": each.announced.record.kind, "name": each.announced.qualified, "by": each.by}
+
+
 def _between(clash: Any) -> list[str]:
     return [f"{each.distribution} {each.version}" for each in clash.announced]
 
@@ -81,6 +86,9 @@ def _print_problems(face: Face, found: Any) -> None:
     for each in found.broken:
         about = f"{each.entry_point} of {each.distribution} {each.version}: "
         face.out.print(line(("broken: ", "bold red"), safe(about), each.reason))
+    for off in found.disabled:
+        about = f"the {off.announced.record.kind} `{safe(off.announced.qualified)}`, by {off.by}"
+        face.out.print(line(("disabled: ", "bold"), safe(about, limit=400)))
     for each in found.clashes:
         about = f"{each.kind} `{safe(each.name)}` is announced by {' and '.join(_between(each))}"
         face.out.print(line(("clash: ", "bold yellow"), safe(about, limit=400)))

@@ -8,6 +8,7 @@ import click
 
 from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
+from tfrecreg.cli.plugins import plugins_here
 
 if TYPE_CHECKING:
     from tfrecreg.plugins.describe import OptionInfo
@@ -24,10 +25,9 @@ def command(face: Face, name: str) -> None:
     NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or
     with `--option`, those of a validator in `limits.NAME` of a gate.
     """
-    from tfrecreg.plugins.manager import plugins
     from tfrecreg.plugins.records import PLUGIN_KINDS
 
-    known = plugins()
+    known = plugins_here(face)
     found = [(each, known.describe(each)) for each in known.named(name)]
     if face.as_json:
         documents: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in PLUGIN_KINDS}
@@ -48,6 +48,7 @@ def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any
         "summary": found.record.summary,
         "distribution": found.distribution,
         "version": found.version,
+        "module": found.module,
         "options": [
             {
                 "name": each.name,
@@ -68,7 +69,14 @@ def _print(face: Face, found: Announced[Any], options: list[OptionInfo]) -> None
 
     summary = safe(found.record.summary)
     face.out.print(line((f"{found.brought.kind} ", "bold"), f"{safe(found.name)}: {summary}"))
-    face.out.print(f"from {safe(found.distribution)} {safe(found.version)}")
+    face.out.print(
+        f"from {safe(found.distribution)} {safe(found.version)}, announced in {safe(found.module)}"
+    )
+    if found.record.extra is not None:
+        face.out.print(f"needs the extra {safe(found.record.extra)}")
+    codes = [safe(f"{code.code} {code.rule}") for code in found.record.codes]
+    if codes:
+        face.out.print(f"codes: {', '.join(codes)}")
     if not options:
         face.out.print("no options")
         return

@@ -31,7 +31,7 @@ from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.manifest.model import LEDGER_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.plugins.discovery import Announced
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.registry.indexes import find_index
 from tfrecreg.registry.lookup import resolve
@@ -264,7 +264,7 @@ def announced_source(registry: Registry, name: str, source: str) -> Announced[So
         PluginError: there is more than one.
     """
     try:
-        return plugins().find(SourceRecord, source)
+        return plugins_of(registry.config).find(SourceRecord, source)
     except UnknownPluginError as error:
         where, manifest = made_before(registry, name)
         if manifest is None or manifest.source.name != source.rpartition(":")[2]:

@@ -14,7 +14,7 @@ from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings, to_save
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins, plugins_of
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name
@@ -88,7 +88,7 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
                 "not have",
                 hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
             )
-        known = ", ".join(plugins().names(SourceRecord))
+        known = ", ".join(plugins_of(registry.config).names(SourceRecord))
         raise UsageError(
             f"no source is known for `{request.name}`",
             hint=f"tfrecreg build {request.name} --source SOURCE --raw PATH; sources: {known}",

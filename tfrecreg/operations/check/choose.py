@@ -34,6 +34,8 @@ class Choice:
     """Distribution of each validator, and the codes that it may use; None for any."""
     skipped: list[SkippedValidator] = field(default_factory=list)
     """Validators that do not apply."""
+    notes: list[str] = field(default_factory=list)
+    """Validators that are switched off, one line each: who judges the report may want them."""
     problems: list[str] = field(default_factory=list)
     """Reasons why requested validators cannot run, one line each: the check is incomplete."""
 
@@ -44,6 +46,8 @@ def choose(
     only: Sequence[str],
     skip: Sequence[str],
     also: Sequence[str] = (),
+    *,
+    known: Plugins | None = None,
 ) -> Choice:
     """The validators for `target`.
 
@@ -57,6 +61,7 @@ def choose(
         only: names of validators; empty for those of the gate.
         skip: names of validators to leave out.
         also: names of validators to run in addition.
+        known: the plugins to choose from; by default all of this process.
 
     Raises:
         UnknownPluginError: a name that no validator has.
@@ -65,7 +70,7 @@ def choose(
         PluginError: a name that several validators have.
         SchemaError: the target's schema does not parse.
     """
-    known = plugins()
+    known = known or plugins()
     unknown = _unknown_limits(gate, known)
     chosen = [each for each in known.every(ValidatorRecord) if each.record.runs_with == "always"]
     named = True
@@ -75,14 +80,21 @@ def choose(
         chosen = _named(known, gate.validators, CONFIG_NAME)
     else:
         named = False
+    comparing: list[Announced[ValidatorRecord]] = []
     chosen += (known.find(ValidatorRecord, name) for name in also)
     if target.baseline is not None and not only:
-        chosen += validators_with("baseline")
+        chosen += validators_with("baseline", known)
     if target.expected is not None:
-        chosen += validators_with("expected")
+        comparing = validators_with("expected", known)
+        chosen += comparing
     chosen = list({each.qualified: each for each in chosen}.values())
-    left_out = {each.qualified for each in _named(known, set(skip).difference(unknown))}
+    off = [each for each in known.disabled if isinstance(each.announced.record, ValidatorRecord)]
+    leave = {name for name in skip if not any(has_name(each.announced, name) for each in off)}
+    left_out = {each.qualified for each in _named(known, leave.difference(unknown))}
     choice = Choice()
+    choice.notes += (f"{each.announced.brought} is disabled by {each.by}" for each in off)
+    if target.expected is not None and not comparing:
+        choice.problems.append("nothing compares the records with what is expected of them")
     if not named:
         absent = [name for name in unknown if name not in skip]
         choice.problems += [_not_judged(name, target, known) for name in absent]
@@ -94,9 +106,11 @@ def choose(
     return choice
 
 
-def validators_with(given: Literal["baseline", "expected"]) -> list[Announced[ValidatorRecord]]:
+def validators_with(
+    given: Literal["baseline", "expected"], known: Plugins
+) -> list[Announced[ValidatorRecord]]:
     """The validators that run once a baseline, or what is expected, is given."""
-    every = plugins().every(ValidatorRecord)
+    every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
 
 
@@ -197,7 +211,8 @@ def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
         ConfigError: it is close to one that is here, and so most likely meant to be that.
     """
     names = known.names(ValidatorRecord)
-    unknown = [name for name in gate.limits if name not in names]
+    off = {each.announced.name for each in known.disabled}
+    unknown = [name for name in gate.limits if name not in names and name not in off]
     for name in unknown:
         meant = did_you_mean(name, names)
         if meant:

@@ -30,7 +30,11 @@ def loosened(before: Config, after: Config) -> list[Finding]:
     A changed limit of a validator counts, whatever its direction: only the validator knows it.
     """
     tally, where = Tally(), Location(shard=CONFIG_NAME)
-    for subject, message in (*_waivers(before, after), *_gates(before, after)):
+    for subject, message in (
+        *_waivers(before, after),
+        *_disabled(before, after),
+        *_gates(before, after),
+    ):
         tally.add(REG013, message, where, subject=subject)
     return list(tally.findings(""))
 
@@ -51,6 +55,12 @@ def _waivers(before: Config, after: Config) -> Iterator[tuple[str, str]]:
     then, now = before.policy.max_waiver_days, after.policy.max_waiver_days
     if then is not None and (now is None or now > then):
         yield "policy.max_waiver_days", f"`policy.max_waiver_days` was {then}, is {_shown(now)}"
+
+
+def _disabled(before: Config, after: Config) -> Iterator[tuple[str, str]]:
+    more = sorted(set(after.plugins.disable) - set(before.plugins.disable))
+    if more:
+        yield "plugins.disable", f"`plugins.disable` is with {listed(more)}"
 
 
 def _gates(before: Config, after: Config) -> Iterator[tuple[str, str]]:

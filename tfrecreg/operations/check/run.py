@@ -160,8 +160,8 @@ def _target(found: Resolved, options: CheckOptions, progress: Progress) -> _Foun
 def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected | None:
     if options.same_as is None and not options.expect:
         return None
-    comparing = validators_with("expected")
-    if not asked_for(comparing, (), options.skip):
+    comparing = validators_with("expected", plugins())
+    if comparing and not asked_for(comparing, (), options.skip):
         names = " ".join(f"--skip {each.name}" for each in comparing)
         raise UsageError(
             f"`{names}` leaves out what `--same-as` and `--expect` ask for",
@@ -251,7 +251,7 @@ def _compared(
     """The target with what it is compared with, and no more of it than is asked for."""
     if options.against is None:
         return target
-    comparing = asked_for(validators_with("baseline"), options.only, options.skip)
+    comparing = asked_for(validators_with("baseline", plugins()), options.only, options.skip)
     return with_baseline(
         target,
         options.against,

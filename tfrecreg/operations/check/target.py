@@ -32,7 +32,7 @@ from tfrecreg.operations.check.report import (
     limits_of,
     schema_digest,
 )
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins, plugins_of
 from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import StreamEnd
@@ -74,7 +74,9 @@ def check_target(
         FailureError: a worker died.
     """
     gate = _gate(config, options, target)
-    choice = choose(target, gate, options.only, options.skip, options.also)
+    choice = choose(
+        target, gate, options.only, options.skip, options.also, known=plugins_of(config)
+    )
     before = _digest_beside(target)
     limits = {
         each.name: limits_of(config, gate, target.dataset, each.name)
@@ -151,7 +153,7 @@ def check_target(
         skipped=tuple(choice.skipped),
         errors=errors,
         folder=folder_of(target),
-        notes=tuple(target.notes),
+        notes=(*target.notes, *choice.notes),
         basis=Basis(
             manifest=target.manifest.digest if target.manifest is not None else None,
             schema=schema_digest(target.schema),

@@ -1,0 +1,165 @@
+"""A plugin can be switched off, for a process or for a registry, and nothing passes unnoticed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from sources_support import new_registry, tfrecreg
+
+PLUGIN = """
+from tfrecreg.api import (
+    Code, Item, RawFile, RecordValidator, Severity, Source, SourceRecord,
+    ValidatorRecord, hookimpl, int64_feature,
+)
+
+EVEN = Code("EVE001", "even-tone", Severity.ERROR, "even", "make it odd", "Even is bad.")
+
+class Tones(Source):
+    def raw_files(self):
+        yield RawFile("tones.txt", 5, 5)
+
+    def items(self):
+        for number in range(4):
+            yield Item("train", str(number), 10)
+
+    def example(self, item):
+        return {"tone": int64_feature(int(item.key))}
+
+    def schema(self):
+        return 'feature { name: "tone" type: INT shape {} }'
+
+class Even(RecordValidator):
+    name = "even"
+    codes = (EVEN,)
+    features = ("tone",)
+
+    def look(self, example):
+        return "it is even" if example["tone"].values[0] % 2 == 0 else None
+
+@hookimpl
+def tfrecreg_sources():
+    yield SourceRecord("tones", "tones", lambda: Tones)
+
+@hookimpl
+def tfrecreg_validators():
+    yield ValidatorRecord("even", "even tones", [EVEN], lambda: Even)
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> dict[str, str]:
+    folder = tmp_path / "site"
+    info = folder / "tones-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "tones_plugin.py").write_text(PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tones\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tfrecreg]\ntones = tones_plugin\n")
+    found = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
+
+
+@pytest.fixture
+def registry(tmp_path: Path, site: dict[str, str]) -> Path:
+    found = new_registry(tmp_path / "registry")
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "tones.txt").write_text("tones")
+    done = tfrecreg("-C", found, "build", "tones", "--source", "tones", "--raw", raw, env=site)
+    assert done.returncode == 0, done.stderr
+    return found
+
+
+def by_the_process(site: dict[str, str], names: str) -> dict[str, str]:
+    return {**site, "TFRECREG_DISABLE": names}
+
+
+def by_the_registry(registry: Path, *names: str) -> None:
+    config = registry / "tfrecreg.toml"
+    config.write_text(f"plugins.disable = {json.dumps(names)}\n{config.read_text()}")
+
+
+def test_a_check_runs_without_it_and_says_so(registry: Path, site: dict[str, str]) -> None:
+    done = tfrecreg("-C", registry, "check", "tones", env=site)
+    assert (done.returncode, "EVE001" in done.stdout) == (1, True)
+    off = by_the_process(site, " images , tones:even")
+    done = tfrecreg("-C", registry, "check", "tones", env=off)
+    assert done.returncode == 0, done.stderr
+    assert "EVE001" not in done.stdout
+    assert "the validator `even` of `tones` 1.0 is disabled by `TFRECREG_DISABLE`" in done.stdout
+    by_the_registry(registry, "even")
+    done = tfrecreg("-C", registry, "check", "tones", "--skip", "even", env=site)
+    assert done.returncode == 0, done.stderr
+    where = "`plugins.disable` in `tfrecreg.toml`"
+    assert f"the validator `even` of `tones` 1.0 is disabled by {where}" in done.stdout
+
+
+@pytest.mark.parametrize("by", ["process", "registry"])
+def test_to_name_it_is_exit_2(registry: Path, site: dict[str, str], by: str) -> None:
+    environment, where = by_the_process(site, "even,tones"), "`TFRECREG_DISABLE`"
+    if by == "registry":
+        by_the_registry(registry, "even", "tones")
+        environment, where = site, "`plugins.disable` in `tfrecreg.toml`"
+    for kind, name, *command in (
+        ("validator", "even", "check", "tones", "--only", "even"),
+        ("source", "tones", "build", "tones"),
+        ("validator", "even", "plugins", "show", "even"),
+    ):
+        done = tfrecreg("-C", registry, *command, env=environment)
+        assert done.returncode == 2
+        assert done.stderr == (
+            f"error: the {kind} `{name}` is disabled by {where}\n"
+            f"hint: take it out of {where} to use it\n"
+        )
+
+
+def test_it_is_listed_as_disabled(registry: Path, site: dict[str, str]) -> None:
+    by_the_registry(registry, "even")
+    off = by_the_process(site, "tones")
+    text = tfrecreg("-C", registry, "plugins", env=off).stdout
+    assert "disabled: the source `tones:tones`, by `TFRECREG_DISABLE`\n" in text
+    done = tfrecreg("-C", registry, "plugins", "--json", env=off)
+    listed = json.loads(done.stdout)
+    assert listed["disabled"] == [
+        {"kind": "source", "name": "tones:tones", "by": "`TFRECREG_DISABLE`"},
+        {"kind": "validator", "name": "tones:even", "by": "`plugins.disable` in `tfrecreg.toml`"},
+    ]
+    assert "tones" not in [each["name"] for each in listed["sources"]]
+    assert json.loads(tfrecreg("plugins", "--json", env=site).stdout).get("disabled") is None
+
+
+def test_its_codes_are_still_explained(site: dict[str, str]) -> None:
+    done = tfrecreg("explain", "EVE001", env=by_the_process(site, "even"))
+    assert (done.returncode, "Even is bad." in done.stdout) == (0, True)
+
+
+def test_a_gate_misses_what_only_the_check_did_without(
+    registry: Path, site: dict[str, str], tmp_path: Path
+) -> None:
+    report = tmp_path / "report.json"
+    check = ("check", "tones", "--fail-on", "never", "--format", "json", "--output", report)
+    done = tfrecreg("-C", registry, *check, env=by_the_process(site, "even"))
+    assert done.returncode == 0, done.stderr
+    done = tfrecreg("-C", registry, "gate", "tones", "--report", report, env=site)
+    assert done.returncode == 2
+    assert "lacks `even`" in done.stderr
+
+
+def test_what_every_build_has_to_pass_stays(registry: Path, site: dict[str, str]) -> None:
+    done = tfrecreg("-C", registry, "check", "tones", env=by_the_process(site, "crc"))
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: the validator `crc` cannot be disabled: every build has to pass it\n"
+        "hint: take it out of `TFRECREG_DISABLE`; `--skip crc` leaves it out of one check\n"
+    )
+
+
+def test_without_what_compares_an_expectation_is_not_met(
+    registry: Path, site: dict[str, str]
+) -> None:
+    off = by_the_process(site, "content,even")
+    done = tfrecreg("-C", registry, "check", "tones", "--expect", "train=4", env=off)
+    assert done.returncode == 3
+    assert "nothing compares the records with what is expected of them" in done.stdout
