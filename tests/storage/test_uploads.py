@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from storage_support import Careless
 
-from tfrecreg.errors import MissingFileError, StorageError, UsageError
+from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces
@@ -81,49 +81,19 @@ def test_a_store_that_ignores_the_condition_is_refused(protocol: str) -> None:
     assert not Careless.store
 
 
-def test_a_shard_appears_in_the_store_when_it_is_closed(
-    places: TwoPlaces, storage: RemoteStorage, tmp_path: Path
-) -> None:
-    with places.create(SHARD) as writer:
-        writer.write(b"shard")
-        assert storage.stat(SHARD) is None
-    assert storage.read(SHARD) == places.read(SHARD) == b"shard"
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_shard_that_failed_leaves_nothing(
-    places: TwoPlaces, storage: RemoteStorage, tmp_path: Path
-) -> None:
-    writer = places.create(SHARD)
-    writer.write(b"shard")
-    writer.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
-    assert storage.stat(SHARD) is None
-    assert not list(tmp_path.iterdir())
-
-
 def test_both_places_are_one_folder(
     places: TwoPlaces, storage: RemoteStorage, tmp_path: Path
 ) -> None:
-    for path in (SHARD, "index/a", "manifest.json", "location.json"):
-        with places.create(path) as writer:
+    storage.put_if_absent(SHARD, b"shard")
+    for path in ("index/a", "manifest.json", "location.json"):
+        with places.local.create(path) as writer:
             writer.write(path.encode())
     storage.put_if_absent("manifest.json", b"another")
     storage.put_if_absent("index/a", b"another")
     assert [entry.path for entry in places.list()] == [SHARD, "index", "index/a", "manifest.json"]
     assert places.read("manifest.json") == b"manifest.json"
+    assert places.read(SHARD) == b"shard"
     assert pickle.loads(pickle.dumps(places)) == places
     assert places.root == "memory://b"
     with pytest.raises(MissingFileError):
         places.open(SHARD.replace("train", "test"))
-
-
-def test_a_shard_is_linked_from_a_local_file_alone(places: TwoPlaces, tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"x")
-    places.link("x", SHARD, origin=LocalStorage(tmp_path))
-    assert places.read(SHARD) == b"x"
-    places.link("x", "y")
-    assert places.read("y") == b"x"
-    places.remove(SHARD)
-    assert places.read(SHARD) == b"x"
-    with pytest.raises(UsageError, match="cannot be linked to a file in a store"):
-        places.link(SHARD, SHARD, origin=places.remote)

@@ -15,7 +15,7 @@ from tfrecreg.errors import ConflictError, ManifestError, UsageError
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.reference import Version
 from tfrecreg.registry.registry import Registry
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import LOCATION_NAME, store_at
 from tfrecreg.storage.urls import is_url, named_url, without_secrets
@@ -110,7 +110,7 @@ def claim_number(url: str, version: Version, build: Manifest) -> None:
         )
 
 
-def folder_storage(registry: Registry, folder: str) -> Storage:
+def folder_storage(registry: Registry, folder: str) -> Readable:
     """The files of a build, rooted at its folder: with those that are in a store.
 
     Args:

@@ -26,7 +26,7 @@ from tfrecreg.registry.locations import folder_storage, location_of
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
-from tfrecreg.storage.interface import Readable, Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import LOCATION_NAME, storage_at
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
@@ -164,7 +164,7 @@ class Build(Resolved):
     def schema(self) -> str | None:
         return self.dataset.schema_text()
 
-    def storage(self, *, to_check: bool = False) -> Storage:  # noqa: ARG002 - it is what it is
+    def storage(self, *, to_check: bool = False) -> Readable:  # noqa: ARG002 - it is what it is
         return folder_storage(self.registry, self.folder)
 
     @property

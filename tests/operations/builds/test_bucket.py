@@ -200,7 +200,7 @@ def test_an_index_that_changed_in_the_store_is_never_published(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tfrecreg.operations.builds.conclude.conclude_in_bucket", killed)
+        patch.setattr("tfrecreg.operations.builds.bucket.BucketSink.complete", killed)
         with pytest.raises(KeyboardInterrupt):
             made(registry)
     before = in_store(memory)

@@ -146,9 +146,9 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.operations.builds.state import StageJournal
+    from tfrecreg.operations.builds.sink import StageSink
 
-    original = StageJournal.finish
+    original = StageSink.finish
     calls = []
 
     def killed(*arguments) -> None:
@@ -158,7 +158,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(StageJournal, "finish", killed)
+        patch.setattr(StageSink, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
     assert registry.dataset("digits").build_manifest() is None
@@ -181,15 +181,15 @@ def test_a_finished_shard_that_was_damaged_is_made_again(raw, tmp_path, monkeypa
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.operations.builds.state import StageJournal
+    from tfrecreg.operations.builds.sink import StageSink
 
     def killed(*arguments) -> None:
         original(*arguments)
         raise KeyboardInterrupt
 
-    original = StageJournal.finish
+    original = StageSink.finish
     with monkeypatch.context() as patch:
-        patch.setattr(StageJournal, "finish", killed)
+        patch.setattr(StageSink, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
     (shard,) = (tmp_path / "killed").glob(".tfrecreg/stage/digits/*/build/*.tfrecord-*")

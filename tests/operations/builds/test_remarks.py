@@ -13,8 +13,8 @@ from tfrecreg.example.features import int64_feature
 from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.assemble import ledgers
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, make_shard
-from tfrecreg.operations.builds.state import StageJournal
+from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, StageFolder, make_shard
+from tfrecreg.operations.builds.sink import StageSink
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Remark, Skipped, Written
@@ -54,7 +54,7 @@ class Boxes:
 
 def made(folder: Path) -> tuple[Plan, list[MadeShard]]:
     plan = make_plan("d", Boxes().items(), ShardPolicy(shards=2), {})
-    maker = Maker(LocalStorage(folder), packed(Boxes()), plan.digest, "none")
+    maker = Maker(StageFolder(LocalStorage(folder)), packed(Boxes()), plan.digest, "none")
     tasks = [BuildTask(maker, shard) for shard in plan.shards]
     return plan, list(LocalEngine(1).run(make_shard, tasks))
 
@@ -82,9 +82,9 @@ def test_a_journal_keeps_remarks(tmp_path) -> None:
     plan, shards = made(tmp_path / "build")
     stage, build = LocalStorage(tmp_path / "stage"), LocalStorage(tmp_path / "build")
     for planned, shard in zip(plan.shards, shards, strict=True):
-        journal = StageJournal(stage, build)
-        journal.finish(planned, shard)
-        assert journal.finished([planned]) == {planned.path: shard}
+        sink = StageSink(stage, build)
+        sink.finish(planned, shard)
+        assert sink.finished([planned]) == {planned.path: shard}
 
 
 def test_remarks_of_a_split_without_items_are_counted_too() -> None:

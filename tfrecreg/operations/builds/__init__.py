@@ -11,7 +11,8 @@
 - `shard`: make one shard, or a segment of one, in a worker
 - `make`: make all shards through an engine
 - `assemble`: write the manifest, the ledger and the labels
-- `state`: what survives a killed build, and the state of the raw data
+- `sink`: where shards go, and which are finished there
+- `state`: the state of the raw data
 - `begin`, `conclude`: the start and the end of every build: the plan; the manifest and publishing
 - `read_back`: the check that a new build has to pass
 - `bucket`: builds whose shards go to a store

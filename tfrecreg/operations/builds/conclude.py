@@ -12,11 +12,11 @@ from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers, outline
 from tfrecreg.operations.builds.begin import Begun
-from tfrecreg.operations.builds.bucket import conclude_in_bucket
 from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.growth import Growth, growth_of
 from tfrecreg.operations.builds.read_back import ReadBack, ReadBackProof
 from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.operations.builds.sink import BuildSink
 from tfrecreg.operations.builds.state import BuildRecord, expect_raw_unchanged, remember
 from tfrecreg.operations.check.findings import with_keys
 from tfrecreg.operations.check.report import Report
@@ -25,7 +25,6 @@ from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Transaction
 from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml
 
@@ -56,7 +55,7 @@ def conclude(
     *,
     labels: Mapping[str, Sequence[str]],
     resumed: int,
-    staged: Storage,
+    sink: BuildSink,
     change: Transaction,
     engine: Engine,
     progress: Progress,
@@ -68,16 +67,15 @@ def conclude(
     Args:
         registry: the registry.
         begun: the build, with its plan.
-        made: every shard of the plan, in its order; unindexed if there is a `proof`.
+        made: every shard of the plan, in its order; without an index if there is a `proof`.
         labels: label maps of the source.
         resumed: number of shards that an earlier run had finished.
-        staged: rooted at the folder in the making, with all shards and, without a `proof`, their
-            indexes.
+        sink: has all shards and, without a `proof`, their indexes.
         change: the transaction.
         engine: where the build is read back.
         progress: updated during the work.
         raw_compared: whether the raw data were compared since the last shard was made.
-        proof: looks at unindexed shards while they are read back, and indexes them.
+        proof: looks at the shards while they are read back, and indexes them.
 
     Raises:
         RefusedError: too many items were skipped, the check has findings, or the proof failed.
@@ -89,22 +87,23 @@ def conclude(
     outlined = outline(
         begun.prepared, begun.plan, made, schema=begun.schema, raw=begun.raw, labels=labels
     )
-    reading = ReadBack(registry, begun, staged, engine, progress)
+    reading = ReadBack(registry, begun, sink.files, engine, progress)
     if proof is None:
-        manifest = _complete(outlined, begun, made, staged)
+        manifest = _complete(outlined, begun, made, sink.folder)
         report = reading.check(reading.target(manifest))
     else:
-        manifest, report = _prove(outlined, begun, staged, reading, proof)
+        manifest, report = _prove(outlined, begun, sink.folder, reading, proof)
     if not raw_compared:
         expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
     unchanged = _is_there(registry, manifest)
-    if isinstance(staged, TwoPlaces):
-        conclude_in_bucket(staged, manifest, indexed=proof is None)
-        progress.note(f"the shards are in {safe(staged.root, limit=1000)}")
-        staged = staged.local
+    sink.complete(manifest, progress)
     # What was read back just now is the manifest's, byte for byte.
     change.replace(
-        layout.build_folder(name), staged, manifest, verified=True, beside=_beside(registry, begun)
+        layout.build_folder(name),
+        sink.folder,
+        manifest,
+        verified=True,
+        beside=_beside(registry, begun),
     )
     _settle(registry, begun, manifest)
     return BuildResult(
@@ -123,25 +122,25 @@ def conclude(
 
 
 def _complete(
-    outlined: Manifest, begun: Begun, made: Sequence[MadeShard], staged: Storage
+    outlined: Manifest, begun: Begun, made: Sequence[MadeShard], folder: Storage
 ) -> Manifest:
     """Write all files of the build but the shards and their indexes."""
-    manifest = assemble(outlined, begun.plan, made, build=staged, schema=begun.schema)
-    with staged.create(MANIFEST_NAME) as writer:
+    manifest = assemble(outlined, begun.plan, made, build=folder, schema=begun.schema)
+    with folder.create(MANIFEST_NAME) as writer:
         writer.write(render_manifest(manifest))
     return manifest
 
 
 def _prove(
-    outlined: Manifest, begun: Begun, staged: Storage, reading: ReadBack, proof: ReadBackProof
+    outlined: Manifest, begun: Begun, folder: Storage, reading: ReadBack, proof: ReadBackProof
 ) -> tuple[Manifest, Report]:
-    """Read unindexed shards, complete the build from what was read, and check its other files."""
+    """Read the shards, complete the build from what was read, and check its other files."""
     # Its files are not there yet, apart from the shards.
     report = reading.scan(replace(reading.target(outlined), storage=None), beside=(proof,))
     reading.expect_read(report)
     # Before the findings: it names the shard and the part, which no finding knows.
-    made = proof.proven(staged, reading.progress)
-    manifest = _complete(outlined, begun, made, staged)
+    made = proof.proven(folder, reading.progress)
+    manifest = _complete(outlined, begun, made, folder)
     target = reading.target(manifest)
     # Now that there are indexes, they tell the keys of records.
     named = tuple(with_keys(report.findings, target.shards))

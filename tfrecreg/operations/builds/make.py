@@ -17,20 +17,21 @@ from tfrecreg.operations.builds.shard import (
     MadeShard,
     Maker,
     SegmentTask,
+    StageFolder,
+    WorkFolder,
     close_source,
     join_segments,
     keep_shard,
     make_part,
 )
-from tfrecreg.operations.builds.state import Journal
+from tfrecreg.operations.builds.sink import BUILD, ShardSink
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress, working
 from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.storage.interface import Entry, Storage
-from tfrecreg.storage.two_places import TwoPlaces, WorkerPlaces
 
-BUILD, SEGMENTS = "build", "segments"
-"""Folders of a stage: the build in the making, and pieces of its shards."""
+SEGMENTS = "segments"
+"""Folder of a stage: pieces of shards."""
 
 ListedItem = TypeVar("ListedItem", bound=Item | Skipped | Remark)
 
@@ -88,12 +89,10 @@ def clear_killed(stage: Storage) -> None:
 def make_all(
     plan: Plan,
     prepared: Prepared,
-    stage: Storage,
+    sink: ShardSink,
     *,
-    journal: Journal,
-    build: Storage | None = None,
+    stage: Storage,
     segments: str = SEGMENTS,
-    unindexed: bool = False,
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[MadeShard], int]:
@@ -102,11 +101,9 @@ def make_all(
     Args:
         plan: what goes where.
         prepared: the source, and how to compress.
-        stage: rooted at the stage.
-        build: where the build is made; None for the folder :data:`BUILD` of the stage.
-        journal: knows the finished shards.
-        segments: folder of the stage for the segments of this process; removed at the end.
-        unindexed: whether shards get no index and no SHA-256.
+        sink: takes the shards.
+        stage: rooted at a folder for segments.
+        segments: name of one in it, for this process; removed at the end.
         engine: where to make them.
         progress: updated for every shard or segment.
 
@@ -115,9 +112,8 @@ def make_all(
         RawDataError: the raw data cannot be read any more.
         StorageError: the disk said no.
     """
-    staged, scratch = build or stage.below(BUILD), stage.below(segments)
-    maker = _maker(staged, prepared, plan, unindexed=unindexed)
-    kept = journal.finished(plan.shards)
+    maker, scratch = _maker(sink.work, prepared, plan, indexed=sink.indexed), stage.below(segments)
+    kept = sink.finished(plan.shards)
     todo = [shard for shard in plan.shards if shard.path not in kept]
     made: list[MadeShard] = []
     try:
@@ -130,7 +126,7 @@ def make_all(
                 done = kept.get(shard.path)
                 if done is None:
                     done = next(fresh)
-                    journal.finish(shard, done)
+                    sink.finish(shard, done)
                 else:
                     progress.advance(done.entry.records, done.entry.bytes)
                 made.append(done)
@@ -140,10 +136,9 @@ def make_all(
     return made, len(plan.shards) - len(todo)
 
 
-def _maker(staged: Storage, prepared: Prepared, plan: Plan, *, unindexed: bool = False) -> Maker:
+def _maker(work: WorkFolder, prepared: Prepared, plan: Plan, *, indexed: bool = True) -> Maker:
     source = pickle.dumps(prepared.source)
-    stage = staged.for_workers() if isinstance(staged, TwoPlaces) else staged
-    return Maker(stage, source, plan.digest, prepared.settings.compression, prepared.raw, unindexed)
+    return Maker(work, source, plan.digest, prepared.settings.compression, prepared.raw, indexed)
 
 
 def _fresh(
@@ -155,8 +150,7 @@ def _fresh(
     progress: Progress,
 ) -> Generator[MadeShard, None, None]:
     whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
-    # Segments are handed on in a folder, which workers of a build in a bucket need not see.
-    whole = whole or (isinstance(maker.stage, WorkerPlaces) and not engine.is_local)
+    whole = whole or not (maker.work.is_shared or engine.is_local)
     cuts = {shard.path: not whole and shard.base is None for shard in todo}
     tasks = (
         task for shard in todo for task in _tasks(maker, prepared, scratch, shard, cuts[shard.path])
@@ -211,7 +205,7 @@ def unchanged(
 
     Writes nothing; raises as :func:`make_all` does.
     """
-    maker = _maker(staged, prepared, plan)
+    maker = _maker(StageFolder(staged), prepared, plan)
     candidates = [shard for shard in plan.shards if shard.base is not None]
     try:
         kept = engine.map(

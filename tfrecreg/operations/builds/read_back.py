@@ -22,19 +22,19 @@ from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import Progress
 from tfrecreg.registry.registry import Registry
 from tfrecreg.scan.interface import Target, Validator
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.text import safe
 
 
 class ReadBackProof(Validator):
-    """Proves claims about the unindexed shards of a new build in the pass that reads it back."""
+    """Proves claims about shards without an index, in the pass that reads a new build back."""
 
     @abstractmethod
-    def proven(self, staged: Storage, progress: Progress) -> list[MadeShard]:
+    def proven(self, folder: Storage, progress: Progress) -> list[MadeShard]:
         """The shards with SHA-256 and index. Called after :meth:`finish`, if every shard was read.
 
         Args:
-            staged: where the indexes go.
+            folder: where the indexes go.
             progress: updated for each shard, and gets notes.
 
         Returns:
@@ -52,8 +52,8 @@ class ReadBack:
 
     registry: Registry
     begun: Begun
-    staged: Storage
-    """Rooted at the folder in the making."""
+    files: Readable
+    """Rooted at the folder of the build, with all its files."""
     engine: Engine
     progress: Progress
 
@@ -61,13 +61,13 @@ class ReadBack:
         """The build, as `manifest` describes it."""
         return build_target(
             manifest,
-            self.staged,
+            self.files,
             name=manifest.dataset,
             kind="build",
             schema=self.begun.schema,
             schema_path=self.registry.dataset(manifest.dataset).schema_path,
             # Its workers see the indexes in the folder, and need not fetch them.
-            read_from=self.staged if self.engine.is_local else None,
+            read_from=self.files if self.engine.is_local else None,
         )
 
     def check(self, target: Target) -> Report:

@@ -12,13 +12,11 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import PluginError, RefusedError
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.begin import begin
-from tfrecreg.operations.builds.bucket import BucketJournal, note_use, store_of
 from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.data import prepare_data, program_data
 from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
 from tfrecreg.operations.builds.make import (
-    BUILD,
     clear_killed,
     engine_for_build,
     make_all,
@@ -27,15 +25,13 @@ from tfrecreg.operations.builds.make import (
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared, prepare
 from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.builds.state import Journal, StageJournal, expect_raw_unchanged
+from tfrecreg.operations.builds.sink import BUILD, SinkOfPlan, StageSink
+from tfrecreg.operations.builds.state import expect_raw_unchanged
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.sources.python_data.elements import SplitData
-from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.two_places import TwoPlaces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,19 +150,12 @@ def _build(
     engine: Engine,
     progress: Progress,
 ) -> BuildResult:
-    store = store_of(registry.dataset(request.name))
-    if store is not None:
-        store.expect_condition()
+    open_sink = _sink_of(registry.dataset(request.name))
     begun = begin(registry, request, prepared, engine, progress)
     if request.anew:
         change.discard_plans()
     stage = change.plan_stage(begun.plan.digest)
-    staged: Storage = stage.below(BUILD)
-    journal: Journal = StageJournal(stage, staged)
-    if store is not None:
-        staged = places = TwoPlaces(LocalStorage(staged.root), store.below(begun.plan.digest))
-        note_use(places.remote)
-        journal = BucketJournal(places)
+    sink = open_sink(stage, begun.plan.digest)
     making = checking = engine_for_build(begun.plan, engine)
     if prepared.data is not None:
         making = prepared.data.engine_for(making, engine)
@@ -175,9 +164,8 @@ def _build(
         made, resumed = make_all(
             begun.plan,
             begun.prepared,
-            stage,
-            journal=journal,
-            build=staged,
+            sink,
+            stage=stage,
             engine=making,
             progress=progress,
         )
@@ -193,14 +181,26 @@ def _build(
             made,
             labels=begun.prepared.source.labels(),
             resumed=resumed,
-            staged=staged,
+            sink=sink,
             change=change,
             engine=checking,
             progress=progress,
         )
     except RefusedError as error:
         if error.findings:  # what makes them may be corrected in a place that no plan names
-            if isinstance(journal, BucketJournal):
-                journal.forget(begun.plan.shards)
+            sink.forget(begun.plan.shards)
             change.discard_plans()
         raise
+
+
+def _sink_of(dataset: Dataset) -> SinkOfPlan:
+    """Where the builds of a dataset go.
+
+    Raises:
+        UsageError, StorageError: there, nothing can be built.
+    """
+    if dataset.config.data is None:
+        return lambda stage, _: StageSink(stage, stage.below(BUILD))
+    from tfrecreg.operations.builds.bucket import bucket_sink  # few builds need it
+
+    return bucket_sink(dataset)

@@ -7,11 +7,11 @@ all cores busy.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal, Protocol
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import PluginError, StorageError
@@ -24,16 +24,40 @@ from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.storage.interface import Entry, Readable, Storage
 from tfrecreg.storage.raw import RawStorage
-from tfrecreg.storage.two_places import WorkerPlaces
 from tfrecreg.text import safe
+
+
+class WorkFolder(Protocol):
+    """Where a worker makes shards. Picklable."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers on other machines see the stage, in which segments are handed on."""
+
+    def making(self, shard: PlannedShard) -> AbstractContextManager[Storage]:
+        """A folder for a shard and its index; at the end of the block they are where they belong.
+
+        Raises:
+            StorageError: they cannot be put there.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class StageFolder:
+    """A folder that is where shards belong. See :class:`WorkFolder`."""
+
+    folder: Storage
+    is_shared: ClassVar[bool] = True
+
+    def making(self, shard: PlannedShard) -> AbstractContextManager[Storage]:  # noqa: ARG002 - all are here
+        return nullcontext(self.folder)
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
     """What all tasks of a build have in common. Picklable."""
 
-    stage: Storage | WorkerPlaces
-    """Rooted at the folder of the build in the making; the places of one in a bucket."""
+    work: WorkFolder
     source: bytes
     """The source, pickled: a worker unpacks it once, not for every task, since it may open and
     decompress files."""
@@ -42,28 +66,17 @@ class Maker:
     compression: Literal["none", "gzip"]
     raw: RawStorage | None = None
     """The raw data; None where a program has the data."""
-    unindexed: bool = False
-    """Whether shards get no index and no SHA-256: publishing makes both while it reads them."""
+    indexed: bool = True
+    """Whether shards get an index and a SHA-256."""
 
-    @contextmanager
-    def staging(self, shard: PlannedShard) -> Iterator[Storage]:
-        """Where a shard and its index are made; at the end they are where they belong."""
-        if not isinstance(self.stage, WorkerPlaces):
-            yield self.stage
-            return
-        with self.stage.opened() as places:
-            yield places
-            if not self.unindexed:
-                places.send(shard.index)
-
-    def writer(self, stage: Storage, shard: PlannedShard) -> ShardWriter:
-        """Writes a shard and, unless it is unindexed, its index."""
+    def writer(self, folder: Storage, shard: PlannedShard) -> ShardWriter:
+        """Writes a shard and, if it is to have one, its index."""
         return ShardWriter(
-            stage,
+            folder,
             shard.path,
             compression=self.compression,
-            index_path=None if self.unindexed else shard.index,
-            sha256=not self.unindexed,
+            index_path=shard.index if self.indexed else None,
+            sha256=self.indexed,
         )
 
     def reading(self, objects: Sequence[Entry]) -> AbstractContextManager[None]:
@@ -128,9 +141,9 @@ class MadeShard:
     """What became of a shard: what the manifest and the ledger need."""
 
     entry: ShardEntry
-    """Without SHA-256 if the shard is unindexed."""
+    """Without SHA-256 if the shard is not indexed."""
     index: FileEntry | None
-    """None if the shard is unindexed."""
+    """None if the shard is not indexed."""
     features: dict[str, int]
     """Feature name to bytes of its values."""
     skipped: list[Skipped] = field(default_factory=list)
@@ -155,17 +168,17 @@ def make_shard(task: BuildTask) -> MadeShard:
     """
     maker, shard = task.maker, task.shard
     kept = keep_shard(task)
-    with maker.staging(shard) as stage:
-        if kept is not None and _link(stage, shard, unindexed=maker.unindexed):
+    with maker.work.making(shard) as folder:
+        if kept is not None and _link(folder, shard, indexed=maker.indexed):
             return kept
-        return _write_shard(task, stage)
+        return _write_shard(task, folder)
 
 
-def _write_shard(task: BuildTask, stage: Storage) -> MadeShard:
+def _write_shard(task: BuildTask, folder: Storage) -> MadeShard:
     maker, shard, notes = task.maker, task.shard, _Notes()
     with (
         maker.reading(task.objects),
-        maker.writer(stage, shard) as writer,
+        maker.writer(folder, shard) as writer,
     ):
         for number, items in enumerate(shard.segments()):
             _write(maker, items, writer, notes, compare=number == 0)
@@ -202,8 +215,8 @@ def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | Non
         return None
     entry = replace(base.entry, path=shard.path, index=shard.index)
     return MadeShard(
-        entry=replace(entry, sha256="") if maker.unindexed else entry,
-        index=None if maker.unindexed else replace(base.index, path=shard.index),
+        entry=entry if maker.indexed else replace(entry, sha256=""),
+        index=replace(base.index, path=shard.index) if maker.indexed else None,
         features=notes.features,
         skipped=notes.skipped,
         remarks=notes.remarks,
@@ -211,8 +224,8 @@ def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | Non
     )
 
 
-def _link(stage: Storage, shard: PlannedShard, *, unindexed: bool) -> bool:
-    """Link a shard of the base and its index into the staging folder; False where its bytes are not
+def _link(folder: Storage, shard: PlannedShard, *, indexed: bool) -> bool:
+    """Link a shard of the base and its index into the folder; False where its bytes are not
     here, or not what they were: then it is rebuilt.
     """
     base = shard.base
@@ -220,21 +233,21 @@ def _link(stage: Storage, shard: PlannedShard, *, unindexed: bool) -> bool:
         return False
     if not _has(base.storage, base.path, base.entry.blake3):
         return False
-    _put(base.path, base.entry.blake3, stage, shard.path, base.storage)
-    if not unindexed:
-        _put(base.index_path, base.index.blake3, stage, shard.index, base.storage)
+    _put(base.path, base.entry.blake3, folder, shard.path, base.storage)
+    if indexed:
+        _put(base.index_path, base.index.blake3, folder, shard.index, base.storage)
     return True
 
 
-def _put(source: str, digest: str, stage: Storage, target: str, origin: Readable) -> None:
-    """Link a file into the stage; a killed run, or another worker just now, may have done so."""
-    if _has(stage, target, digest):
+def _put(source: str, digest: str, folder: Storage, target: str, origin: Readable) -> None:
+    """Link a file into a folder; a killed run, or another worker just now, may have done so."""
+    if _has(folder, target, digest):
         return
-    stage.remove(target)
+    folder.remove(target)
     try:
-        stage.link(source, target, origin=origin)
+        folder.link(source, target, origin=origin)
     except StorageError:
-        if not _has(stage, target, digest):
+        if not _has(folder, target, digest):
             raise
 
 
@@ -267,8 +280,8 @@ def join_segments(
     """
     notes = _Notes()
     with (
-        maker.staging(shard) as stage,
-        maker.writer(stage, shard) as writer,
+        maker.work.making(shard) as folder,
+        maker.writer(folder, shard) as writer,
     ):
         for made in segments:
             writer.append(scratch, made.segment)
@@ -303,7 +316,7 @@ def _write(
         if isinstance(made, Skipped):
             notes.skipped.append(made)
         else:
-            digest = None if maker.unindexed else record_digest(made)
+            digest = record_digest(made) if maker.indexed else None
             writer.write(made, digest=digest, key=item.key)
         if compare and number == 0:
             before = _identity(made)

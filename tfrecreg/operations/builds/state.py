@@ -1,87 +1,24 @@
-"""What survives a killed build, and the state of the raw data that a build was made from.
-
-The journal lists the finished shards, so that a killed build can go on. It is in the stage, which
-is named after the plan's digest: another plan never sees it.
-"""
+"""The state of the raw data that a build was made from, and what is noted of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Protocol
 
 from blake3 import blake3
 
 from tfrecreg.documents import read_note, render_note
 from tfrecreg.errors import RawDataError, TfrecregError, UsageError
 from tfrecreg.manifest.model import RawTotals
-from tfrecreg.operations.builds.plan import PlannedShard
-from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import SILENT, Progress, counting
-from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.interface import Readable, Storage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
-
-
-class Journal(Protocol):
-    """What knows the finished shards of a plan."""
-
-    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
-        """The finished ones of these shards, by path; the others have to be made."""
-
-    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
-        """Note that a shard is finished; its bytes are durable by now."""
-
-
-@dataclass(frozen=True, slots=True)
-class StageJournal:
-    """The journal of a build in the stage of its plan."""
-
-    stage: Storage
-    """Rooted at the stage."""
-    build: Storage
-    """Rooted at the build's folder in it."""
-
-    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
-        """Note that a shard is finished; its bytes are durable by now."""
-        with self.stage.create(_path(shard)) as writer:
-            writer.write(render_note(made))
-
-    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
-        """The finished ones of these shards, by path, hashed again."""
-        found = ((shard.path, self._finished(shard)) for shard in shards)
-        return {path: made for path, made in found if made is not None}
-
-    def _finished(self, shard: PlannedShard) -> MadeShard | None:
-        if self.stage.stat(_path(shard)) is None:
-            return None
-        try:
-            made = read_note(self.stage.read(_path(shard)), MadeShard)
-            is_whole = is_intact(self.build, made)
-        except (TfrecregError, ValueError):
-            # A journal that cannot be believed costs only the work of making the shard again.
-            return None
-        return made if is_whole else None
-
-
-def _path(shard: PlannedShard) -> str:
-    return f"journal/{shard.path}.json"
-
-
-def is_intact(build: Storage, made: MadeShard) -> bool:
-    """Whether a shard, and its index if it was made, are in the folder with the bytes of then.
-
-    Raises:
-        StorageError: one of them cannot be read.
-    """
-    files = (made.entry,) if made.index is None else (made.entry, made.index)
-    return all(hash_file(build, entry.path)[1] == entry.blake3 for entry in files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,7 +194,7 @@ def test_a_part_gives_way_to_another_that_was_faster(
     """It saw no shard of the other one, and finds all of them when it puts its own there."""
     lake.part(1, 1)
     before = stored(memory, "memory://lake")
-    finished = "tfrecreg.operations.builds.parts.receipts.ReceiptJournal.finished"
+    finished = "tfrecreg.operations.builds.parts.receipts.PlanSink.finished"
     monkeypatch.setattr(finished, lambda *_: {})
     assert lake.part(1, 1).finished_before == 0
     assert stored(memory, "memory://lake") == before

@@ -32,7 +32,7 @@ from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.builds.state import StageJournal
+from tfrecreg.operations.builds.sink import StageSink
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.records.access import Records
@@ -412,6 +412,6 @@ def test_a_journal_holds_skipped_items_whose_keys_are_not_utf8(tmp_path) -> None
         features={},
         skipped=[Skipped("train", "\udcff", "SRC002", "empty")],
     )
-    journal = StageJournal(stage, stage.below("build"))
-    journal.finish(shard, made)
-    assert journal.finished([shard]) == {shard.path: made}
+    sink = StageSink(stage, stage.below("build"))
+    sink.finish(shard, made)
+    assert sink.finished([shard]) == {shard.path: made}

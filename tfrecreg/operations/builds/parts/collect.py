@@ -36,7 +36,8 @@ from tfrecreg.operations.builds.parts.proof import ReceiptProof
 from tfrecreg.operations.builds.parts.provenance import keep_receipts
 from tfrecreg.operations.builds.parts.receipts import (
     Receipt,
-    ReceiptJournal,
+    read_receipt,
+    reading_receipts,
     refuse_all,
 )
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
@@ -175,7 +176,7 @@ def _collect(
         made,
         labels=folder.document.labels,
         resumed=0,
-        staged=stage_shards(folder, receipts, stage, progress),
+        sink=stage_shards(folder, receipts, stage, progress),
         change=change,
         engine=engine,
         progress=progress,
@@ -229,13 +230,12 @@ def _expect_schema(dataset: Dataset, planned: str) -> bool:
 
 def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, Receipt]:
     """Receipts of the shards that are there, by path of the shard."""
-    journal = ReceiptJournal(folder, "")
     found: dict[str, Receipt] = {}
     problems: list[RefusedError] = []
-    with journal.reading(plan.shards) as noted:
+    with reading_receipts(folder, plan.shards) as noted:
         for shard in noted:
             try:
-                found[shard.path] = journal.read(shard)
+                found[shard.path] = read_receipt(folder, shard)
             except RefusedError as error:
                 problems.append(error)
     refuse_all(problems, progress)

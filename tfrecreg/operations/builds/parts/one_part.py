@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds.make import BUILD, SEGMENTS, engine_for_build, make_all
+from tfrecreg.operations.builds.make import SEGMENTS, engine_for_build, make_all
 from tfrecreg.operations.builds.parts.open_source import (
     base_of_plan,
     open_planned,
@@ -21,15 +21,14 @@ from tfrecreg.operations.builds.parts.open_source import (
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.parts.plan_store import NOTES, enter_bucket, enter_plan
-from tfrecreg.operations.builds.parts.receipts import ReceiptJournal
+from tfrecreg.operations.builds.parts.receipts import PlanSink
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.two_places import TwoPlaces, temporary_folder
+from tfrecreg.storage.two_places import temporary_folder
 from tfrecreg.text import safe
 
 _PART = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,8})")
@@ -205,21 +204,13 @@ def make_shards(
     Raises:
         FailureError: as :func:`tfrecreg.operations.builds.make.make_all`.
     """
-    shards = folder.shards
-    build: Storage = (
-        shards
-        if isinstance(shards, LocalStorage)
-        else TwoPlaces(LocalStorage(stage.below(BUILD).root), shards)
-    )
     with folder.reading_items(plan.shards):
         return make_all(
             plan,
             prepared,
-            stage,
-            journal=ReceiptJournal(folder, part),
-            build=build,
+            PlanSink(folder, part, stage),
+            stage=stage,
             segments=f"{SEGMENTS}/{secrets.token_hex(8)}",  # which no other process uses
-            unindexed=True,
             engine=engine,
             progress=progress,
         )

@@ -20,7 +20,6 @@ from tfrecreg.documents import refusing
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest.model import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
 from tfrecreg.operations.builds.base import Base, BaseShard
-from tfrecreg.operations.builds.make import BUILD
 from tfrecreg.operations.builds.parts.lines import TextDigest, read_lines, write_lines
 from tfrecreg.operations.builds.parts.plan_model import (
     PLAN_NAME,
@@ -30,6 +29,7 @@ from tfrecreg.operations.builds.parts.plan_model import (
     render_plan,
 )
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
+from tfrecreg.operations.builds.sink import BUILD
 from tfrecreg.shards import shard_name
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Remark, Skipped

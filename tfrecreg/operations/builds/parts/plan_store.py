@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 from tfrecreg.errors import UsageError
 from tfrecreg.manifest.model import ShardEntry
-from tfrecreg.operations.builds.bucket import note_use, store_of
-from tfrecreg.operations.builds.make import BUILD
+from tfrecreg.operations.builds.bucket import BucketSink, note_use, store_of
 from tfrecreg.operations.builds.parts.plan_files import PLAN_FILES, PLAN_LIMIT, PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import PLAN_NAME, PlanDocument
 from tfrecreg.operations.builds.parts.receipts import RECEIPTS, Receipt
+from tfrecreg.operations.builds.sink import BUILD, BuildSink, StageSink
 from tfrecreg.progress import Progress, working
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry.registry import Dataset
@@ -22,7 +22,6 @@ from tfrecreg.storage.daemon_threads import at_once
 from tfrecreg.storage.interface import PROBE, Storage, Store
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import store_at
-from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 
 NOTES = "parts"
@@ -131,9 +130,9 @@ def expect_same_place(dataset: Dataset, folder: PlanFolder) -> None:
 
 def stage_shards(
     folder: PlanFolder, receipts: Mapping[str, Receipt], stage: Storage, progress: Progress
-) -> Storage:
-    """The build in the making, with all shards: links, or copies of those in the store of a plan.
-    Where the dataset has its shards in a bucket they stay there.
+) -> BuildSink:
+    """Where the build is put together, with all shards: links, or copies of those in the store of a
+    plan. Where the dataset has its shards in a bucket they stay there.
 
     Args:
         folder: of the plan.
@@ -145,12 +144,13 @@ def stage_shards(
         StorageError: a file cannot be read or written.
     """
     if folder.document.data is not None:
-        return TwoPlaces(LocalStorage(stage.root), store_at(folder.document.data))
+        data = store_at(folder.document.data)
+        return BucketSink(LocalStorage(stage.root), data, indexed=False)
     shards = folder.shards
     if isinstance(shards, LocalStorage):
         for path in receipts:
             stage.link(path, path, origin=shards)
-        return stage
+        return StageSink(stage, stage, indexed=False)
     with (
         working(progress, f"fetching {folder.document.dataset}", len(receipts)),
         shards.reading_ahead(receipts, shards.list()),
@@ -158,7 +158,7 @@ def stage_shards(
         for receipt in receipts.values():
             _copy(receipt.shard, shards, stage)
             progress.advance(1, receipt.shard.bytes)
-    return stage
+    return StageSink(stage, stage, indexed=False)
 
 
 def _copy(entry: ShardEntry, shards: Store, stage: Storage) -> None:

@@ -92,7 +92,7 @@ class ReceiptProof(ReadBackProof):
         self._seen = {shard.path: part for shard, part in parts}
         yield from ()
 
-    def proven(self, staged: Storage, progress: Progress) -> list[MadeShard]:
+    def proven(self, folder: Storage, progress: Progress) -> list[MadeShard]:
         """The shards with SHA-256 and index.
 
         Of shards that are not what their receipts say, the first is an error, and the others are
@@ -116,7 +116,7 @@ class ReceiptProof(ReadBackProof):
                 receipt = self._receipts[shard.path]
                 try:
                     seen = self._seen.pop(shard.path, None)
-                    made.append(_proven(shard, receipt, seen, staged))
+                    made.append(_proven(shard, receipt, seen, folder))
                 except FalseClaimError as error:
                     problems.append(
                         refused_shard(shard.path, str(error), receipt=receipt, plan=self._plan)
@@ -127,7 +127,7 @@ class ReceiptProof(ReadBackProof):
 
 
 def _proven(
-    shard: PlannedShard, receipt: Receipt, seen: SeenShard | None, staged: Storage
+    shard: PlannedShard, receipt: Receipt, seen: SeenShard | None, folder: Storage
 ) -> MadeShard:
     """The shard that a receipt claims, with what its bytes tell.
 
@@ -137,7 +137,7 @@ def _proven(
     if seen is None:
         raise FalseClaimError("it was removed meanwhile")
     _expect_claims(receipt, seen)
-    index = _index(shard, receipt, seen, staged)
+    index = _index(shard, receipt, seen, folder)
     entry = replace(receipt.shard, sha256=seen.end.sha256 or "")
     return replace(receipt.made_shard(), entry=entry, index=index)
 
@@ -165,12 +165,12 @@ def _expect_claims(receipt: Receipt, seen: SeenShard) -> None:
         raise FalseClaimError("its receipt says other sizes of features than its records have")
 
 
-def _index(shard: PlannedShard, receipt: Receipt, seen: SeenShard, staged: Storage) -> FileEntry:
+def _index(shard: PlannedShard, receipt: Receipt, seen: SeenShard, folder: Storage) -> FileEntry:
     """Write the index of a shard whose bytes are those of its receipt."""
     keys = record_keys(shard, receipt.skipped)
     if not receipt.kept:
         index = IndexBuilder.of(seen.digests, seen.lengths, keys)
-        written = hashed_write(staged, shard.index, index.render(seen.end.members))
+        written = hashed_write(folder, shard.index, index.render(seen.end.members))
         return FileEntry.of(shard.index, written)
     base = shard.base
     if (
@@ -181,7 +181,7 @@ def _index(shard: PlannedShard, receipt: Receipt, seen: SeenShard, staged: Stora
         raise FalseClaimError("its receipt says that it is a shard of the base, which it is not")
     # The base may have been adopted: then digests of its records are not those of their bytes.
     data = base.storage.read(base.index_path, limit=INDEX_LIMIT)
-    return FileEntry.of(shard.index, hashed_write(staged, shard.index, data))
+    return FileEntry.of(shard.index, hashed_write(folder, shard.index, data))
 
 
 class _Prover(Visitor):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from blake3 import blake3
@@ -25,15 +25,17 @@ from blake3 import blake3
 from tfrecreg.documents import strict_json
 from tfrecreg.errors import RefusedError, StorageError
 from tfrecreg.manifest.model import ShardEntry, SourceEntry
+from tfrecreg.operations.builds.bucket import BucketSink
 from tfrecreg.operations.builds.parts.lines import json_line
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import Versions
 from tfrecreg.operations.builds.plan import PlannedShard
-from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.builds.state import is_intact
+from tfrecreg.operations.builds.shard import MadeShard, StageFolder, WorkFolder
+from tfrecreg.operations.builds.sink import BUILD, is_intact
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import Progress
 from tfrecreg.sources.interface import Remark, Skipped
+from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
@@ -129,12 +131,25 @@ def _digest(plain: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReceiptJournal:
-    """The finished shards of a plan, by their receipts."""
+class PlanSink:
+    """Where a plan wants its shards, with a receipt for each finished one.
+
+    See :class:`tfrecreg.operations.builds.sink.ShardSink` for the methods.
+    """
 
     folder: PlanFolder
     part: str
     """The part that works, ``17/64``; empty for the command that publishes."""
+    stage: Storage
+    """Rooted at a folder of this machine, where shards are made that go to a store."""
+    indexed: ClassVar[bool] = False
+
+    @property
+    def work(self) -> WorkFolder:
+        shards = self.folder.shards
+        if isinstance(shards, LocalStorage):
+            return StageFolder(shards)
+        return BucketSink(LocalStorage(self.stage.below(BUILD).root), shards, indexed=False).work
 
     def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
         """The finished ones of these shards, by path, hashed again.
@@ -144,10 +159,10 @@ class ReceiptJournal:
         """
         is_whole = self._intact()
         found: dict[str, MadeShard] = {}
-        with self.reading(shards) as noted:
+        with reading_receipts(self.folder, shards) as noted:
             for shard in noted:
                 with suppress(RefusedError, StorageError):
-                    made = self.read(shard).made_shard()
+                    made = read_receipt(self.folder, shard).made_shard()
                     if is_whole(made):
                         found[shard.path] = made
         return found
@@ -206,37 +221,40 @@ class ReceiptJournal:
                 hint="find out how it was made; remove it, and run the part again",
             )
 
-    @contextmanager
-    def reading(self, shards: Sequence[PlannedShard]) -> Iterator[list[PlannedShard]]:
-        """Those of these shards that have a receipt, for :meth:`read` in this order.
 
-        Raises:
-            StorageError: the receipts cannot be listed.
-        """
-        storage = self.folder.storage
-        listed = list(storage.list(RECEIPTS))
-        there = {entry.path for entry in listed}
-        found = [shard for shard in shards if receipt_path(shard.path) in there]
-        with storage.reading_ahead((receipt_path(shard.path) for shard in found), listed):
-            yield found
+@contextmanager
+def reading_receipts(
+    folder: PlanFolder, shards: Sequence[PlannedShard]
+) -> Iterator[list[PlannedShard]]:
+    """Those of these shards that have a receipt, for :func:`read_receipt` in this order.
 
-    def read(self, shard: PlannedShard) -> Receipt:
-        """The receipt of a shard, which fits the plan.
+    Raises:
+        StorageError: the receipts cannot be listed.
+    """
+    listed = list(folder.storage.list(RECEIPTS))
+    there = {entry.path for entry in listed}
+    found = [shard for shard in shards if receipt_path(shard.path) in there]
+    with folder.storage.reading_ahead((receipt_path(shard.path) for shard in found), listed):
+        yield found
 
-        Raises:
-            RefusedError: it is damaged, or of another plan, shard or version.
-            StorageError: it cannot be read.
-        """
-        data = self.folder.storage.read(receipt_path(shard.path), limit=_RECEIPT_LIMIT)
-        try:
-            receipt = parse_receipt(data)
-        except ValueError as error:
-            problem = f"its receipt cannot be used: {safe(str(error))}"
-            raise refused_shard(shard.path, problem, plan=self.folder) from None
-        problem = _problem(receipt, self.folder, shard)
-        if problem:
-            raise refused_shard(shard.path, problem, plan=self.folder)
-        return receipt
+
+def read_receipt(folder: PlanFolder, shard: PlannedShard) -> Receipt:
+    """The receipt of a shard, which fits the plan.
+
+    Raises:
+        RefusedError: it is damaged, or of another plan, shard or version.
+        StorageError: it cannot be read.
+    """
+    data = folder.storage.read(receipt_path(shard.path), limit=_RECEIPT_LIMIT)
+    try:
+        receipt = parse_receipt(data)
+    except ValueError as error:
+        problem = f"its receipt cannot be used: {safe(str(error))}"
+        raise refused_shard(shard.path, problem, plan=folder) from None
+    problem = _problem(receipt, folder, shard)
+    if problem:
+        raise refused_shard(shard.path, problem, plan=folder)
+    return receipt
 
 
 def _problem(receipt: Receipt, folder: PlanFolder, shard: PlannedShard) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from math import ceil
 
@@ -12,7 +12,7 @@ from tfrecreg.amounts import SkipLimit
 from tfrecreg.digests import record_digest
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.builds.make import BUILD, make_all
+from tfrecreg.operations.builds.make import make_all
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.receipts import (
     FalseClaimError,
@@ -23,6 +23,7 @@ from tfrecreg.operations.builds.parts.receipts import (
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.operations.builds.sink import BUILD, StageSink
 from tfrecreg.progress import Progress
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.framing import MAX_LENGTH
@@ -59,18 +60,6 @@ def choose_sample(shards: Sequence[PlannedShard], amount: SkipLimit) -> list[Pla
     return [shards[number] for number in sorted(chosen)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Forgetful:
-    """A journal without finished shards: everything is made."""
-
-    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
-        del shards
-        return {}
-
-    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
-        pass
-
-
 def expect_same(
     plan: Plan,
     chosen: Sequence[PlannedShard],
@@ -98,19 +87,19 @@ def expect_same(
         RefusedError: a shard comes out otherwise: it was made by other code, or of other data.
     """
     at_once = _PER_JOB * engine.jobs
+    here = stage.below(BUILD)
     for start in range(0, len(chosen), at_once):
         some = tuple(chosen[start : start + at_once])
         made, _ = make_all(
             replace(plan, shards=some),
             prepared,
-            stage,
-            journal=_Forgetful(),
-            unindexed=True,
+            StageSink(stage, here, indexed=False),
+            stage=stage,
             engine=engine,
             progress=progress,
         )
         for shard, again in zip(some, made, strict=True):
-            receipt, here = receipts[shard.path], stage.below(BUILD)
+            receipt = receipts[shard.path]
             difference = _difference(shard, again, receipt, here, folder.shards)
             if difference:
                 raise RefusedError(

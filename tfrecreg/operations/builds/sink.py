@@ -1,0 +1,127 @@
+"""Where the shards of a build go, and which of them are finished there.
+
+The stage of a plan is named after its digest, so another plan never sees the shards of a killed
+build in it, nor the notes about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from tfrecreg.documents import read_note, render_note
+from tfrecreg.errors import TfrecregError
+from tfrecreg.manifest.model import Manifest
+from tfrecreg.operations.builds.plan import PlannedShard
+from tfrecreg.operations.builds.shard import MadeShard, StageFolder, WorkFolder
+from tfrecreg.progress import Progress
+from tfrecreg.records.hashing import hash_file
+from tfrecreg.storage.interface import Readable, Storage
+
+BUILD = "build"
+"""Folder of a stage: the build in the making."""
+
+
+class ShardSink(Protocol):
+    """Takes the shards of a plan."""
+
+    @property
+    def work(self) -> WorkFolder:
+        """Where workers make them."""
+
+    @property
+    def indexed(self) -> bool:
+        """Whether they get an index and a SHA-256 as they are made. Else publishing makes both."""
+
+    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
+        """The finished ones of these shards, by path; the others have to be made."""
+
+    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        """Note that a shard is finished; its bytes are durable by now."""
+
+
+class BuildSink(ShardSink, Protocol):
+    """Takes the shards of a build that is going to be published."""
+
+    @property
+    def folder(self) -> Storage:
+        """Rooted at the folder that takes the place of the old build."""
+
+    @property
+    def files(self) -> Readable:
+        """Rooted at the folder of the build, with all its files, to read them back."""
+
+    def complete(self, manifest: Manifest, progress: Progress) -> None:
+        """Make the build whole, after it passed its check.
+
+        Args:
+            manifest: of the build, whose files are all there.
+            progress: gets notes.
+        """
+
+    def forget(self, shards: Sequence[PlannedShard]) -> None:
+        """Have shards made again: the build did not pass its check."""
+
+
+SinkOfPlan: TypeAlias = Callable[[Storage, str], BuildSink]
+"""Opens the sink of a build, by its stage and the digest of its plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageSink:
+    """A stage in the registry. See :class:`BuildSink` for the methods."""
+
+    stage: Storage
+    """Rooted at the stage, for the notes on finished shards."""
+    folder: Storage
+    """Rooted at the build's folder in it."""
+    indexed: bool = True
+
+    @property
+    def work(self) -> StageFolder:
+        return StageFolder(self.folder)
+
+    @property
+    def files(self) -> Storage:
+        return self.folder
+
+    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        with self.stage.create(_path(shard)) as writer:
+            writer.write(render_note(made))
+
+    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
+        """The finished ones of these shards, by path, hashed again."""
+        found = ((shard.path, self._finished(shard)) for shard in shards)
+        return {path: made for path, made in found if made is not None}
+
+    def _finished(self, shard: PlannedShard) -> MadeShard | None:
+        if self.stage.stat(_path(shard)) is None:
+            return None
+        try:
+            made = read_note(self.stage.read(_path(shard)), MadeShard)
+            is_whole = is_intact(self.folder, made)
+        except (TfrecregError, ValueError):
+            # A journal that cannot be believed costs only the work of making the shard again.
+            return None
+        return made if is_whole else None
+
+    def complete(self, manifest: Manifest, progress: Progress) -> None:
+        pass
+
+    def forget(self, shards: Sequence[PlannedShard]) -> None:
+        """Nothing to do: the stage itself is removed."""
+
+
+def _path(shard: PlannedShard) -> str:
+    return f"journal/{shard.path}.json"
+
+
+def is_intact(build: Storage, made: MadeShard) -> bool:
+    """Whether a shard, and its index if it was made, are in the folder with the bytes of then.
+
+    Raises:
+        StorageError: one of them cannot be read.
+    """
+    files = (made.entry,) if made.index is None else (made.entry, made.index)
+    return all(hash_file(build, entry.path)[1] == entry.blake3 for entry in files)
