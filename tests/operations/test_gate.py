@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from tests_support import flip
 
 from tfrecreg.errors import NewerFormatError, UsageError
+from tfrecreg.findings import Measure
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report
@@ -388,10 +390,17 @@ def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
     (report,) = check(["digits"], registry=str(digits_registry), options=NEVER)
     from tfrecreg.operations.check.report import parse_report
 
-    document = json.loads(json.dumps(report.to_json()))
-    document["measures"]["drift.numbers.test"] = math.inf
-    again = parse_report(json.dumps(document).encode(), "report.json", "digits")
-    assert json.loads(json.dumps(again.to_json())) == document
+    far = Measure("drift.numbers.test", math.inf, "inf")
+    document = replace(report, measures=(*report.measures, far)).to_json()
+    assert document["measures"]["drift.numbers.test"] == "inf"
+    written = json.dumps(document, allow_nan=False)
+    again = parse_report(written.encode(), "report.json", "digits")
+    assert again.measures[-1] == far
+    assert json.loads(json.dumps(again.to_json())) == json.loads(written)
+    # As former versions wrote it, which is no JSON.
+    former = written.replace('"drift.numbers.test": "inf"', '"drift.numbers.test": Infinity')
+    assert former != written
+    assert parse_report(former.encode(), "report.json", "digits") == again
 
 
 @pytest.mark.parametrize("name", ["\udcff", "\ud800a", "\0", "::error::", "x" * 10_000])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfrecreg.errors import TfrecregError
+from tfrecreg.json_data import json_data
 from tfrecreg.manifest.model import ChangeCounts
 from tfrecreg.manifest.totals import Totals, totals_of
 from tfrecreg.operations.reshuffle_advice import long_tails
@@ -138,10 +139,13 @@ def manifest_json(resolved: Resolved) -> dict[str, Any]:
     """The manifest as JSON-able data, with the reference, where the bytes are, how the release was
     yanked, and which splits growth has made long.
     """
-    return {
-        "reference": resolved.name,
-        "folder": resolved.folder,
-        "manifest": resolved.manifest,
-        "yanks": resolved.yanks,
-        "long_tails": long_tails(resolved.registry, resolved.manifest),
-    }
+    document: dict[str, Any] = json_data(
+        {
+            "reference": resolved.name,
+            "folder": resolved.folder,
+            "manifest": resolved.manifest,
+            "yanks": resolved.yanks,
+            "long_tails": long_tails(resolved.registry, resolved.manifest),
+        }
+    )
+    return document

@@ -12,7 +12,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import StorageError
 from tfrecreg.manifest.model import FileEntry, ShardEntry
-from tfrecreg.operations.builds.bucket import BucketFolder, BucketSink
+from tfrecreg.operations.builds.bucket import BucketSink, SentFolder
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard, WorkFolder
 from tfrecreg.storage.local import LocalStorage
@@ -43,10 +43,10 @@ def sink(memory: Any, tmp_path: Path) -> BucketSink:
     return BucketSink(LocalStorage(tmp_path / "build"), RemoteStorage("memory://lake/d/plan"))
 
 
-def unseen(sink: BucketSink, tmp_path: Path) -> BucketFolder:
+def unseen(sink: BucketSink, tmp_path: Path) -> SentFolder:
     """The folder of the sink, in a worker on another machine."""
-    folder = BucketFolder(str(tmp_path / "unseen"), sink.remote, indexed=True)
-    there: BucketFolder = pickle.loads(pickle.dumps(folder))
+    folder = SentFolder(str(tmp_path / "unseen"), sink.remote, indexed=True)
+    there: SentFolder = pickle.loads(pickle.dumps(folder))
     return there
 
 

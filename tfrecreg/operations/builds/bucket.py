@@ -85,7 +85,7 @@ def bucket_sink(dataset: Dataset) -> SinkOfPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class BucketFolder:
+class SentFolder:
     """A folder that shards are sent from. See :class:`tfrecreg.operations.builds.shard.WorkFolder`.
 
     A worker that does not see it makes them in a temporary folder.
@@ -136,10 +136,10 @@ class BucketSink:
     indexed: bool = True
 
     @property
-    def work(self) -> BucketFolder:
+    def work(self) -> SentFolder:
         # Made here, so that workers of this machine use it.
         Path(self.folder.root).mkdir(parents=True, exist_ok=True)
-        return BucketFolder(self.folder.root, self.remote, self.indexed)
+        return SentFolder(self.folder.root, self.remote, self.indexed)
 
     @property
     def files(self) -> TwoPlaces:

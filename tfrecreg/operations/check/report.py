@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from blake3 import blake3
@@ -301,6 +301,9 @@ class _Skipped:
     reason: str
 
 
+_Value: TypeAlias = int | float | str | dict[str, int] | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Document:
     """The keys of :meth:`Report.to_json`; more of them are left alone."""
@@ -312,7 +315,7 @@ class _Document:
     summary: _Summary
     findings: tuple[Finding, ...]
     waived: tuple[Finding, ...]
-    measures: dict[str, int | float | str | dict[str, int] | None]
+    measures: dict[str, _Value]
     validators: tuple[str, ...]
     skipped: tuple[_Skipped, ...]
     errors: tuple[str, ...]
@@ -408,6 +411,13 @@ def _contradictions(found: _Document) -> Iterator[str]:
         yield f"`status` is {found.status}, and the number of `errors` is {len(found.errors)}"
 
 
+def _measure(name: str, value: _Value) -> Measure:
+    # JSON has no infinity: documents have a word for it.
+    if value in ("inf", "-inf"):
+        value = float(value)
+    return Measure(name, value, "" if value is None or isinstance(value, dict) else str(value))
+
+
 def _report(found: _Document) -> Report:
     return Report(
         target=found.target,
@@ -423,10 +433,7 @@ def _report(found: _Document) -> Report:
         fail_on=found.fail_on,
         findings=found.findings,
         waived=found.waived,
-        measures=tuple(
-            Measure(name, value, "" if value is None or isinstance(value, dict) else str(value))
-            for name, value in found.measures.items()
-        ),
+        measures=tuple(_measure(name, value) for name, value in found.measures.items()),
         validators=found.validators,
         skipped=tuple(SkippedValidator(each.validator, each.reason) for each in found.skipped),
         errors=found.errors,
