@@ -30,7 +30,6 @@ def code_of(distribution: str, *modules: str) -> str:
     """The digest of code that can change under its version; empty where the version tells it.
 
     Args:
-        distribution: its name.
         modules: of classes that it brings, beside those of its entry points.
     """
     return code_digest(distribution, *modules) if _can_change(distribution) else ""
@@ -54,7 +53,6 @@ def code_beside(distribution: str, said: str) -> str:
     """What to compare with the digest that another process told of a distribution.
 
     Args:
-        distribution: its name.
         said: what :func:`code_of` found there.
     """
     return code_digest(distribution) if said else code_of(distribution)

@@ -181,10 +181,6 @@ class _File:
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
     """Read `tfrecreg.toml`: the gates, waivers and policy.
 
-    Args:
-        text: the file's content.
-        where: what messages call the file.
-
     Raises:
         ConfigError: not TOML, an unknown key, a missing one, or a value of another type. The
             message has the file, the key's path, and expected against found.
@@ -208,10 +204,6 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
 
 def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
     """Read the file of a dataset.
-
-    Args:
-        text: the file's content.
-        where: what messages call the file.
 
     Raises:
         ConfigError: as :func:`parse_config`.

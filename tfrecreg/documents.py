@@ -39,8 +39,6 @@ def known_format(found: Any, newest: int, has: str, reads: str = "supports") -> 
     """A parsed document, whose format is not newer than the newest known one.
 
     Args:
-        found: what was parsed.
-        newest: the newest `format_version`.
         has: the start of the message about a newer one: `` `plan.json` has plan format ``.
         reads: its verb.
 

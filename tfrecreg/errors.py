@@ -100,8 +100,6 @@ class RefusedError(TfrecregError):
     """The command worked, and its result is a refusal.
 
     Args:
-        message: as for :class:`TfrecregError`.
-        hint: as for :class:`TfrecregError`.
         findings: the reasons for the refusal.
     """
 
@@ -167,8 +165,6 @@ class UnknownPluginError(PluginError):
         """The same error, if the distribution to install is known.
 
         Args:
-            distribution: the one that provided it.
-            version: of that distribution.
             when: the build or release made with it, quoted: `` `pets@1.0.0` ``.
         """
         named = safe(distribution, limit=80)

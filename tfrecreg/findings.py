@@ -138,7 +138,6 @@ def fingerprint(
     """The identity of a finding: ``CODE:dataset:split:feature:subject``.
 
     Args:
-        code: the finding's code.
         dataset: the dataset's name, or empty for bare files.
         split: the split, or empty if the finding does not concern one.
         feature: the feature, or empty.

@@ -129,7 +129,6 @@ def judge(
     """Apply a gate's policy.
 
     Args:
-        findings: those of the validators.
         fail_on: the lowest severity that fails.
         severity: overrides, by glob over codes. If several match, the one with the most literal
             characters decides, in any order; of equals, the most severe.
@@ -180,8 +179,6 @@ def severity_of(code: str, own: Severity, overrides: Mapping[str, Severity]) -> 
     """The severity that a gate gives to findings of a code: see :func:`judge`.
 
     Args:
-        code: the code.
-        own: the severity without an override.
         overrides: those of the gate, by glob.
     """
     matching = [

@@ -44,7 +44,6 @@ def index_bytes(keys: Iterable[str], members: int = 0) -> int:
     """The size of an index in bytes.
 
     Args:
-        keys: of its records.
         members: gzip members of its shard; 0 for a plain one.
     """
     rows = sum(ROW_BYTES + len(key.encode("utf-8", "surrogateescape")) for key in keys)
@@ -206,8 +205,6 @@ def load_index(storage: Readable, path: str, *, blake3_hex: str = "") -> Index:
     """Read the index at `path`.
 
     Args:
-        storage: where it is.
-        path: in `storage`.
         blake3_hex: digest of the file by the manifest; empty to accept any index.
 
     Raises:
@@ -233,7 +230,6 @@ def read_index(data: bytes, where: str) -> Index:
 
     Args:
         data: the file's bytes. Only the member table is allocated in addition.
-        where: name of the file in messages.
 
     Raises:
         NewerFormatError: its version is greater than this package knows.

@@ -16,7 +16,6 @@ class Progress(Protocol):
         """Start a piece of work: `what` ("building mnist"), of `total` records (0: unknown).
 
         Args:
-            what: name of the work.
             total: number of records, or of the things in `unit`.
             unit: the counted things, plural.
         """
@@ -84,8 +83,6 @@ def counting(progress: Progress, what: str, unit: str) -> Iterator[Ticker]:
     """A piece of work of unknown size: a running count.
 
     Args:
-        progress: receives the reports.
-        what: name of the work.
         unit: the counted things, plural.
     """
     with working(progress, what, 0, unit):

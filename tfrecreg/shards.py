@@ -72,10 +72,8 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
     """The name of a shard's file: ``mnist-train.tfrecord-00000-of-00010``, which TFDS reads.
 
     Args:
-        dataset: the dataset's name.
         split: letters, digits and ``_``, so that the name can be parsed again.
         number: of the shard in its split, from 0.
-        of: number of shards of the split.
 
     Raises:
         UsageError: the name of the dataset or of the split cannot be part of a file name.
@@ -253,8 +251,6 @@ def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:
     """The number of shards of a split: at least 1, and at most its number of records.
 
     Args:
-        policy: the requested number or size.
-        records: in the split.
         payload_bytes: total of its records; framing is added here.
     """
     total = payload_bytes + FRAMING * records

@@ -24,10 +24,6 @@ number.
 def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
     """Parse TOML.
 
-    Args:
-        text: the file's content.
-        file: the file's name, for messages.
-
     Raises:
         ConfigError: the text is not UTF-8 or not TOML; the message has line and column.
     """
@@ -87,8 +83,6 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
     """The text with keys set, added or removed; comments, order and line ends stay.
 
     Args:
-        text: the file's content.
-        file: the file's name, for messages.
         values: value by key at the top of the file: texts, numbers, lists, mappings. None removes a
             key. A mapping replaces the existing table.
 

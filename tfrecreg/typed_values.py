@@ -90,8 +90,6 @@ def read_table(kind: type[T], table: object, path: KeyPath, *, hint: str = "") -
 
     Args:
         kind: the dataclass. A ``ValueError`` of its ``__post_init__`` concerns the whole table.
-        table: the table.
-        path: path of the table.
         hint: the hint of errors without a better one.
 
     Raises:
@@ -158,9 +156,7 @@ def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
     """Convert a value to a type.
 
     Args:
-        hint: the type.
         value: as in TOML.
-        keys: its path.
         text: whether text is parsed as a value of the type.
 
     Raises:
@@ -267,7 +263,6 @@ def label(hint: Any, *, text: bool = True) -> str:
     """A type in words: ``a whole number >= 1``.
 
     Args:
-        hint: the type.
         text: whether the value may be text: then the words describe how None and lists are written.
     """
     if (inner := _optional(hint)) is not None:

@@ -198,7 +198,6 @@ def split_word(path: str, task: str) -> str:
     """The part of a file's name, or else its folder's, that identifies its split; may be empty.
 
     Args:
-        path: the file.
         task: what it holds. Where its name begins with that, the rest is the split, whatever it is.
     """
     stem = _stem(path)

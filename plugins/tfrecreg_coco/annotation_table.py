@@ -272,9 +272,6 @@ def read_annotation_table(
     """Read a file of annotations, once and in bounded memory.
 
     Args:
-        raw: the raw folder.
-        path: the file.
-        task: the task that it is read for.
         drop_dangling: leave out annotations whose image or category is not listed; else refuse.
 
     Raises:

@@ -91,7 +91,6 @@ class AnnotationReader:
         Args:
             file: number of the file in `paths`.
             spans: where each annotation begins and ends in the file, in the order of the file.
-            image_id: the image.
 
         Raises:
             RawDataError: the file changed since it was listed.

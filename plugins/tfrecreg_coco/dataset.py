@@ -106,8 +106,6 @@ class CocoDataset:
     """All files of annotations, read once, and the images that they name.
 
     Args:
-        raw: the raw folder.
-        options: options of the source.
         chosen: the files for each split.
 
     Raises:

@@ -113,7 +113,6 @@ def unread_folders(
     """A remark on each folder with images that no split reads, the outermost ones.
 
     Args:
-        raw: the raw folder.
         used: the folders that splits read, by path.
         aside: other folders that are read, such as those of segments.
         split: the split that the remarks are about.
@@ -156,10 +155,7 @@ class FolderFinder:
     """Finds the folder of each split: the one that an option names, or a usual one.
 
     Args:
-        raw: the raw folder.
         option: the option that names folders.
-        values: its value.
-        splits: names of all splits.
 
     Raises:
         UsageError: the option names an unknown split, two folders for one split, or no path.
@@ -199,7 +195,6 @@ class FolderFinder:
         """The folder of a split's files.
 
         Args:
-            split: the split.
             candidates: folders to look into where no option names one, the most likely first.
             names: files that should be in the folder, as annotations name them.
 

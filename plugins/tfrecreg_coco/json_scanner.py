@@ -115,8 +115,6 @@ class ListScan:
     """One pass over a file. Iterating over it gives the batches of the wanted lists.
 
     Args:
-        raw: the raw folder.
-        path: the file.
         wanted: names of the lists, all of them lists of objects, in the file's object.
         block: bytes to read at a time.
 
@@ -272,7 +270,6 @@ def decode_batch(batch: Batch, kind: type[T], path: str, number: int) -> list[T]
     Args:
         batch: elements of one list.
         kind: the type of each, a struct.
-        path: the file, for messages.
         number: how many elements of the list came before, for messages.
 
     Raises:

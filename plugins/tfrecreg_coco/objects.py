@@ -295,7 +295,6 @@ class Objects:
 
     Args:
         labels: labels of the categories of objects.
-        view: the image.
         keypoints: keypoints of each object; None where they are not read.
 
     Raises:

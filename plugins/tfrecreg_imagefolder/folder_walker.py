@@ -59,7 +59,6 @@ class Walker:
     """Looks into folders, and counts the names that it leaves out.
 
     Args:
-        raw: the raw folder.
         extensions: take only files with these, in any case, with or without the dot; empty for all.
         symlinks: which links are followed: all, those that stay in the raw folder, or none.
         split: the split that names are counted for from now on.

@@ -167,7 +167,6 @@ class Splitter:
         """The split of an image.
 
         Args:
-            path: its path.
             below: the part of the path that the expression for groups is searched in.
 
         Raises:

@@ -59,7 +59,6 @@ def find_idx_files(raw: Storage, prefix: str) -> list[IdxFile]:
     """The IDX files right in a folder, all of one set.
 
     Args:
-        raw: the folder.
         prefix: the start of the names of the wanted set; empty where the folder holds one set.
 
     Raises:

@@ -64,10 +64,6 @@ def read_codes(name: str) -> dict[str, Code]:
 def parse_codes(text: str, file: str) -> dict[str, Code]:
     """The codes of a page by name.
 
-    Args:
-        text: the page.
-        file: its name, for errors.
-
     Raises:
         PageError: a heading is not a code and a rule, a code occurs twice, or the fields are wrong.
     """
@@ -93,8 +89,6 @@ def parse_sections(
     """The sections of a page, in order.
 
     Args:
-        text: the page.
-        file: its name, for errors.
         known: the converter of each field. A ValueError says that the value is wrong.
         optional: the one field that a section may lack.
 

@@ -62,10 +62,6 @@ def _anomalies() -> dict[str, _Anomaly]:
 def parse_anomalies(text: str, file: str) -> dict[str, _Anomaly]:
     """The anomalies of a page by code.
 
-    Args:
-        text: the page.
-        file: its name, for errors.
-
     Raises:
         PageError: the fields of a group are wrong, or its list of types is missing or malformed.
     """

@@ -72,7 +72,6 @@ def read_columns(
     """The payloads that have `layout`, and their values.
 
     Args:
-        layout: the layout to find.
         memory: holds the payloads.
         starts: offset of each payload in `memory`.
         lengths: size of each payload in bytes.

@@ -87,10 +87,7 @@ def _fast_feature(payload: bytes, field: int, start: int, end: int) -> Feature |
     """The `Feature` message at `start` to `end`, if it is canonical, with its tag and length.
 
     Args:
-        payload: contains the message.
         field: where the message's own tag and length start.
-        start: where the message starts.
-        end: where it ends, in `payload`.
     """
     try:
         return _feature(payload, field, start, end)

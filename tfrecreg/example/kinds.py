@@ -163,7 +163,6 @@ def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> 
     """As :func:`payload_kind`, for a payload that is already decoded.
 
     Args:
-        memory: contains the payload.
         start: its offset in `memory`.
         length: its size in bytes.
         example: the result of :func:`tfrecreg.example.decode.decode_or_none` for it.

@@ -95,9 +95,6 @@ def fields(
     A group is one field, yielded at its end.
 
     Args:
-        payload: contains the message.
-        position: where it starts.
-        end: where it ends.
         depth: maximum depth of groups in it.
 
     Raises:

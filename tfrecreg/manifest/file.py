@@ -46,10 +46,6 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
 
     The digest covers the content of the file, including fields that this package does not know.
 
-    Args:
-        data: the file's bytes.
-        where: name of the file in messages.
-
     Raises:
         NewerFormatError: its `format_version` is greater than this package knows.
         ManifestError: it does not parse, or its digest does not match its content.

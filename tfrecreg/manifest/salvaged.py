@@ -47,7 +47,6 @@ class SalvageMark:
         """Whether the shard `name` of the folder is a salvaged one.
 
         Args:
-            name: its file name.
             digest: blake3 of its bytes, if known: identifies the shard under another name, too.
         """
         return bool(self.broken) or name in self.changed or digest in self.changed.values()
@@ -60,7 +59,6 @@ def read_mark(storage: Readable, folder: str) -> SalvageMark | None:
     shards must not pass for sound ones. Another JSON file of the same name is not a mark.
 
     Args:
-        storage: of the folder.
         folder: the folder of the shards; empty for the storage's root.
     """
     path = f"{folder}/{SALVAGE_NAME}" if folder else SALVAGE_NAME

@@ -60,7 +60,6 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
     canonical JSON, these are the bytes that the digest was computed from.
 
     Args:
-        data: the manifest's file.
         dataset: the expected dataset.
         version: the expected version.
 

@@ -37,7 +37,6 @@ def expect_no_bucket(dataset: Dataset, what: str) -> None:
     """Refuse what is not done for builds in a bucket.
 
     Args:
-        dataset: the dataset.
         what: the subject of the message: ``"a pipeline"``.
 
     Raises:

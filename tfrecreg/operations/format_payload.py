@@ -158,8 +158,6 @@ def describe_payload(
     """Describe the parts of a payload; empty for an Example and for a payload that does not parse.
 
     Args:
-        payload: the payload.
-        kind: its kind.
         values: formats the values of a feature.
     """
     if kind is PayloadKind.SEQUENCE_EXAMPLE:

@@ -217,8 +217,6 @@ def shown_record(
     """One record.
 
     Args:
-        shard: that it is in.
-        index: of that, if there is one.
         place: its number, offset and length.
         payload: None where it is too large to be held.
     """

@@ -31,8 +31,6 @@ def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> N
     """Refuse to replace an adopted build that cannot be rebuilt.
 
     Args:
-        dataset: the dataset of the build.
-        before: the build that there is.
         content: digest of what would come in its place.
 
     Raises:

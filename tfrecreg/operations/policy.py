@@ -34,7 +34,6 @@ def expect_policy(
     for longer than `policy.max_waiver_days`.
 
     Args:
-        registry: whose `tfrecreg.toml` has the policy.
         names: of datasets that are about to be made, and of gates that were asked for by name.
         today: the date that the days are counted from; None for the current one, in UTC.
 

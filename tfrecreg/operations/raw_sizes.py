@@ -47,7 +47,6 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
 
     Args:
         folder: a path or a URL.
-        progress: updated for each file.
 
     Raises:
         UsageError: there is no such folder, or nothing in it.

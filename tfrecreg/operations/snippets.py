@@ -140,7 +140,6 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
     """Python code that uses a version, ready to paste.
 
     Args:
-        resolved: the build or release.
         framework: one of :data:`FRAMEWORKS`.
         registry: path of the registry, for code that runs outside of it.
 

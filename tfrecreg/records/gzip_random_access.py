@@ -33,7 +33,6 @@ class Inflater:
     """The stream from the beginning of one member on: forward only, member after member.
 
     Args:
-        reader: the file.
         file: byte of the file where the member begins.
         stream: byte of the stream where it begins.
     """
@@ -132,8 +131,6 @@ class MemberReader:
     Memory: one small member, or what is asked for.
 
     Args:
-        reader: the file.
-        members: all of them.
         end: bytes of the stream.
         proven: whether every member was seen to be sound already.
     """

@@ -53,7 +53,6 @@ class GzipStream:
     """The decompressed stream of a gzip file, read forward through a window.
 
     Args:
-        file: the compressed file.
         digest: whether to hash the stream.
         members: where members begin (byte of the file, byte of the stream), from an index if there
             is one.

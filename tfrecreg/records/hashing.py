@@ -48,8 +48,6 @@ def hash_file(
     """Read a file and return its bytes and its blake3 as hex, in bounded memory.
 
     Args:
-        storage: where the file is.
-        path: in `storage`.
         expected: the digest that it should have: another one of a file in a store is returned only
             if a second read gave the same bytes.
         copy: what is read is written to it.
@@ -188,8 +186,6 @@ def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileD
     """Bytes, blake3 and sha256 of a file, in bounded memory.
 
     Args:
-        storage: where the file is.
-        path: in `storage`.
         copy: what is read is written to it.
 
     Raises:

@@ -77,8 +77,6 @@ def find_offsets(
     """Find the offsets of a shard's records.
 
     Args:
-        storage: of the shard.
-        path: in `storage`.
         sidecar: an index to use, ours or another tool's; None for the build's own beside the shard
             if it fits, else for reading the shard itself.
         shown: name of the shard in messages, escaped.
@@ -249,11 +247,7 @@ def _scanned(
     """Offsets from the scanner, which reads past damage and numbers records as `check` does.
 
     Args:
-        storage: as :func:`find_offsets`.
-        path: as :func:`find_offsets`.
         stamp: size and time of the file.
-        gzip: whether it is.
-        shown: as :func:`find_offsets`.
         expected: records by an index; 0 without one.
     """
     offsets, lengths = array("q"), array("q")
@@ -332,10 +326,6 @@ def render_sidecar(lengths: Iterable[int]) -> Iterator[bytes]:
 
 def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
     """The payload lengths that a sidecar states.
-
-    Args:
-        data: the sidecar.
-        where: its name in messages, escaped.
 
     Returns:
         Shape (records,): bytes of each payload. Records follow each other without a gap, so their

@@ -95,8 +95,6 @@ def scan(
     """Read one shard from its first byte to its last.
 
     Args:
-        storage: where it is.
-        path: in `storage`.
         declared: the compression that a manifest declares; None to accept any.
         digest: whether to hash the file and the decompressed stream in the same reading.
         sha256: whether to hash the file with SHA-256, too; needs `digest`.

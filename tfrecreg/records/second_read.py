@@ -27,8 +27,6 @@ def confirmed(events: Iterator[T], reader: Reader, compression: Compression) -> 
 
     Args:
         events: batches, faults and the end.
-        reader: of the file.
-        compression: of the file, as it was found.
 
     Raises:
         TransferError: the second read gave other bytes.

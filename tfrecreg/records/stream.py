@@ -196,7 +196,6 @@ class HashedFile:
     thread for a large file; skipped parts are read at the end.
 
     Args:
-        reader: the file.
         digest: whether to hash it with blake3.
         sha256: whether to hash it with SHA-256, too.
     """

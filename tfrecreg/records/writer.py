@@ -78,10 +78,8 @@ class RecordEncoder:
         """Encode the next record.
 
         Args:
-            payload: its bytes.
             digest: its record digest, see :func:`tfrecreg.digests.record_digest`; None to leave
                 it out of the index.
-            key: of its item.
 
         Returns:
             The bytes for the file, and the bytes of the decompressed stream: empty without
@@ -197,8 +195,6 @@ class ShardWriter:
     error.
 
     Args:
-        storage: where to.
-        path: of the shard.
         compression: ``none`` or ``gzip``.
         index_path: of its index; None to write none.
         sha256: whether to hash the shard with SHA-256, too.
@@ -242,10 +238,8 @@ class ShardWriter:
         """Append one record.
 
         Args:
-            payload: its bytes.
             digest: its record digest, see :func:`tfrecreg.digests.record_digest`; None if no index
                 is written.
-            key: of its item.
 
         Raises:
             UsageError: the payload is larger than a record may be, or the key is not valid text.
@@ -263,7 +257,6 @@ class ShardWriter:
         """Append the records of a segment.
 
         Args:
-            storage: of its file.
             segment: made with the compression of this shard.
 
         Raises:
@@ -376,11 +369,6 @@ def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
 class SegmentWriter:
     """Writes some records of a shard into a file of their own, which is not synced: after a crash
     it is not needed.
-
-    Args:
-        storage: where to.
-        path: of that file.
-        compression: of the shard.
     """
 
     def __init__(self, storage: Storage, path: str, compression: Compression) -> None:

@@ -73,8 +73,6 @@ class ScanCache:
     """The cache entries on this machine.
 
     Args:
-        storage: of the entries.
-        folder: in `storage`.
         reuse: whether parts may be read from entries, and entries be created. If False, existing
             entries of shards that are read are only updated, so that they never contradict the last
             scan.
@@ -99,7 +97,6 @@ class ScanCache:
         """The entry of an earlier scan; None if the shard has to be read.
 
         Args:
-            shard: the one in question.
             stamp: its current state.
             keys: the validators that need a part, each with its key.
             digest: whether a validator needs the digests.
@@ -125,9 +122,7 @@ class ScanCache:
         """Store the results of a scan.
 
         Args:
-            shard: the shard that was read.
             stamp: its state before the scan.
-            end: the totals of the scan.
             parts: by validator, its key and the packed part.
         """
         before = self._read(shard)
@@ -316,7 +311,6 @@ class Reuse:
 
         Args:
             number: its position in the target.
-            shard: the shard.
             end: the totals of the scan; None if the shard could not be read to its end.
             parts: of the validators that have one, with their plugins.
 

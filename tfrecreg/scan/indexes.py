@@ -31,7 +31,6 @@ def keys_of(
     One index is in memory at a time.
 
     Args:
-        shards: those of the target.
         wanted: numbers of records by shard name.
     """
     keys: dict[tuple[str | None, int | None], str] = {}

@@ -22,7 +22,6 @@ class LargeRecords:
     """Reads payloads of one shard by their offsets, in ascending order.
 
     Args:
-        shard: the shard.
         verb: says in messages what cannot be done, and what to repeat.
     """
 

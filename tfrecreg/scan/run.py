@@ -241,14 +241,10 @@ def run_scan(
     A validator that raises has no verdict, and does not affect the other validators.
 
     Args:
-        target: the data to scan.
-        validators: those that apply to it.
-        engine: runs the scans of the shards.
         announced: the plugin of each validator, and the codes that its findings may have (None for
             any); empty if all are this project's.
         options: the options for `begin`, by validator name.
         label: what is done, for the progress: "checking mnist".
-        progress: updated for every finished shard.
         seen: called in this process for each of them, with its end if it was read.
         cache: results of earlier scans; None to read every shard and to store no results.
 

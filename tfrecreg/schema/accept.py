@@ -71,7 +71,6 @@ class Violations:
 
         Args:
             feature: the feature of that name in the example; None if there is none.
-            problem: the violation.
             declared: its declaration; None if there is none.
         """
         if feature is None or (declared is None and problem.code is not SCH005):
@@ -144,9 +143,7 @@ def edit_schema(
     """Change a schema's text so that data which break it pass.
 
     Args:
-        schema: the schema.
         findings: a code and a feature each, the feature empty if there is none.
-        violations: what the records hold that is not allowed.
         splits: counts of each split that was checked against the schema.
 
     Returns:

@@ -153,11 +153,7 @@ class DomainMass:
 
 
 class Checker:
-    """Finds the problems of examples, and counts what only a whole split can be judged by.
-
-    Args:
-        schema: the rules for a record.
-    """
+    """Finds the problems of examples, and counts what only a whole split can be judged by."""
 
     def __init__(self, schema: CompiledSchema) -> None:
         self._schema = schema

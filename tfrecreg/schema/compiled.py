@@ -114,7 +114,6 @@ def compile_split_schemas(schema: Schema, options: Mapping[str, Any]) -> SplitSc
     """Compile a schema for each environment in the options of the validator `schema`.
 
     Args:
-        schema: the schema.
         options: `environment`, the name of an environment, and `environments`, names by split.
 
     Raises:

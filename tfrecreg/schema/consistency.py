@@ -58,7 +58,6 @@ def check_message(message: Any, fail: Fail) -> None:
     """Check a whole `Schema` message.
 
     Args:
-        message: the protobuf message.
         fail: called for the first contradiction, raises.
     """
     domains = _check_domains(message, fail)
@@ -182,8 +181,6 @@ class _FeatureCheck:
     """The checks of one `Feature` message.
 
     Args:
-        message: the message.
-        path: where it is.
         domains: the list that each schema-level domain is in, by its name.
         fail: called for the first contradiction, raises.
     """

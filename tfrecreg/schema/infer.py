@@ -267,8 +267,6 @@ def draft_feature(name: str, summary: SeenFeature, examples: int) -> Iterator[st
     """The lines that declare a feature, comments first.
 
     Args:
-        name: name of the feature.
-        summary: its values.
         examples: number of examples, with it or without.
     """
     try:

@@ -161,7 +161,6 @@ def rewrite(text: str, before: Any, after: Any) -> str:
 
     Args:
         text: the text form of `before`.
-        before: a protobuf message.
         after: the message that the result parses to.
     """
     rewriter = _Rewriter(text)

@@ -51,7 +51,6 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
 
     Args:
         text: the file's text, or its bytes, which must be UTF-8.
-        where: name of the file, for messages.
 
     Raises:
         SchemaError: it does not parse, or contradicts itself: ``where:line:column: what``.

@@ -54,7 +54,6 @@ class VectorizedCheck:
     """Finds the records of known layouts that conform.
 
     Args:
-        schema: the rules for a record.
         checker: keeps the counts of all records.
     """
 
@@ -77,7 +76,6 @@ class VectorizedCheck:
         The others conform, and are added to the counts of the checker.
 
         Args:
-            memory: holds the payloads.
             starts: offset of each in `memory`.
             lengths: size of each in bytes.
             decode: returns the example at a position, to learn its layout from.

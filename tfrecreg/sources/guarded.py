@@ -50,8 +50,6 @@ class GuardedSource:
     and a :class:`PluginError` that names the distribution for everything else.
 
     Args:
-        source: the source.
-        brought: the plugin that brought it.
         codes: the names of codes of its own.
     """
 
@@ -157,7 +155,6 @@ class GuardedSource:
         """The item's record as it is written, or why there is none.
 
         Args:
-            item: the item.
             sizes: feature name to bytes of its values; those of the example are added.
         """
         brought = self.brought

@@ -174,7 +174,6 @@ class Accumulator:
     """Statistics in the making.
 
     Args:
-        options: which statistics.
         max_value_bytes: see :data:`MAX_BYTES`.
 
     Raises:

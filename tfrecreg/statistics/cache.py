@@ -40,9 +40,7 @@ class StatisticsCache:
         """The statistics of a split; None where they are not known.
 
         Args:
-            split: its name.
             content: its content digest.
-            options: which statistics.
         """
         path = _path(content, options)
         if self._storage.stat(path) is None:
@@ -73,9 +71,7 @@ class StatisticsCache:
         """Keep the statistics of a split, unless damage left some of it out.
 
         Args:
-            statistics: what to keep.
             content: the content digest of the very bytes that they were made of.
-            options: which statistics they are.
 
         Raises:
             StorageError: the file system refuses.

@@ -48,9 +48,6 @@ _TYPES = {"large_binary": "bytes", "float": "float", "int64": "int64"}
 class StatisticsVisitor(Visitor):
     """Makes the statistics of one shard. A :class:`tfrecreg.scan.interface.Visitor`.
 
-    Args:
-        options: which statistics.
-
     Raises:
         MissingExtraError: TFDV is not installed.
     """

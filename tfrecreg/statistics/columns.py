@@ -35,11 +35,7 @@ _MAX_STUBS = 64
 
 
 class Cutter:
-    """Cuts the values of some features out of Examples.
-
-    Args:
-        features: their names.
-    """
+    """Cuts the values of some features out of Examples."""
 
     def __init__(self, features: Iterable[str]) -> None:
         self._names = {name.encode(): name for name in features}
@@ -49,11 +45,6 @@ class Cutter:
         """The Example at `start` with empty values in place of the images, and their sizes.
 
         Features that hold no bytes are left as they are, whatever the schema says of them.
-
-        Args:
-            memory: holds the payload.
-            start: where it starts there.
-            length: its bytes.
 
         Returns:
             None where the payload is not what encoders write: then it may be no Example.
@@ -225,9 +216,7 @@ def take_sizes(
 
     Args:
         tfdv: what :func:`load_tfdv` returns.
-        batch: as it was decoded.
         cut: of each row the sizes of the values that were cut out; None where nothing was.
-        images: the names of the image features.
     """
     sizes: dict[str, NDArray[np.int64]] = {}
     arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -307,7 +296,6 @@ class LayoutReader:
     """Reads batches whose records have one layout.
 
     Args:
-        tfdv: what :func:`load_tfdv` returns.
         images: features that need only sizes.
     """
 

@@ -33,8 +33,6 @@ def comparators(
 
     Args:
         schema: protobuf's message; None where there is none.
-        statistics: of the split that is compared.
-        kind: which comparators.
         threshold: of those that the schema does not have; None to leave them out.
     """
     own = load_tfdv().schema_pb2.Schema()

@@ -106,7 +106,6 @@ class StatisticsPart:
     """Statistics of some records, to be merged with others of the same split. Picklable.
 
     Args:
-        options: which statistics.
         max_value_bytes: see :data:`tfrecreg.statistics.accumulate.MAX_BYTES`.
     """
 

@@ -28,7 +28,6 @@ class DaemonThreads(Generic[T]):
     Not those of an executor: the end of the process would wait for their requests.
 
     Args:
-        count: number of threads.
         name: of each, for debuggers.
     """
 
@@ -73,7 +72,6 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
 
     Args:
         function: makes requests to a store, and does not use this function.
-        tasks: its arguments.
 
     Raises:
         BaseException: that of `function` for the first task that failed.

@@ -107,10 +107,6 @@ def request(
     Args:
         action: a verb for the message: ``"read"``.
         shown: the URL in messages, without secrets and not escaped.
-        system: the file system.
-        method: its method.
-        arguments: of the method.
-        options: of the method.
 
     Raises:
         StorageError, UsageError: as :func:`patiently`.
@@ -124,8 +120,6 @@ def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
     """The result of a function; it is called again after an error that may pass.
 
     Args:
-        action: as for :func:`request`.
-        shown: as for :func:`request`.
         function: takes the number of seconds that it may take.
 
     Raises:
@@ -155,10 +149,6 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
 
     Args:
         timeout: in seconds, for file systems that can be interrupted.
-        system: the file system.
-        method: its method.
-        arguments: of the method.
-        options: of the method.
     """
     if not getattr(system, "async_impl", False):
         return getattr(system, method)(*arguments, **options)

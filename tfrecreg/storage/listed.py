@@ -80,7 +80,6 @@ class ListedStorage(RemoteStorage):
 
     Args:
         root: the URL of a folder, from :func:`tfrecreg.storage.urls.named_url`.
-        progress: updated for the objects that are listed.
     """
 
     __slots__ = ("_folders", "_listed", "_threads", "_ticker")
@@ -271,7 +270,6 @@ def _names(
     Args:
         infos: as the file system lists them.
         full: the folder's name there.
-        shown: the folder's URL.
 
     Raises:
         RawDataError: a name is not a path, or that of a file and of a folder.

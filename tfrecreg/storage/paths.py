@@ -107,8 +107,6 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
 
     Args:
         action: a verb: ``"read"``.
-        path: the object of the action.
-        error: the system's error.
         rest: the words of the action after the path: ``" to `target`"``.
     """
     if isinstance(error, FileNotFoundError):

@@ -28,7 +28,6 @@ class ReadAhead:
     blocks.
 
     Args:
-        root: of the storage.
         fetch: reads a whole object.
         sized: paths of what is going to be read, with their sizes in bytes.
     """
@@ -108,10 +107,6 @@ def active(ahead: ReadAhead) -> Iterator[None]:
 
 def taken(root: str, path: str) -> bytes | None:
     """The bytes of an object that was fetched ahead; None if it was not.
-
-    Args:
-        root: of its storage.
-        path: below the root.
 
     Raises:
         StorageError: it cannot be read.

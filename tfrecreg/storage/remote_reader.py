@@ -90,8 +90,6 @@ class RemoteReader(RereadableReader):
     a fork.
 
     Args:
-        system: the file system of fsspec, as this process has it.
-        path: its name there.
         shown: its URL without secrets, for messages.
         size: in bytes.
         version: what differs between two states of the file.

@@ -35,8 +35,6 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
     """Rename the folder `source`; return False without moving it if `target` is taken.
 
     Args:
-        source: the folder.
-        target: its new name.
         top: a folder above `target`; all folders between them are made durable.
 
     Raises:

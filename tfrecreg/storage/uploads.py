@@ -30,10 +30,8 @@ def put_bytes(system: Any, full: str, shown: str, data: bytes) -> bool:
     """Create a small file unless its name is taken; False if it is.
 
     Args:
-        system: the file system.
         full: what it calls the file.
         shown: the URL in messages, without secrets and not escaped.
-        data: its bytes.
 
     Raises:
         StorageError: the store refused, or knows no such condition.
@@ -45,10 +43,8 @@ def put_file(system: Any, full: str, shown: str, source: str) -> bool:
     """Create a file with the bytes of a local one unless its name is taken; False if it is.
 
     Args:
-        system: the file system.
         full: what it calls the file.
         shown: as for :func:`put_bytes`.
-        source: path of the local file.
 
     Raises:
         StorageError: the store refused, or knows no such condition.
@@ -62,10 +58,8 @@ def replace_file(system: Any, full: str, shown: str, source: str) -> None:
     """Give a file the bytes of a local one, whether it exists or not.
 
     Args:
-        system: the file system.
         full: what it calls the file.
         shown: as for :func:`put_bytes`.
-        source: path of the local file.
 
     Raises:
         StorageError: the store refused.

@@ -19,8 +19,6 @@ def copy_verified(
     Args:
         remote: where from.
         local: where to.
-        path: of the file, in both.
-        size: in bytes.
         digest: its blake3, as the manifest has it.
         hint: what to do about other bytes; empty to check the folder.
 

@@ -91,11 +91,6 @@ def expect_host(host: int, hosts: int) -> None:
 def expect_enough(records: int, hosts: int, name: str) -> None:
     """Refuse more hosts than there are records.
 
-    Args:
-        records: number of records to share.
-        hosts: number of hosts.
-        name: of the target, for messages.
-
     Raises:
         UsageError: there are more.
     """

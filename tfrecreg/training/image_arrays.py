@@ -16,7 +16,6 @@ def image_array(feature: str, value: Any, *, single: bool) -> Any:
     """What a feature has in an element where its images are decoded.
 
     Args:
-        feature: its name.
         value: `bytes`, or an array of them.
         single: whether an array with one value becomes one image; else it stays an array, and has
             an image for each value.

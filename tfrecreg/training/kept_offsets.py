@@ -48,9 +48,6 @@ def kept_offsets(
     """Where the records of a shard are: by its own index, by an entry, or by reading the shard.
 
     Args:
-        storage: where the shard is.
-        path: in `storage`.
-        shown: what messages call it, escaped.
         stream_blake3: as for :func:`find_offsets`.
 
     Raises:

@@ -186,11 +186,7 @@ class Order:
 
 
 class OrderIterator(Iterator[int]):
-    """The numbers of an order one after the other, and the state after the last one.
-
-    Args:
-        order: whose numbers.
-    """
+    """The numbers of an order one after the other, and the state after the last one."""
 
     def __init__(self, order: Order) -> None:
         self._order = order

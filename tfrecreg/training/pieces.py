@@ -49,7 +49,6 @@ def host_numbers(
         starts: the number of the first record of each shard, and the total.
         host: whose share, from 0.
         hosts: how many share the records.
-        name: of the target, for messages.
 
     Raises:
         UsageError: there are more hosts than records, or `host` is not one of `hosts`.

@@ -60,11 +60,7 @@ class ShardPlace(NamedTuple):
 
 
 class ShardRecords:
-    """The payloads of shards, numbered through all of them. Safe for threads and after a fork.
-
-    Args:
-        places: the shards, in their order.
-    """
+    """The payloads of shards, numbered through all of them. Safe for threads and after a fork."""
 
     def __init__(self, places: Sequence[ShardPlace]) -> None:
         self.places = tuple(places)

@@ -27,11 +27,6 @@ _FORMS = "`train`, `train[:80%]`, `train[1000:2000]`, `train[:2shard]`, `train+t
 def named_splits(words: str, splits: Sequence[str], name: str) -> list[str]:
     """The splits that an expression names, each once.
 
-    Args:
-        words: the expression.
-        splits: those that exist.
-        name: of the target, for messages.
-
     Raises:
         UsageError: it does not parse, or names another split.
     """
@@ -81,8 +76,6 @@ def even_parts(numbers: range, count: int, *, drop_remainder: bool) -> list[rang
     """Divide a range as `tfds.even_splits` does: contiguous parts, larger ones first.
 
     Args:
-        numbers: to divide.
-        count: of parts.
         drop_remainder: whether all parts are equally long, and what is left is in none.
     """
     each, rest = divmod(len(numbers), count)

@@ -121,12 +121,7 @@ class DriftValidator(Validator):
         """Compare one split with another.
 
         Args:
-            target: the target.
-            split: the split's name.
-            proto: the split's statistics.
-            other: the statistics to compare with.
             kind: which comparators of the schema apply.
-            name: name of the other split, for messages.
         """
         options = self._options
         fewest = min(proto.datasets[0].num_examples, other.datasets[0].num_examples)

@@ -149,10 +149,7 @@ def differences(
     """Compare the declarations of a record with the header of its image.
 
     Args:
-        example: the record.
         image: the feature that holds the image.
-        data: the image.
-        header: the header of the image.
     """
     name, declared = _declared(example, image, "format", Kind.BYTES)
     if declared is not None:

@@ -81,9 +81,7 @@ class ImagesVisitor(Visitor):
     """Checks the images of one shard.
 
     Args:
-        options: what to check.
         images: features that hold images, as the schema or the user names them.
-        shard: the shard.
     """
 
     def __init__(self, options: ImagesOptions, images: Sequence[str], shard: Shard) -> None:

@@ -40,11 +40,7 @@ class PayloadCounts:
 
 
 class PayloadCounter:
-    """Counts the kinds of a shard's payloads.
-
-    Args:
-        shard: the shard.
-    """
+    """Counts the kinds of a shard's payloads."""
 
     def __init__(self, shard: Shard) -> None:
         self._kinds: Counter[str] = Counter()

@@ -120,7 +120,6 @@ def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature)
     Args:
         batch: keeps the digest for other validators.
         position: of the record in the batch.
-        name: of the feature.
         feature: the feature, of bytes.
     """
     known: dict[int, bytes] = batch.shared.setdefault((value_digest, name), {})

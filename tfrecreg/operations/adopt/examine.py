@@ -199,7 +199,6 @@ def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature:
     """Refuse keys that two records of a split have. Holds the keys of one split at a time.
 
     Args:
-        storage: where the indexes are.
         indexes: split and path of each, the splits one after the other.
         feature: that the keys came from.
 

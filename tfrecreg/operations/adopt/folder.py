@@ -94,8 +94,6 @@ def keep_indexes(
     """Keep the indexes of shards that did not change: their keys tell where records came from.
 
     Args:
-        registry: where the build is.
-        plan: the files, which stay where they are.
         before: the manifest of the build as it was adopted before.
         seen: the result for each file, in their order.
         scratch: where their new indexes are.

@@ -54,7 +54,6 @@ def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], 
     """Each split's entry, and the content digest over all of them.
 
     Args:
-        plan: the files by split.
         scratch: holds the indexes as they were written when the files were examined.
     """
     everything = ContentHasher()
@@ -81,8 +80,6 @@ def own_files(
     """Write the labels, the ledger, which is empty, and the schema.
 
     Args:
-        folder: where to write them.
-        labels: class names by feature.
         schema: text of the schema; None for shards that stay in a folder of another tool, where a
             file of that name may be its own.
     """
@@ -130,18 +127,11 @@ def make_manifest(
     """The sealed manifest of the build.
 
     Args:
-        plan: the files.
         seen: the result for each, in their order.
         placed: sizes and digests of each, in their order.
-        splits: their entries.
-        content: the content digest over all of them.
         others: the build's files beside shards and indexes.
-        schema: the schema's text.
-        kind: what the payloads are.
         key: the feature that names records, if one does.
-        compression: of all shards.
         raw: size of the raw data that they were made from; zeros if unknown.
-        labels: what the classes of features are called.
     """
     shards: list[ShardEntry] = []
     files = list(others)
@@ -203,10 +193,8 @@ def adopted_labels(
     """Names of classes by feature, in order of their numbers.
 
     Args:
-        plan: the files.
         said: feature and file of its class names, as the request has them.
         before: the build's own names if the shards stay in place.
-        features: those that the records have.
 
     Raises:
         UsageError: a file names no classes, a feature that no record has, or two files of one

@@ -60,7 +60,6 @@ def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
 
     Args:
         folder: an empty folder, or one that does not exist.
-        engine: where to work.
     """
     initialised = init(folder, nested=True)
     raw = LocalStorage(folder / "raw")

@@ -32,7 +32,6 @@ class UnreadError(Exception):
     """A record cannot be had, or is not the one that the index is of.
 
     Args:
-        reason: why, in a few words.
         missing: whether the bytes are simply not on this machine.
     """
 
@@ -202,13 +201,7 @@ _LABEL_BYTES = 100
 
 
 def compare(before: Read, after: Read, labels: LabelMaps) -> RecordChange:
-    """What differs between two records.
-
-    Args:
-        before: the first one.
-        after: the second one.
-        labels: which features are labels.
-    """
+    """What differs between two records."""
     old, new = before.example, after.example
     if old is None or new is None:
         return RecordChange(changed=(PAYLOAD,))
@@ -231,7 +224,6 @@ def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
     """16 bytes that name the images of a record; None where it has none.
 
     Args:
-        read: the record.
         images: features that hold encoded images, sorted.
     """
     if read.example is None:
@@ -361,10 +353,6 @@ def tally(
 
     Args:
         pairs: of records that are not the same.
-        readers: of both sides.
-        labels: which features are labels.
-        into: what to add to.
-        progress: updated for each pair.
         until_loss: whether to stop where the first pair lost something, or could not be read.
     """
     for change, size in changes_of(pairs, readers, labels):

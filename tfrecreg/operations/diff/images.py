@@ -56,13 +56,6 @@ def follow_images(
 
     Where a key is in two splits and the images differ, these are two examples: keys that are
     positions are in every split.
-
-    Args:
-        before: the first side.
-        after: the second side.
-        matched: what the indexes say.
-        reading: of both sides.
-        progress: updated while records are read.
     """
     images = images_of(before, after)
     if not images or not _may_help(matched):
@@ -112,13 +105,7 @@ def _part(matched: Matched, wrong: Sequence[int]) -> Matched:
 
 
 class _Rows:
-    """Rows of records without partners, whose digests are those of their images.
-
-    Args:
-        before: the first side.
-        after: the second side.
-        matched: what the indexes say.
-    """
+    """Rows of records without partners, whose digests are those of their images."""
 
     def __init__(self, before: Side, after: Side, matched: Matched) -> None:
         self.wrong: list[int] = []

@@ -42,11 +42,7 @@ _BLOCK = 1 << 16
 
 
 class MissingIndexError(Exception):
-    """The index of a shard is not on this machine.
-
-    Args:
-        split: of the shard.
-    """
+    """The index of a shard is not on this machine."""
 
     def __init__(self, split: str) -> None:
         super().__init__(split)
@@ -69,10 +65,7 @@ def collect(
     """The rows of a side, unsorted.
 
     Args:
-        side: whose records.
         splits: the splits that are wanted, and their numbers.
-        left_out: shards that are not wanted.
-        progress: updated with the records of each shard.
 
     Raises:
         MissingIndexError: the index of a shard is not on this machine.

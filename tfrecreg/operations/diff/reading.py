@@ -54,13 +54,7 @@ class ReadTask(Generic[R]):
 
 
 class Reading:
-    """Reads the records of two sides. To be closed, for the files of this process.
-
-    Args:
-        before: the first side.
-        after: the second side.
-        engine: where to read; None for this process.
-    """
+    """Reads the records of two sides. To be closed, for the files of this process."""
 
     def __init__(self, before: Side, after: Side, engine: Engine | None = None) -> None:
         self.readers: Readers = Payloads(before), Payloads(after)
@@ -75,7 +69,6 @@ class Reading:
         All groups are one run of the engine, whose workers start once.
 
         Args:
-            function: the pass.
             groups: places on both sides; :func:`alone` for those of one side.
 
         Yields:
@@ -133,7 +126,6 @@ def alone(places: Places, *, after: bool) -> Pairs:
     """Places of one side, which have no partners.
 
     Args:
-        places: of records.
         after: whether they are of the second side.
     """
     return Pairs(_NOWHERE, places) if after else Pairs(places, _NOWHERE)

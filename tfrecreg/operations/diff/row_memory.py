@@ -22,7 +22,6 @@ def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
     takes out of memory when it needs them. The file ends with the array.
 
     Args:
-        count: number of rows.
         width: bytes of a row.
 
     Returns:

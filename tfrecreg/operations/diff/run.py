@@ -140,8 +140,6 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
 
     Args:
         parent: the release before; None for a first one.
-        build: the build.
-        progress: updated during the work.
 
     Raises:
         ManifestError: a schema or an index is not the one that was released.

@@ -121,12 +121,7 @@ class Meaning(NamedTuple):
 
 
 def compare_meaning(before: Side, after: Side) -> Meaning:
-    """What the records of two sides stand for, whether or not they are the same.
-
-    Args:
-        before: the first side.
-        after: the second side.
-    """
+    """What the records of two sides stand for, whether or not they are the same."""
     losses, gains = list[str](), list[str]()
     old_maps, new_maps = before.manifest.labels, after.manifest.labels
     for feature in sorted({*old_maps, *new_maps}):
@@ -194,8 +189,6 @@ def judge_change(
     """The smallest legal step from one side to the other, and why.
 
     Args:
-        before: the first side.
-        after: the second side.
         order: where the content is the same; else None.
         matched: what became of the examples; None where the content is the same.
         tallied: what differs in those of `matched.changed`, as far as that was looked at.
@@ -227,11 +220,7 @@ def missing_hint(
     """What to do where bytes or indexes that would tell more are not on this machine.
 
     Args:
-        before: the first side.
-        after: the second side.
         order: where the content is the same; else None.
-        matched: what became of the examples.
-        tallied: what differs in those that changed.
     """
     if order == "unknown" or (order is None and matched.unknown):
         return before.bring_hint

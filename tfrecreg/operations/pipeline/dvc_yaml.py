@@ -48,7 +48,6 @@ def edited(
         text: of the file; None where there is none.
         wanted: name to entry, in order.
         prune: whether entries of ours that are not wanted are removed.
-        section: of the file.
 
     Raises:
         UsageError: it is not a `dvc.yaml`, has a stranger's entry under one of the names, or
@@ -89,7 +88,6 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
     """Refuse stages of ours that do not name the parameters which they should.
 
     Args:
-        text: of the file.
         wanted: stage by name; those that the file does not have are not missed.
 
     Raises:

@@ -49,7 +49,6 @@ def stages_of(
     A dataset without a source has no stage that builds it: what it was adopted from may be gone.
 
     Args:
-        registry: the registry.
         name: of a dataset that its configuration has.
         today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
     """
@@ -105,8 +104,6 @@ def _params(
     """The parameters of a stage: by file, the keys that are there.
 
     Args:
-        registry: the registry.
-        name: of the dataset.
         keys: of the dataset's settings.
         of_gate: keys of its gate and of the default gate.
     """
@@ -131,8 +128,6 @@ def next_expiry(
     """The next day on which a waiver of a dataset holds for the last time; None without one.
 
     Args:
-        config: whose waivers.
-        name: of the dataset.
         today: the first day that counts; None for the current one, in UTC.
     """
     day = today or datetime.datetime.now(datetime.timezone.utc).date()
@@ -144,10 +139,6 @@ def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:
     """Artifact by name: how other repositories find the dataset by GTO's tags of its releases.
 
     Empty for a name that GTO has no tags for.
-
-    Args:
-        registry: the registry.
-        name: of a dataset that its configuration has.
     """
     if not gto.is_name(name):
         return {}

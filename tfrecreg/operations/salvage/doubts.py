@@ -40,7 +40,6 @@ def look(events: Iterable[Event], reader: Reader) -> Seen:
 
     Args:
         events: all that a scan says of it.
-        reader: of its file.
 
     Raises:
         StorageError: the file cannot be read.

@@ -15,12 +15,7 @@ from tfrecreg.storage.interface import Storage, Writer
 
 
 class HashingFile:
-    """A file that is written from its start to its end. Made when its first byte comes, or closed.
-
-    Args:
-        storage: where to.
-        path: in `storage`.
-    """
+    """A file, written from its start to its end. Made when its first byte comes, or closed."""
 
     def __init__(self, storage: Storage, path: str) -> None:
         self._storage = storage
@@ -67,7 +62,6 @@ class CleanShard:
     """The clean shard: sound records only, compressed as the original was.
 
     Args:
-        file: to write to.
         compression: ``gzip`` in members of our own, each of whole records.
     """
 

@@ -43,8 +43,6 @@ def find_shards(
     Args:
         targets: a reference means those of its shards that are not what the manifest names; a
             path, glob or folder means every shard that it names.
-        registry: an open registry or a path in one; None for that of the current folder.
-        engine: where to compare the shards of references with their manifests.
 
     Raises:
         UsageError: a target does not exist, or two shards have one name.

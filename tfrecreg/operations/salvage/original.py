@@ -201,7 +201,6 @@ class Roll:
 
         Args:
             first: number of the first of them, where they are where they belong.
-            payloads: theirs.
 
         Returns:
             Of each, whether the index knows it and it had not come before. Strangers are for the

@@ -32,7 +32,6 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
 
     Args:
         shard: the original, which is only read.
-        name: of the clean file.
         out: the folder in the making.
 
     Raises:

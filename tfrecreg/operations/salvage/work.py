@@ -59,8 +59,6 @@ class Work:
     """One shard's salvage.
 
     Args:
-        name: of the shard, for messages.
-        original: the damaged file.
         clean: where sound records go; None to count only.
         quarantine: where all else goes.
         doubtful: where records go as well that may be none of the shard's; None to count only.

@@ -28,7 +28,6 @@ def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str
     Args:
         name: ``mnist`` (the working schema), ``mnist@1.0.0`` (as it was released), or the path of
             a file; a file with the name of a dataset is ``./mnist``.
-        registry: an open registry or a path in one; None for that of the current folder.
 
     Raises:
         UsageError: there is no such dataset, release or file.

@@ -29,9 +29,6 @@ def infer_schema(
     """Draft a schema for people to review, from every undamaged record of a target.
 
     Args:
-        target: the target.
-        engine: where to read the records.
-        progress: updated during the work.
         damage: receives the first damage of each damaged shard.
 
     Raises:

@@ -27,7 +27,6 @@ def checked_map(
     """Apply a function to batches of numbers and payloads, up to the first mark of damage.
 
     Args:
-        tensorflow: the module.
         groups: numbers and payloads; a negative number is a mark of damage.
         function: of numbers and payloads.
         why: called once, after which iteration ends with a `tf.errors.InvalidArgumentError`.

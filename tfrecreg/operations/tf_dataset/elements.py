@@ -30,9 +30,6 @@ class ElementReader:
     """Makes elements of payloads, in a graph and one by one to find a fault.
 
     Args:
-        tensorflow: the module.
-        records: of the splits, for keys.
-        form: of the elements.
         single: whether no batch has more than one record, which is decoded without a loop.
     """
 

@@ -54,12 +54,7 @@ def make_dataset(
     """The dataset of :func:`tfrecreg.load`. It knows its length.
 
     Args:
-        tensorflow: the module.
-        records: of the splits.
-        pieces: what to read.
         compression: of the shards, as a manifest says it.
-        form: of the elements.
-        options: everything else.
     """
     data = tensorflow.data
     total = sum(each.records for each in pieces)

@@ -23,15 +23,7 @@ _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x8
 def decode_single(
     tensorflow: Any, records: SplitRecords, form: ElementForm, number: Any, features: dict[str, Any]
 ) -> dict[str, Any]:
-    """The features of one element, with its images decoded.
-
-    Args:
-        tensorflow: the module.
-        records: of the splits, which know their names.
-        form: of the elements.
-        number: of the record.
-        features: of one element.
-    """
+    """The features of one element, with its images decoded."""
     decoded = dict(features)
     for name in form.images:
         decoded[name] = _decoded(tensorflow, records, form, name, number, features[name])

@@ -20,7 +20,6 @@ def together(tensorflow: Any, data: Any, channels: int) -> Any:
     """The images of a batch, if all of them are small PNGs of one shape.
 
     Args:
-        tensorflow: the module.
         data: encoded images, strings of shape (n,).
         channels: to decode to; 0 for those of the images.
 

@@ -40,8 +40,6 @@ def read_payloads(
     """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,).
 
     Args:
-        tensorflow: the module.
-        records: of the splits.
         pieces: what to read, in its order.
         compression: of the shards, as a manifest says it.
         mixed: whether several shards are read at once, and their batches alternate.

@@ -87,7 +87,6 @@ class Converter:
 
         Args:
             position: its number in the split.
-            element: what the data have there.
 
         Raises:
             RawDataError: it is not a dictionary, it has no key, or a value of it has no lossless

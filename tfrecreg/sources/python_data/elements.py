@@ -31,10 +31,6 @@ An element is a dictionary from feature name to value."""
 class FeatureColumns:
     """Columns of equal length as a sequence of elements.
 
-    Args:
-        split: its name, for messages.
-        columns: the values of each feature.
-
     Raises:
         RawDataError: there is no column, one is not a sequence, or their lengths differ.
     """
@@ -77,10 +73,6 @@ _FORMS = "give a sequence of dictionaries, a dictionary of columns, or an iterab
 
 def sequence_or_iterator(split: str, given: object) -> MapStyle | Iterator[Any]:
     """The elements of a split.
-
-    Args:
-        split: its name, for messages.
-        given: what the caller gave.
 
     Returns:
         A sequence where elements can be read again, otherwise an iterator.

@@ -102,7 +102,6 @@ def parcels(
     """Make splits available to the processes of a build, for the duration of the block.
 
     Args:
-        splits: the splits.
         storage: where pickles go; it is removed by the caller.
         jobs: number of processes that are to read them; with one there is no pickle.
         progress: receives a note where data stay in this process.

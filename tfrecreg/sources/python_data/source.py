@@ -190,13 +190,8 @@ def open_python_data(
     """Open a program's data as a source, for the duration of the block.
 
     Args:
-        dataset: its name.
-        data: the elements of each split.
-        keys: where keys come from.
         labels: class names in order of their numbers, by feature.
         scratch: an empty folder that lasts as long as the block: for spools and pickles.
-        engine: where sequences are read on the first pass.
-        progress: updated during the first pass.
         draft: whether the schema will be asked for.
 
     Raises:

@@ -173,11 +173,6 @@ def survey_sequence(
     """Survey the elements of a sequence.
 
     Args:
-        parcel: the sequence.
-        converter: its converter.
-        count: number of elements.
-        engine: where to read them.
-        progress: updated for each part.
         draft: whether to summarize them for a schema.
 
     Raises:
@@ -210,9 +205,6 @@ def survey_records(
     """Survey the records of an iterable, in the same parts as those of a sequence.
 
     Args:
-        records: the records.
-        converter: their converter.
-        progress: updated for each part.
         draft: whether to summarize them for a schema.
 
     Raises:
@@ -237,12 +229,7 @@ def _task(parcel: Parcel, first: int, step: int, count: int, *, draft: bool) -> 
 
 
 def _parts_of_a_task(read: int, seconds: float) -> int:
-    """How many parts make a task of about the right length; this does not affect the result.
-
-    Args:
-        read: number of elements that were read.
-        seconds: time that it took.
-    """
+    """How many parts make a task of about the right length; this does not affect the result."""
     if not read:
         return 1
     part = max(seconds * _PORTION / read, 1e-6)

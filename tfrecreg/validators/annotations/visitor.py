@@ -154,7 +154,6 @@ class AnnotationsVisitor(Visitor):
     Args:
         labels: features of class numbers.
         maps: class names by feature, for features with a label map.
-        shard: the shard.
     """
 
     def __init__(

@@ -118,7 +118,6 @@ class Matches:
         """Add locations of matches within a run, whose count is already added.
 
         Args:
-            shard: its number.
             places: number and offset of each record, and number of the earlier one.
         """
         rows = [(shard, record, offset, shard, earlier) for record, offset, earlier in places]
@@ -178,8 +177,6 @@ def add_labels(
     are adjacent and ordered by label, and the label can be read from the row.
 
     Args:
-        runs: takes the rows.
-        batch: the records.
         digests: fingerprint of the image of each record; None for records without one.
         names: features that may be the label; the first one in a record applies.
     """

@@ -199,8 +199,6 @@ def read_in_order(
     """Ranges of fingerprints in ascending order, each as a list of the rows of every run.
 
     Args:
-        storage: where the runs are.
-        runs: all of them.
         at_once: approximate number of rows in a range.
     """
     total = sum(run.rows for run in runs)

@@ -145,7 +145,6 @@ class ImageFingerprint:
     record.
 
     Args:
-        images: knows the features that hold images.
         pixels: whether to decode the images and compare their pixels.
     """
 
@@ -206,10 +205,8 @@ class DuplicatesVisitor(Visitor):
     """Computes the fingerprints of the records of one shard.
 
     Args:
-        options: what to compare.
         images: features that hold images, by the schema.
         storage: where to write runs; None to return them in the part.
-        shard: the shard.
         labels: features that may be the label of an image, the most likely first.
     """
 

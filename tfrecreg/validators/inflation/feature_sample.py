@@ -253,8 +253,6 @@ class FeatureSample:
         """Add the feature of one record.
 
         Args:
-            name: of the feature.
-            feature: the feature.
             declared: image shapes that the record declares.
         """
         self.records += 1

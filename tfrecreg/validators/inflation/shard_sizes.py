@@ -65,8 +65,6 @@ class Repeats:
 
         Args:
             digest: 16 bytes that name it.
-            size: its bytes.
-            times: its number of occurrences.
         """
         known = self._seen.get(digest)
         if known is not None:

@@ -69,7 +69,6 @@ def fitting_shapes(count: int, name: str, declared: list[ImageShape]) -> Iterato
     """Shapes of images with `count` values: declared ones, or a square.
 
     Args:
-        count: number of values.
         name: of the feature; a square is considered only if the name suggests an image.
         declared: shapes that the record declares.
     """
@@ -217,8 +216,6 @@ def _in_bytes(
     """The plausible readings of bytes as numbers, the most likely first.
 
     Args:
-        name: of the feature.
-        data: the bytes.
         declared: image shapes that the record declares.
         packed: whether `data` were compressed; they are not decompressed again.
     """

@@ -58,7 +58,6 @@ def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
     """Find SHD003: files with another number of records than their names declare.
 
     Args:
-        tally: receives the findings.
         counts: shards without damage, and their numbers of records.
     """
     for shard, records in counts:
@@ -82,7 +81,6 @@ def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
     """Find SHD001 and SHD006: sets that are incomplete or contradictory.
 
     Args:
-        tally: receives the findings.
         shards: all files that were named, readable or not.
 
     Returns:
@@ -200,12 +198,7 @@ class Siblings:
         self._folders: dict[tuple[str, str], list[ShardName]] = {}
 
     def numbers(self, shard: Shard, name: ShardName) -> set[int]:
-        """The numbers of all files of a set in the folder of one of its shards.
-
-        Args:
-            shard: a shard of the set.
-            name: its parsed name.
-        """
+        """The numbers of all files of a set in the folder of one of its shards."""
         return {
             each.number
             for each in self._beside(shard)

@@ -60,7 +60,6 @@ def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> 
 
     Args:
         seen: records and payload bytes by shard path, for the shards that were read.
-        shards: the files.
     """
     for subject, members in shard_sets(shards):
         read = [seen[shard.path] for shard, _ in members if shard.path in seen]

@@ -126,7 +126,6 @@ class ManifestVisitor(Visitor):
     """Keeps the digests that the scanner computed.
 
     Args:
-        shard: the shard.
         look: whether to count the kinds of payloads, too.
     """
 

@@ -64,12 +64,7 @@ class SchemaPart:
 
 
 class SchemaVisitor(Visitor):
-    """Checks the records of one shard.
-
-    Args:
-        schema: the rules for a record.
-        shard: the shard.
-    """
+    """Checks the records of one shard."""
 
     def __init__(self, schema: CompiledSchema, shard: Shard) -> None:
         self._shard = shard
