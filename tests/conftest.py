@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +130,43 @@ def numbered(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) ->
             ),
         )
     return root
+
+
+@pytest.fixture
+def pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Callable[[Any], None]], str]:
+    """``pipe(render)``: what a pipe that nobody gave a width receives."""
+    from tfrecreg.commands.console import stdout
+
+    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(render: Callable[[Any], None]) -> str:
+        render(stdout())
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def terminal() -> Callable[..., str]:
+    """``terminal(render, width)``: what a terminal shows, without its colours."""
+    from rich.console import Console
+
+    def run(render: Callable[[Any], None], width: int, *, colour: bool = False) -> str:
+        file = io.StringIO()
+        console = Console(
+            file=file,
+            width=width,
+            force_terminal=True,
+            color_system="standard" if colour else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=True,
+        )
+        render(console)
+        return file.getvalue()
+
+    return run

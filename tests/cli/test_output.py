@@ -10,7 +10,7 @@ import pytest
 from scan_support import framed
 from tests_support import flip
 
-from tfrecreg.cli.output import expect_free_file, write_text
+from tfrecreg.commands.output import expect_free_file, write_text
 from tfrecreg.errors import UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import int64_feature

@@ -176,7 +176,7 @@ IN_VAIN = frozenset(
         "google.protobuf",
         "rich.progress",
         "rich.table",
-        "tfrecreg.cli.render.progress_bar",
+        "tfrecreg.commands.progress_bar",
         "tfrecreg.plugins.describe",
         "tfrecreg.records.access",
         "tfrecreg.records.gzip_reader",

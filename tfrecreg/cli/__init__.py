@@ -2,7 +2,7 @@
 
 - `main`: the entry point; errors become one line and an exit code
 - `app`: the group of commands, each imported only when it is run
-- `common`: options that several commands share
+- `render`: what commands print of their results
 """
 
 from __future__ import annotations

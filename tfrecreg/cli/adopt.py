@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.adopt.run import AdoptResult
 
 
-@click.command(name="adopt")
+@session_command("adopt")
 @click.argument("name", shell_complete=complete.datasets)
 @click.argument("paths", nargs=-1, metavar="[PATH..]", shell_complete=complete.files)
 @click.option("--link", is_flag=True, help="Hard-link the files instead of copying them.")
@@ -49,10 +50,8 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Show splits and names; read and write nothing.")
 @jobs_option
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     name: str,
     paths: tuple[str, ...],
     link: bool,
@@ -85,12 +84,12 @@ def command(
         labels=_pairs(labels, "--labels FEATURE=FILE", "--labels label=label_map.pbtxt"),
         raw=raw,
     )
-    registry = face.open()
-    face.warn_of_broken_plugins()
+    registry = session.open()
+    session.warn_of_broken_plugins()
     if dry_run:
-        _print_plan(face, preview_adopt(registry, request))
+        _print_plan(session, preview_adopt(registry, request))
         return
-    _print(face, adopt(registry, request, engine=engine, progress=face.progress()))
+    _print(session, adopt(registry, request, engine=engine, progress=session.progress()))
 
 
 def _how(link: bool, in_place: bool) -> How:
@@ -121,23 +120,23 @@ def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, s
     return tuple(pairs)
 
 
-def _print(face: Face, result: AdoptResult) -> None:
-    if face.as_json:
-        face.print_json(result)
+def _print(session: Session, result: AdoptResult) -> None:
+    if session.as_json:
+        session.print_json(result)
         return
     from tfrecreg.cli.render.adopted import print_adopted
 
-    print_adopted(face.out, face.err, result)
+    print_adopted(session.out, session.err, result)
 
 
-def _print_plan(face: Face, plan: AdoptPlan) -> None:
-    if not face.as_json:
+def _print_plan(session: Session, plan: AdoptPlan) -> None:
+    if not session.as_json:
         from tfrecreg.cli.render.adopted import print_plan
 
-        print_plan(face.out, plan)
+        print_plan(session.out, plan)
         return
     files = [
         {"file": file.shard.name, "split": file.shard.split, "path": file.path, "bytes": file.bytes}
         for file in plan.files
     ]
-    face.print_json({"dataset": plan.dataset, "how": plan.how, "files": files})
+    session.print_json({"dataset": plan.dataset, "how": plan.how, "files": files})

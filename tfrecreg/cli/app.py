@@ -8,8 +8,8 @@ from importlib import import_module
 import click
 
 from tfrecreg._version import __version__
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session
 
 COMMANDS: Mapping[str, str] = {
     "init": "Make a folder a registry",
@@ -108,4 +108,4 @@ def app(ctx: click.Context, registry: str | None) -> None:
     Exit codes: 0 clean, 1 findings or refused, 2 usage or bad input, 3 the tool, a plugin or the
     machine failed, or a check is incomplete, 130 interrupted, 141 nobody reads the output.
     """
-    ctx.ensure_object(Face).registry = registry
+    ctx.ensure_object(Session).registry = registry

@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import (
-    ENGINE_PARAMETERS,
-    Face,
-    given_besides,
-    jobs_option,
-    json_option,
-    pairs,
-)
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import ENGINE_PARAMETERS, given_besides, jobs_option, pairs
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -29,7 +23,7 @@ _WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
 """The parameters that a repair takes: it builds as it was built."""
 
 
-@click.command(name="build")
+@session_command("build")
 @click.argument("name", required=False, shell_complete=complete.datasets)
 @click.option(
     "--source",
@@ -117,10 +111,8 @@ _WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
     help="With --plan: make so many shards again, chosen at random, and compare the bytes.",
 )
 @jobs_option
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     name: str | None,
     source: str | None,
     raw: str | None,
@@ -165,11 +157,19 @@ def command(
         from tfrecreg.cli import build_parts
 
         made = build_parts.use_plan(
-            face, plan, name, part, verify, engine, raw=raw, parts_only=parts_only, version=version
+            session,
+            plan,
+            name,
+            part,
+            verify,
+            engine,
+            raw=raw,
+            parts_only=parts_only,
+            version=version,
         )
         if made is not None:
             collected, released = made
-            _print(face, collected.built, released, collected)
+            _print(session, collected.built, released, collected)
         return
     from tfrecreg.operations.builds.run import build, preview
     from tfrecreg.operations.builds.settings import BuildRequest
@@ -177,10 +177,10 @@ def command(
     if name is None:
         context = click.get_current_context()
         raise click.MissingParameter(ctx=context, param_hint="'NAME'", param_type="argument")
-    registry = face.open()
-    face.warn_of_broken_plugins()
+    registry = session.open()
+    session.warn_of_broken_plugins()
     if repair is not None:
-        _repair(face, name, repair, raw, engine)
+        _repair(session, name, repair, raw, engine)
         return
     request = BuildRequest(
         name=name,
@@ -195,26 +195,26 @@ def command(
         save=save,
         anew=anew,
     )
-    progress = face.progress()
+    progress = session.progress()
     if plan_to is not None:
         from tfrecreg.cli import build_parts
 
-        build_parts.write_plan(face, registry, request, plan_to, progress)
+        build_parts.write_plan(session, registry, request, plan_to, progress)
         return
     if dry_run:
-        _print_preview(face, preview(registry, request, engine=engine, progress=progress))
+        _print_preview(session, preview(registry, request, engine=engine, progress=progress))
         return
     if version is None:
-        _print(face, build(registry, request, engine=engine, progress=progress), None)
+        _print(session, build(registry, request, engine=engine, progress=progress), None)
         return
     from tfrecreg.operations.release import publish
 
     number = None if version == "auto" else version
     built, released = publish(registry, request, number, engine=engine, progress=progress)
-    _print(face, built, released)
+    _print(session, built, released)
 
 
-def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engine) -> None:
+def _repair(session: Session, name: str, reference: str, raw: str | None, engine: Engine) -> None:
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.repair.run import repair
 
@@ -224,13 +224,15 @@ def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engi
             f"`{other}` cannot be combined with `--repair`, which repeats the original settings",
             hint=f"tfrecreg build {name} --repair {reference}",
         )
-    result = repair(face.open(), name, reference, raw=raw, engine=engine, progress=face.progress())
-    if face.as_json:
-        face.print_json(result)
+    result = repair(
+        session.open(), name, reference, raw=raw, engine=engine, progress=session.progress()
+    )
+    if session.as_json:
+        session.print_json(result)
         return
     from tfrecreg.cli.render.repaired import print_repair
 
-    print_repair(face.out, result)
+    print_repair(session.out, result)
 
 
 def _policy(
@@ -249,7 +251,7 @@ def _policy(
 
 
 def _print(
-    face: Face,
+    session: Session,
     result: BuildResult,
     released: ReleaseResult | None,
     collected: Collected | None = None,
@@ -257,7 +259,7 @@ def _print(
     from tfrecreg.cli.release import accepted, print_release
 
     manifest = result.manifest
-    if face.as_json:
+    if session.as_json:
         document: dict[str, Any] = {
             "dataset": manifest.dataset,
             "folder": result.folder,
@@ -282,27 +284,27 @@ def _print(
                 "created": released.created,
                 **accepted(released.report),
             }
-        face.print_json(document)
+        session.print_json(document)
         return
-    from tfrecreg.cli.render.catalog import print_manifest
-    from tfrecreg.cli.render.findings import print_accepted
+    from tfrecreg.commands.catalog import print_manifest
+    from tfrecreg.commands.findings import print_accepted
 
     again = " again, the same as before" if result.unchanged else ""
     if result.resumed:
         kept = "shard" if result.resumed == 1 else "shards"
-        face.err.print(
+        session.err.print(
             f"{result.resumed} finished {kept} of an earlier run kept; --anew makes every shard"
         )
     if result.growth is not None:
         from tfrecreg.cli.render.outcomes import print_growth
 
-        print_growth(face.err, result.growth)
+        print_growth(session.err, result.growth)
     if released is None or released.report is None:
-        print_accepted(face.err, result.report)  # else it is among what the gate found
+        print_accepted(session.err, result.report)  # else it is among what the gate found
     title = f"built {manifest.dataset}{again}, in {result.folder}"
-    print_manifest(face.out, title, result.folder, manifest, brief=True)
+    print_manifest(session.out, title, result.folder, manifest, brief=True)
     if released is not None:
-        print_release(face, released)
+        print_release(session, released)
 
 
 def _growth(growth: Growth | None) -> dict[str, Any] | None:
@@ -311,11 +313,11 @@ def _growth(growth: Growth | None) -> dict[str, Any] | None:
     return None if growth is None else {**asdict(growth), "written_bytes": growth.written_bytes}
 
 
-def _print_preview(face: Face, found: Preview) -> None:
-    if not face.as_json:
+def _print_preview(session: Session, found: Preview) -> None:
+    if not session.as_json:
         from tfrecreg.cli.render.outcomes import print_preview
 
-        print_preview(face.out, found)
+        print_preview(session.out, found)
         return
     from dataclasses import asdict
 
@@ -325,7 +327,7 @@ def _print_preview(face: Face, found: Preview) -> None:
     sizes = {
         name: sum(found.sizes[s.path] for s in plan.shards if s.split == name) for name in splits
     }
-    face.print_json(
+    session.print_json(
         {
             "dataset": plan.dataset,
             "source": found.prepared.entry.name,

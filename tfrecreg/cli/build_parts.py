@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli.common import ENGINE_PARAMETERS, Face, given_besides, was_given
+from tfrecreg.commands.options import ENGINE_PARAMETERS, given_besides, was_given
+from tfrecreg.commands.session import Session
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -24,7 +25,7 @@ _PLAN_TO = "`tfrecreg build NAME --plan-to DIR` writes a plan"
 
 
 def write_plan(
-    face: Face, registry: Registry, request: BuildRequest, folder: str, progress: Progress
+    session: Session, registry: Registry, request: BuildRequest, folder: str, progress: Progress
 ) -> None:
     """Write the plan of a build, and say what to do with it."""
     from tfrecreg.errors import UsageError
@@ -39,8 +40,8 @@ def write_plan(
             )
     written = plan_to(registry, request, folder, progress=progress)
     document = written.document
-    if face.as_json:
-        face.print_json(
+    if session.as_json:
+        session.print_json(
             {
                 "dataset": document.dataset,
                 "folder": written.folder,
@@ -50,20 +51,22 @@ def write_plan(
             }
         )
         return
-    from tfrecreg.cli.render.console import count
+    from tfrecreg.commands.console import count
 
     where = safe(written.folder, limit=1000)
     items = count(sum(written.items.values()), "item")
     shards = count(len(document.shards), "shard")
-    face.out.print(f"planned {document.dataset}: {items} in {shards}, in {where}")
-    face.out.print(f"plan    {document.digest}")
-    face.err.print("next:")
-    face.err.print(f"  tfrecreg build --plan {where} --part I/N  # on any machine, I from 1 to N")
-    face.err.print(f"  tfrecreg build --plan {where}  # publishes")
+    session.out.print(f"planned {document.dataset}: {items} in {shards}, in {where}")
+    session.out.print(f"plan    {document.digest}")
+    session.err.print("next:")
+    session.err.print(
+        f"  tfrecreg build --plan {where} --part I/N  # on any machine, I from 1 to N"
+    )
+    session.err.print(f"  tfrecreg build --plan {where}  # publishes")
 
 
 def use_plan(
-    face: Face,
+    session: Session,
     plan: str | None,
     name: str | None,
     part: str | None,
@@ -87,9 +90,9 @@ def use_plan(
             f"`{other}` cannot be combined with `{with_what}`: the plan has the settings",
             hint=_PLAN_TO,
         )
-    face.warn_of_broken_plugins()
+    session.warn_of_broken_plugins()
     if part is not None:
-        _make_part(face, plan, name, part, raw, engine)
+        _make_part(session, plan, name, part, raw, engine)
         return None
     from tfrecreg.operations.builds.parts.collect import CollectRequest
     from tfrecreg.operations.builds.parts.remake import parse_sample
@@ -101,13 +104,13 @@ def use_plan(
         parts_only=parts_only,
         verify=parse_sample(verify) if verify is not None else None,
     )
-    return _publish(face, request, version, engine)
+    return _publish(session, request, version, engine)
 
 
 def _make_part(
-    face: Face, plan: str, name: str | None, text: str, raw: str | None, engine: Engine
+    session: Session, plan: str, name: str | None, text: str, raw: str | None, engine: Engine
 ) -> None:
-    from tfrecreg.cli.render.console import count
+    from tfrecreg.commands.console import count
     from tfrecreg.operations.builds.parts.one_part import parse_part, run_part
     from tfrecreg.text import si_bytes
 
@@ -117,13 +120,13 @@ def _make_part(
         part,
         name=name,
         raw=raw,
-        registry=face.open,
+        registry=session.open,
         engine=engine,
-        progress=face.progress(),
+        progress=session.progress(),
     )
     made = len(result.shards) - result.finished_before
-    if face.as_json:
-        face.print_json(
+    if session.as_json:
+        session.print_json(
             {
                 "dataset": result.dataset,
                 "plan": result.plan,
@@ -137,26 +140,26 @@ def _make_part(
         )
         return
     if not result.shards:
-        face.out.print(f"part {result.part} of {result.dataset} has no shards: nothing to do")
+        session.out.print(f"part {result.part} of {result.dataset} has no shards: nothing to do")
         return
     before = f", {result.finished_before} were finished before" if result.finished_before else ""
-    face.out.print(
+    session.out.print(
         f"part {result.part} of {result.dataset}: made {count(made, 'shard')}{before}; "
         f"{count(result.records, 'record')}, {si_bytes(result.bytes)}"
     )
 
 
 def _publish(
-    face: Face, request: CollectRequest, version: str | None, engine: Engine
+    session: Session, request: CollectRequest, version: str | None, engine: Engine
 ) -> tuple[Collected, ReleaseResult | None]:
     from tfrecreg.operations.builds.parts.collect import collect_parts
     from tfrecreg.operations.release import ReleaseRequest, release
     from tfrecreg.registry.lock import dataset_lock
 
-    registry, progress = face.open(), face.progress()
+    registry, progress = session.open(), session.progress()
     if version is None:
         collected = collect_parts(registry, request, engine=engine, progress=progress)
-        _say(face, collected)
+        _say(session, collected)
         return collected, None
     from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 
@@ -164,16 +167,16 @@ def _publish(
     waiting = partial(progress.note, "waiting for another command")
     with dataset_lock(registry, name, waiting):
         collected = collect_parts(registry, request, engine=engine, progress=progress)
-        _say(face, collected)
+        _say(session, collected)
         wanted = ReleaseRequest(name=name, version=None if version == "auto" else version)
         return collected, release(registry, wanted, engine=engine, progress=progress)
 
 
-def _say(face: Face, collected: Collected) -> None:
-    from tfrecreg.cli.render.console import count
+def _say(session: Session, collected: Collected) -> None:
+    from tfrecreg.commands.console import count
 
     here = len(collected.made_here)
     said = f"{count(collected.from_parts, 'shard')} of parts, {here} made here"
     if collected.verified:
         said += f", {len(collected.verified)} made again and equal"
-    face.err.print(said)
+    session.err.print(said)

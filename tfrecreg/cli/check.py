@@ -6,18 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import (
-    ENGINE_PARAMETERS,
-    Face,
-    given_besides,
-    jobs_option,
-    json_option,
-    pairs,
-)
-from tfrecreg.cli.output import write_json, write_text
 from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import ENGINE_PARAMETERS, given_besides, jobs_option, pairs
+from tfrecreg.commands.output import write_json, write_text
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -29,7 +23,7 @@ _WITH_REGISTRY = ENGINE_PARAMETERS | _ABOUT_RELEASES | _OF_OUTPUT
 """The parameters that `check --registry` takes: it reads no shards."""
 
 
-@click.command(name="check", cls=ReportCommand)
+@session_command("check", cls=ReportCommand)
 @click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
 @click.option(
     "--only", metavar="V,..", shell_complete=complete.validators, help="Run only these validators."
@@ -107,10 +101,8 @@ _WITH_REGISTRY = ENGINE_PARAMETERS | _ABOUT_RELEASES | _OF_OUTPUT
 )
 @format_options
 @jobs_option
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     targets: tuple[str, ...],
     only: str | None,
     skip: str | None,
@@ -142,7 +134,7 @@ def command(
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.check.options import CheckOptions
 
-    chosen = choose_format(face, form)
+    chosen = choose_format(session, form)
     page = None
     options = CheckOptions(
         only=_names(only),
@@ -156,9 +148,9 @@ def command(
         cached=cached,
         ignore_missing=ignore_missing,
     )
-    face.warn_of_broken_plugins()
+    session.warn_of_broken_plugins()
     if releases:
-        reports = [_releases(face, targets, base, fail_on)]
+        reports = [_releases(session, targets, base, fail_on)]
     elif base is not None:
         raise UsageError(
             "`--base` goes with `--registry`", hint="tfrecreg check --registry --base REV"
@@ -168,10 +160,10 @@ def command(
 
         made = report(
             targets,
-            registry=face.registry,
+            registry=session.registry,
             options=options,
             engine=engine,
-            progress=face.progress(),
+            progress=session.progress(),
         )
         reports, page = list(made.reports), made.html
     else:
@@ -179,18 +171,18 @@ def command(
 
         reports = check(
             targets,
-            registry=face.registry,
+            registry=session.registry,
             options=options,
             engine=engine,
-            progress=face.progress(),
+            progress=session.progress(),
         )
     _measured(reports, metrics, plots)
-    show(face, reports, chosen, output, page=page, saved=saved)
+    show(session, reports, chosen, output, page=page, saved=saved)
     return exit_code(reports)
 
 
 def _releases(
-    face: Face, targets: tuple[str, ...], base: str | None, fail_on: str | None
+    session: Session, targets: tuple[str, ...], base: str | None, fail_on: str | None
 ) -> Report:
     """Run `check --registry`, which takes no options about shards."""
     from tfrecreg.errors import UsageError
@@ -202,7 +194,7 @@ def _releases(
             f"`{other}` is about shards, which `--registry` does not read",
             hint=f"leave out `{other}`, or `--registry`",
         )
-    return check_registry(face.open(), targets, base=base, fail_on=fail_on)
+    return check_registry(session.open(), targets, base=base, fail_on=fail_on)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

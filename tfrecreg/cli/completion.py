@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.cli.common import COMPLETE, Face, json_option
+from tfrecreg.commands.session import COMPLETE, Session, session_command
 
 
-@click.command(name="completion")
+@session_command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@json_option
-@click.pass_context
-def command(ctx: click.Context, shell: str) -> None:
+def command(session: Session, shell: str) -> None:
     """Print the completion script for a shell.
 
     For bash: tfrecreg completion bash >> ~/.bashrc. For zsh: the same into ~/.zshrc, after
@@ -20,10 +18,9 @@ def command(ctx: click.Context, shell: str) -> None:
     """
     from tfrecreg.cli.shells import SHELLS
 
-    root = ctx.find_root()
+    root = click.get_current_context().find_root()
     script = SHELLS[shell](root.command, {}, "tfrecreg", COMPLETE).source()
-    face: Face = ctx.obj
-    if face.as_json:
-        face.print_json({"shell": shell, "script": script})
+    if session.as_json:
+        session.print_json({"shell": shell, "script": script})
     else:
         click.echo(script)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
     from tfrecreg.operations.demo.run import DemoStep
 
 
-@click.command(name="demo")
+@session_command("demo")
 @click.argument("folder", metavar="[DIR]", required=False, shell_complete=complete.folders)
 @jobs_option
-@json_option
-@click.pass_obj
-def command(face: Face, folder: str | None, engine: Engine) -> None:
+def command(session: Session, folder: str | None, engine: Engine) -> None:
     """Run the whole workflow on generated sample data.
 
     The digits are built, released and checked; then a copy of a shard is damaged, and the damage
@@ -33,44 +32,44 @@ def command(face: Face, folder: str | None, engine: Engine) -> None:
     """
     from tfrecreg.operations.demo.run import demo_folder, run_demo
 
-    face.warn_of_broken_plugins()
+    session.warn_of_broken_plugins()
     path = demo_folder(folder)
     steps = []
     for step in run_demo(path, engine):
         steps.append(step)
-        if not face.as_json:
-            _print(face, step, str(path))
-    if face.as_json:
+        if not session.as_json:
+            _print(session, step, str(path))
+    if session.as_json:
         shown = [{"title": step.title, "command": step.command} for step in steps]
-        face.print_json({"folder": str(path), "steps": shown})
+        session.print_json({"folder": str(path), "steps": shown})
         return
-    _print_next(face, str(path))
+    _print_next(session, str(path))
 
 
-def _print(face: Face, step: DemoStep, folder: str) -> None:
+def _print(session: Session, step: DemoStep, folder: str) -> None:
     from tfrecreg.cli.release import print_release
-    from tfrecreg.cli.render.catalog import print_manifest
-    from tfrecreg.cli.render.console import line
-    from tfrecreg.cli.render.findings import print_report
+    from tfrecreg.commands.catalog import print_manifest
+    from tfrecreg.commands.console import line
+    from tfrecreg.commands.findings import print_report
     from tfrecreg.operations.builds.conclude import BuildResult
     from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.init import InitResult
     from tfrecreg.operations.release import ReleaseResult
 
-    face.out.print(line(("# ", "dim"), (step.title, "bold")))
+    session.out.print(line(("# ", "dim"), (step.title, "bold")))
     if step.command:
-        face.out.print(line(("$ ", "dim"), (_from(folder, step.command), "bold green")))
+        session.out.print(line(("$ ", "dim"), (_from(folder, step.command), "bold green")))
     if isinstance(step.result, InitResult):
-        face.out.print(line(("$ ", "dim"), (f"cd {folder}", "bold green")))
+        session.out.print(line(("$ ", "dim"), (f"cd {folder}", "bold green")))
     elif isinstance(step.result, BuildResult):
         manifest = step.result.manifest
         title = f"built {manifest.dataset}, in {step.result.folder}"
-        print_manifest(face.out, title, step.result.folder, manifest, brief=True)
+        print_manifest(session.out, title, step.result.folder, manifest, brief=True)
     elif isinstance(step.result, ReleaseResult):
-        print_release(face, step.result)
+        print_release(session, step.result)
     elif isinstance(step.result, Report):
-        print_report(face.out, _seen_from(folder, step.result))
-    face.out.print("")
+        print_report(session.out, _seen_from(folder, step.result))
+    session.out.print("")
 
 
 def _from(folder: str, text: str) -> str:
@@ -92,10 +91,10 @@ def _seen_from(folder: str, report: Report) -> Report:
     return replace(report, target=_from(folder, report.target), findings=findings)
 
 
-def _print_next(face: Face, folder: str) -> None:
-    from tfrecreg.cli.render.console import line
+def _print_next(session: Session, folder: str) -> None:
+    from tfrecreg.commands.console import line
 
-    face.out.print(line(("What to try next", "bold")))
+    session.out.print(line(("What to try next", "bold")))
     name = _own_name()
     for text in (
         f"cd {folder}",
@@ -104,7 +103,7 @@ def _print_next(face: Face, folder: str) -> None:
         f"{name} explain CRC002                  # explain that finding",
         f"{name} check YOUR/FILES/*.tfrecord     # your own files; needs no registry",
     ):
-        face.out.print(line("  ", (text, "green")))
+        session.out.print(line("  ", (text, "green")))
 
 
 def _own_name() -> str:

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
-from tfrecreg.cli.output import write_text
 from tfrecreg.cli.reports import choose_format
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.output import write_text
+from tfrecreg.commands.session import Session, session_command
 from tfrecreg.json_data import json_data
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
 
 
-@click.command(name="diff")
+@session_command("diff")
 @click.argument("before", metavar="A", shell_complete=complete.references)
 @click.argument("after", metavar="B", shell_complete=complete.references)
 @click.option(
@@ -37,10 +38,8 @@ if TYPE_CHECKING:
     help="With --format html: write the page to this file instead of stdout.",
 )
 @jobs_option
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     before: str,
     after: str,
     records: bool,
@@ -58,30 +57,38 @@ def command(
     """
     from tfrecreg.operations.diff.run import diff
 
-    chosen = choose_format(face, form)
+    chosen = choose_format(session, form)
     if output is not None and chosen != "html":
         from tfrecreg.errors import UsageError
 
         raise UsageError("`--output` goes with `--format html`", hint="redirect stdout instead")
     if chosen == "html":
-        return _page(face, before, after, output, engine, exit_code=exit_code)
-    result = diff(before, after, registry=face.registry, engine=engine, progress=face.progress())
+        return _page(session, before, after, output, engine, exit_code=exit_code)
+    result = diff(
+        before, after, registry=session.registry, engine=engine, progress=session.progress()
+    )
     if chosen == "json" and records:
-        from tfrecreg.cli.render.console import print_json_list
+        from tfrecreg.commands.console import print_json_list
 
         document = {"format_version": JSON_VERSION, **json_data(result)}
         print_json_list(document, "records", map(json_data, result.records(engine)))
     elif chosen == "json":
-        face.print_json(result)
+        session.print_json(result)
     else:
         from tfrecreg.cli.render.diff import print_diff
 
-        print_diff(face.out, result, records=records, engine=engine)
+        print_diff(session.out, result, records=records, engine=engine)
     return 1 if exit_code and not result.same else 0
 
 
 def _page(
-    face: Face, before: str, after: str, output: str | None, engine: Engine, *, exit_code: bool
+    session: Session,
+    before: str,
+    after: str,
+    output: str | None,
+    engine: Engine,
+    *,
+    exit_code: bool,
 ) -> int:
     import sys
 
@@ -89,14 +96,14 @@ def _page(
     from tfrecreg.text import safe, si_bytes
 
     html, result = diff_page(
-        before, after, registry=face.registry, engine=engine, progress=face.progress()
+        before, after, registry=session.registry, engine=engine, progress=session.progress()
     )
     if output is None:
         sys.stdout.write(html)
     else:
-        from tfrecreg.cli.render.console import line
+        from tfrecreg.commands.console import line
 
         write_text(output, html)
         size = si_bytes(len(html.encode()))
-        face.out.print(line(f"wrote {safe(output, limit=1000)}, {size}"))
+        session.out.print(line(f"wrote {safe(output, limit=1000)}, {size}"))
     return 1 if exit_code and not result.same else 0

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.digest import ContentDigests
 
 
-@click.command(name="digest")
+@session_command("digest")
 @click.argument(
     "targets", nargs=-1, required=True, metavar="TARGET..", shell_complete=complete.targets
 )
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     "--split", metavar="NAME", help="The split of files whose names do not say one: train."
 )
 @jobs_option
-@json_option
-@click.pass_obj
-def command(face: Face, targets: tuple[str, ...], split: str | None, engine: Engine) -> None:
+def command(session: Session, targets: tuple[str, ...], split: str | None, engine: Engine) -> None:
     """Print the content digest of each split.
 
     TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files of
@@ -35,10 +34,10 @@ def command(face: Face, targets: tuple[str, ...], split: str | None, engine: Eng
     from tfrecreg.operations.digest import digest
 
     found = digest(
-        targets, split=split, registry=face.registry, engine=engine, progress=face.progress()
+        targets, split=split, registry=session.registry, engine=engine, progress=session.progress()
     )
-    if face.as_json:
-        face.print_json({"targets": found})
+    if session.as_json:
+        session.print_json({"targets": found})
         return
     for each in found:
         _print(each, named=len(found) > 1)

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.findings import Code
 
 
-@click.command(name="explain")
+@session_command("explain")
 @click.argument("code", required=False, shell_complete=complete.codes)
-@json_option
-@click.pass_obj
-def command(face: Face, code: str | None) -> None:
+def command(session: Session, code: str | None) -> None:
     """Explain a finding code.
 
     Prints its meaning, why it matters, and what to do. Without a CODE, lists all codes.
@@ -25,7 +23,7 @@ def command(face: Face, code: str | None) -> None:
     from tfrecreg.plugins.manager import code_named, plugins
 
     if code is None:
-        _print_all(face, plugins().codes())
+        _print_all(session, plugins().codes())
         return
     found = code_named(code.upper())
     if found is None:
@@ -37,14 +35,14 @@ def command(face: Face, code: str | None) -> None:
         raise UsageError(
             f"no code `{safe(code)}`{close}", hint="`tfrecreg explain` lists all codes"
         )
-    if face.as_json:
+    if session.as_json:
         outcomes = [outcome.value for outcome in found.tensorflow]
         more = {"hint": found.hint, "page": found.page, "tensorflow": outcomes}
-        face.print_json(_row(found) | more)
+        session.print_json(_row(found) | more)
         return
-    from tfrecreg.cli.render.findings import print_code
+    from tfrecreg.commands.findings import print_code
 
-    print_code(face.out, found)
+    print_code(session.out, found)
 
 
 def _row(code: Code) -> dict[str, str]:
@@ -56,10 +54,10 @@ def _row(code: Code) -> dict[str, str]:
     }
 
 
-def _print_all(face: Face, known: dict[str, Code]) -> None:
-    if face.as_json:
-        face.print_json({"codes": [_row(code) for code in known.values()]})
+def _print_all(session: Session, known: dict[str, Code]) -> None:
+    if session.as_json:
+        session.print_json({"codes": [_row(code) for code in known.values()]})
         return
-    from tfrecreg.cli.render.findings import print_codes
+    from tfrecreg.commands.findings import print_codes
 
-    print_codes(face.out, known.values())
+    print_codes(session.out, known.values())

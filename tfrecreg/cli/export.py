@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.export.run import ExportResult
 
 
-@click.command(name="export")
+@session_command("export")
 @click.argument("reference", metavar="REF", shell_complete=complete.references)
 @click.option(
     "--to",
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 )
 @click.argument("folder", metavar="DIR", shell_complete=complete.folders)
 @jobs_option
-@json_option
-@click.pass_obj
-def command(face: Face, reference: str, to: str, suffix: str, folder: str, engine: Engine) -> None:
+def command(
+    session: Session, reference: str, to: str, suffix: str, folder: str, engine: Engine
+) -> None:
     """Export a build or a release for other tools.
 
     REF is exported to the new folder DIR. `--to tfds` writes a folder for
@@ -55,40 +56,40 @@ def command(face: Face, reference: str, to: str, suffix: str, folder: str, engin
     from tfrecreg.operations.export.run import export
 
     result = export(
-        face.open(),
+        session.open(),
         reference,
         folder,
         to=to,
         suffix=suffix,
         engine=engine,
-        progress=face.progress(),
+        progress=session.progress(),
     )
-    if face.as_json:
-        face.print_json(result)
+    if session.as_json:
+        session.print_json(result)
         return
-    _print(face, result, suffix)
+    _print(session, result, suffix)
 
 
-def _print(face: Face, result: ExportResult, suffix: str) -> None:
+def _print(session: Session, result: ExportResult, suffix: str) -> None:
     from tfrecreg.text import safe, si_bytes
 
     folder = safe(result.folder, limit=1000)
     records, shards = sum(result.splits.values()), sum(result.shards.values())
-    face.out.print(f"exported {result.reference} to {folder}")
+    session.out.print(f"exported {result.reference} to {folder}")
     if result.to == "intoto":
-        face.out.print(f"  {records:,} records; the shards are not copied")
+        session.out.print(f"  {records:,} records; the shards are not copied")
         for note in result.notes:
-            face.out.print(f"  note: {note}")
-        face.out.print("sign `statement.intoto.json` and publish it with the shards")
+            session.out.print(f"  note: {note}")
+        session.out.print("sign `statement.intoto.json` and publish it with the shards")
         return
     ways = ", ".join(f"{count} {how}" for how, count in result.shards.items())
     size = si_bytes(result.bytes)
-    face.out.print(f"  {records:,} records in {shards} shards ({ways}), {size}")
+    session.out.print(f"  {records:,} records in {shards} shards ({ways}), {size}")
     for note in result.notes:
-        face.out.print(f"  note: {note}")
+        session.out.print(f"  note: {note}")
     if result.content is not None:
-        face.out.print(f"content digest equal: {result.content}")
-    face.out.print(_how_to_read(result, suffix))
+        session.out.print(f"content digest equal: {result.content}")
+    session.out.print(_how_to_read(result, suffix))
 
 
 def _how_to_read(result: ExportResult, suffix: str) -> str:

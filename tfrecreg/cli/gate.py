@@ -6,13 +6,13 @@ import datetime
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
 from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 
-@click.command(name="gate", cls=ReportCommand)
+@session_command("gate", cls=ReportCommand)
 @click.argument("target", shell_complete=complete.references)
 @click.option(
     "--report",
@@ -28,10 +28,8 @@ from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
     help="Next expiry date of a waiver, kept in dvc.yaml so that DVC reruns the gate after it.",
 )
 @format_options
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     target: str,
     report: str,
     until: datetime.datetime | None,
@@ -47,14 +45,14 @@ def command(
     from tfrecreg.operations.gate import gate
     from tfrecreg.operations.pipeline.stages import next_expiry
 
-    chosen = choose_format(face, form)
-    registry = face.open()
-    face.warn_of_broken_plugins()
+    chosen = choose_format(session, form)
+    registry = session.open()
+    session.warn_of_broken_plugins()
     name = target.partition("@")[0]
     if until is not None and next_expiry(registry.config, name) != until.date():
-        face.err.print(
+        session.err.print(
             f"dvc.yaml has an outdated expiry date of a waiver: tfrecreg pipeline {name}"
         )
-    judged = gate(registry, target, report, progress=face.progress())
-    show(face, [judged], chosen, output, saved=saved)
+    judged = gate(registry, target, report, progress=session.progress())
+    show(session, [judged], chosen, output, saved=saved)
     return exit_code([judged])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands.session import Session, session_command
 
 
-@click.command(name="gc")
+@session_command("gc")
 @click.option("--apply", is_flag=True, help="Remove the listed files. Default: only list them.")
 @click.option(
     "-r",
@@ -28,9 +28,9 @@ from tfrecreg.cli.common import Face, json_option
     show_default=True,
     help="With --buckets: keep folders to which files were added in the last DAYS days.",
 )
-@json_option
-@click.pass_obj
-def command(face: Face, apply: bool, remote: str | None, buckets: bool, older_than: int) -> None:
+def command(
+    session: Session, apply: bool, remote: str | None, buckets: bool, older_than: int
+) -> None:
     """List or remove files that are no longer needed.
 
     These are files left by killed commands, copies of releases that the DVC remote also has, and
@@ -47,16 +47,16 @@ def command(face: Face, apply: bool, remote: str | None, buckets: bool, older_th
     from tfrecreg.operations.remote.garbage import gc
 
     doomed = gc(
-        face.open(),
+        session.open(),
         apply=apply,
         remote=remote,
         buckets=buckets,
         older_than=older_than,
-        progress=face.progress(),
+        progress=session.progress(),
     )
-    if face.as_json:
-        face.print_json({"removed": apply, "items": doomed})
+    if session.as_json:
+        session.print_json({"removed": apply, "items": doomed})
         return
     from tfrecreg.cli.render.transfers import print_gc
 
-    print_gc(face.out, doomed, applied=apply)
+    print_gc(session.out, doomed, applied=apply)

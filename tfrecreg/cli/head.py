@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.operations.full_scan import PassedOver
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfrecreg.scan.interface import Target
 
 
-@click.command(name="head")
+@session_command("head")
 @click.argument("target", shell_complete=complete.targets)
 @click.option(
     "-n",
@@ -45,10 +45,8 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Open a page with the images of these records in the browser.",
 )
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     target: str,
     count: int | None,
     at: int | None,
@@ -69,17 +67,17 @@ def command(
     if count is None:
         count = 5 if at is None else 1
     damage: list[PassedOver] = []
-    found = find_target(target, registry=face.registry)
+    found = find_target(target, registry=session.registry)
     for note in found.notes if found.kind == "files" else ():
-        face.progress().note(note)
+        session.progress().note(note)
     records = head(found, count, at=at, shard=shard, damage=damage)
     if save is not None:
         from tfrecreg.operations.head_save import save_images
 
         records = save_images(records, save)
-    if face.as_json:
+    if session.as_json:
         shown = list(records)  # which finds the damage
-        face.print_json({"target": target, "records": shown, "damage": damage})
+        session.print_json({"target": target, "records": shown, "damage": damage})
         return 1 if damage else 0
     from tfrecreg.cli.render.records import print_records
 
@@ -95,19 +93,19 @@ def command(
             saved += len(each.saved)
             yield each
 
-    print_records(face.out, counted())
+    print_records(session.out, counted())
     if places:
-        _open(face, found, places)
+        _open(session, found, places)
     if save is not None and not saved:
-        face.err.print("these records have no images: nothing was saved")
+        session.err.print("these records have no images: nothing was saved")
     if damage:
         raise passed_over(found.name, damage)
     if not seen and count:
-        face.err.print(f"{found.name} has no records")
+        session.err.print(f"{found.name} has no records")
     return 0
 
 
-def _open(face: Face, target: Target, places: Sequence[tuple[str, int]]) -> None:
+def _open(session: Session, target: Target, places: Sequence[tuple[str, int]]) -> None:
     """Write the page of these records to a temporary file, and open it in the browser."""
     import tempfile
     import webbrowser
@@ -120,4 +118,4 @@ def _open(face: Face, target: Target, places: Sequence[tuple[str, int]]) -> None
     ) as file:
         file.write(show_records(target, places))
     webbrowser.open(Path(file.name).as_uri())
-    face.err.print(f"page: {file.name}")
+    session.err.print(f"page: {file.name}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 
-@click.command(name="init")
+@session_command("init")
 @click.argument(
     "folder", metavar="[DIR]", default=None, required=False, shell_complete=complete.folders
 )
@@ -18,9 +18,7 @@ from tfrecreg.cli.common import Face, json_option
     default=None,
     help="Whether to set up a DVC repository. Default: for a new registry, if DVC is installed.",
 )
-@json_option
-@click.pass_obj
-def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
+def command(session: Session, folder: str | None, with_dvc: bool | None) -> None:
     """Make a folder a registry.
 
     DIR is created if it is missing; the default is the current folder. Existing files are not
@@ -30,16 +28,16 @@ def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
     from tfrecreg.operations.init import init
     from tfrecreg.text import safe
 
-    result = init(folder or face.registry or ".", with_dvc=with_dvc)
-    if face.as_json:
-        face.print_json(result)
+    result = init(folder or session.registry or ".", with_dvc=with_dvc)
+    if session.as_json:
+        session.print_json(result)
         return
     made = f"made {', '.join(result.made)}" if result.made else "everything was there"
-    face.out.print(f"registry at {safe(result.root, limit=1000)}: {made}")
+    session.out.print(f"registry at {safe(result.root, limit=1000)}: {made}")
     if result.dvc == "made":
-        face.out.print("DVC repository made: it will keep the bytes of releases")
+        session.out.print("DVC repository made: it will keep the bytes of releases")
     elif result.dvc == "absent":
-        face.err.print("DVC is not set up: releases will keep their bytes in versions/")
+        session.err.print("DVC is not set up: releases will keep their bytes in versions/")
         if with_dvc is None:
-            face.err.print("`tfrecreg init --dvc` sets it up")
-    face.commands(result.commands)
+            session.err.print("`tfrecreg init --dvc` sets it up")
+    session.commands(result.commands)

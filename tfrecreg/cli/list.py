@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import click
-
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands.session import Session, session_command
 
 
-@click.command(name="list")
-@json_option
-@click.pass_obj
-def command(face: Face) -> None:
+@session_command("list")
+def command(session: Session) -> None:
     """List the datasets of the registry.
 
     Each line has the newest release, the number of releases, and the size.
     """
     from tfrecreg.operations.catalog import list_datasets
 
-    listed = list_datasets(face.open())
-    if face.as_json:
-        face.print_json({"datasets": listed})
+    listed = list_datasets(session.open())
+    if session.as_json:
+        session.print_json({"datasets": listed})
         return
-    from tfrecreg.cli.render.catalog import print_list
+    from tfrecreg.commands.catalog import print_list
 
-    print_list(face.out, listed)
+    print_list(session.out, listed)

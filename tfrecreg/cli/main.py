@@ -17,9 +17,9 @@ import click
 
 from tfrecreg import guard
 from tfrecreg.cli.app import app
-from tfrecreg.cli.common import COMPLETE, Face
 from tfrecreg.cli.streams import explanation, settle, watch_streams, write_failure
 from tfrecreg.cli.supervisor import Supervisor
+from tfrecreg.commands.session import COMPLETE, Session
 from tfrecreg.errors import FailureError, RefusedError, TfrecregError
 from tfrecreg.text import safe
 
@@ -39,7 +39,7 @@ def run() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:]
     watch_streams()
-    supervisor = Supervisor(partial(_refuse, Face(), arguments))
+    supervisor = Supervisor(partial(_refuse, Session(), arguments))
     guard.watch_interrupts()
     guard.on_strangers(supervisor.begin)
     try:
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-    face = Face()
+    session = Session()
     if COMPLETE in os.environ:
         from tfrecreg.cli.shells import register
 
@@ -90,48 +90,48 @@ def _main(arguments: Sequence[str]) -> int:
             list(arguments),
             prog_name="tfrecreg",
             standalone_mode=False,
-            obj=face,
+            obj=session,
             complete_var=COMPLETE,
         )
     except TfrecregError as error:
-        return _refuse(face, arguments, error)
+        return _refuse(session, arguments, error)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return 2
     except click.ClickException as error:
-        return _misused(face, arguments, error)
+        return _misused(session, arguments, error)
     except (KeyboardInterrupt, click.exceptions.Abort):
         _say("error: interrupted", "")
         return _INTERRUPTED
     return code if isinstance(code, int) else 0
 
 
-def _refuse(face: Face, arguments: Sequence[str], error: TfrecregError) -> int:
+def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) -> int:
     findings = error.findings if isinstance(error, RefusedError) else ()
     if findings:
-        from tfrecreg.cli.render.console import stderr
-        from tfrecreg.cli.render.findings import print_findings
+        from tfrecreg.commands.console import stderr
+        from tfrecreg.commands.findings import print_findings
 
         print_findings(stderr(), findings)
     if not any(finding.message == error.message for finding in findings):
         _say(f"error: {error.message}", error.hint)
-    _document(face, arguments, error.message, error.hint, error.exit_code, findings)
+    _document(session, arguments, error.message, error.hint, error.exit_code, findings)
     return error.exit_code
 
 
-def _misused(face: Face, arguments: Sequence[str], error: click.ClickException) -> int:
+def _misused(session: Session, arguments: Sequence[str], error: click.ClickException) -> int:
     message = " ".join(error.format_message().split()).rstrip(".")
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"{ctx.command_path} --help" if ctx is not None else ""
     _say(f"error: {safe(message, limit=400)}", hint)
-    _document(face, arguments, message, hint, 2, [])
+    _document(session, arguments, message, hint, 2, [])
     return 2
 
 
 def _say(message: str, hint: str) -> None:
     from rich.text import Text
 
-    from tfrecreg.cli.render.console import line, stderr
+    from tfrecreg.commands.console import line, stderr
 
     console = stderr()
     head, colon, rest = message.partition(":")
@@ -142,7 +142,7 @@ def _say(message: str, hint: str) -> None:
 
 
 def _document(
-    face: Face,
+    session: Session,
     arguments: Sequence[str],
     message: str,
     hint: str,
@@ -152,8 +152,8 @@ def _document(
     """With `--json`, print one document for any error."""
     # If arguments do not parse, `--json` may not have been read yet.
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    if face.reported or not (face.as_json or "--json" in options):
+    if session.reported or not (session.as_json or "--json" in options):
         return
     status = "fail" if code == 1 else "error"
     error = {"message": message, "hint": hint, "exit_code": code}
-    face.print_json({"status": status, "error": error, "findings": findings})
+    session.print_json({"status": status, "error": error, "findings": findings})

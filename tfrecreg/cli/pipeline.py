@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.operations.pipeline.run import PipelineResult
 
 
-@click.command(name="pipeline")
+@session_command("pipeline")
 @click.argument("names", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
 @click.option("--check", "look", is_flag=True, help="Write nothing; exit 1 if it is out of date.")
 @click.option(
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write only the artifacts, for datasets built without a pipeline.",
 )
-@json_option
-@click.pass_obj
-def command(face: Face, names: tuple[str, ...], look: bool, only_artifacts: bool) -> int:
+def command(session: Session, names: tuple[str, ...], look: bool, only_artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.
 
     Each dataset has three stages: build, check and gate. Without a NAME, the stages of all
@@ -36,24 +34,26 @@ def command(face: Face, names: tuple[str, ...], look: bool, only_artifacts: bool
     """
     from tfrecreg.operations.pipeline.run import pipeline
 
-    registry = face.open()
-    face.warn_of_broken_plugins()
+    registry = session.open()
+    session.warn_of_broken_plugins()
     result = pipeline(registry, names, look=look, only_artifacts=only_artifacts)
-    if face.as_json:
-        face.print_json(result)
+    if session.as_json:
+        session.print_json(result)
     else:
-        _print(face, result, look, only_artifacts)
+        _print(session, result, look, only_artifacts)
     return 1 if look and not result.current else 0
 
 
-def _print(face: Face, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
+def _print(session: Session, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
     from tfrecreg.cli.render.pipelines import print_pipeline
 
-    print_pipeline(face.out, result, look=look)
+    print_pipeline(session.out, result, look=look)
     if look:
         if not result.current:
-            face.err.print(f"next:\n  tfrecreg pipeline{' --artifacts' if only_artifacts else ''}")
+            session.err.print(
+                f"next:\n  tfrecreg pipeline{' --artifacts' if only_artifacts else ''}"
+            )
         return
     if not result.is_dvc:
-        face.err.print("this is not a DVC repository yet: tfrecreg init makes it one")
-    face.commands(result.commands)
+        session.err.print("this is not a DVC repository yet: tfrecreg init makes it one")
+    session.commands(result.commands)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 
-@click.command(name="pull")
+@session_command("pull")
 @click.argument(
     "references", nargs=-1, required=True, metavar="REF..", shell_complete=complete.references
 )
 @click.option("-r", "--remote", metavar="NAME", help="The DVC remote. Default: DVC's default one.")
-@json_option
-@click.pass_obj
-def command(face: Face, references: tuple[str, ...], remote: str | None) -> None:
+def command(session: Session, references: tuple[str, ...], remote: str | None) -> None:
     """Fetch the bytes of releases to this machine.
 
     REF is a release (mnist@1.0.0), or a dataset for its latest release. The bytes go to
@@ -25,12 +23,12 @@ def command(face: Face, references: tuple[str, ...], remote: str | None) -> None
     """
     from tfrecreg.operations.remote.transfer import pull
 
-    registry, progress = face.open(), face.progress()
+    registry, progress = session.open(), session.progress()
     results = [pull(registry, each, remote=remote, progress=progress) for each in references]
-    if face.as_json:
-        face.print_json({"releases": results})
+    if session.as_json:
+        session.print_json({"releases": results})
         return
     from tfrecreg.cli.render.transfers import print_pull
 
     for result in results:
-        print_pull(face.out, result)
+        print_pull(session.out, result)

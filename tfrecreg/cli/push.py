@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 
-@click.command(name="push")
+@session_command("push")
 @click.argument("references", nargs=-1, metavar="[REF..]", shell_complete=complete.references)
 @click.option("-r", "--remote", metavar="NAME", help="The DVC remote. Default: DVC's default one.")
 @click.option(
@@ -19,10 +19,8 @@ from tfrecreg.cli.common import Face, json_option
 @click.option(
     "--repair", is_flag=True, help="As --verify, and replace damaged objects of the remote."
 )
-@json_option
-@click.pass_obj
 def command(
-    face: Face, references: tuple[str, ...], remote: str | None, verify: bool, repair: bool
+    session: Session, references: tuple[str, ...], remote: str | None, verify: bool, repair: bool
 ) -> None:
     """Push the bytes of releases to a DVC remote.
 
@@ -34,16 +32,16 @@ def command(
     from tfrecreg.operations.remote.sending import push
 
     result = push(
-        face.open(),
+        session.open(),
         references,
         remote=remote,
         verify=verify,
         repair=repair,
-        progress=face.progress(),
+        progress=session.progress(),
     )
-    if face.as_json:
-        face.print_json(result)
+    if session.as_json:
+        session.print_json(result)
         return
     from tfrecreg.cli.render.transfers import print_push
 
-    print_push(face.out, result, verified=verify or repair)
+    print_push(session.out, result, verified=verify or repair)

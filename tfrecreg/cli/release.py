@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.release import ReleaseResult
 
 
-@click.command(name="release")
+@session_command("release")
 @click.argument("name", shell_complete=complete.datasets)
 @click.option("--version", metavar="X.Y.Z", help="Version number of the release.")
 @click.option(
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
 )
 @click.option("--note", default="", metavar="TEXT", help="Note to store in the release.")
 @jobs_option
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     name: str,
     version: str | None,
     bump: Literal["auto", "patch", "minor", "major"] | None,
@@ -54,11 +53,11 @@ def command(
             hint="give one of them; the default is `--bump auto`",
         )
     request = ReleaseRequest(name=name, version=version, bump=bump or "auto", note=note, raw=raw)
-    registry = face.open()
-    face.warn_of_broken_plugins()
-    result = release(registry, request, engine=engine, progress=face.progress())
-    if face.as_json:
-        face.print_json(
+    registry = session.open()
+    session.warn_of_broken_plugins()
+    result = release(registry, request, engine=engine, progress=session.progress())
+    if session.as_json:
+        session.print_json(
             {
                 "reference": f"{name}@{result.version}",
                 "created": result.created,
@@ -70,7 +69,7 @@ def command(
             }
         )
         return
-    print_release(face, result)
+    print_release(session, result)
 
 
 def accepted(report: Report | None) -> dict[str, Any]:
@@ -79,19 +78,19 @@ def accepted(report: Report | None) -> dict[str, Any]:
     return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
 
 
-def print_release(face: Face, result: ReleaseResult) -> None:
+def print_release(session: Session, result: ReleaseResult) -> None:
     """Print the release, new or existing, and the commands to run next."""
     name = f"{result.manifest.dataset}@{result.version}"
     if not result.created:
-        face.out.print(f"{name} already exists with this content: nothing to do")
+        session.out.print(f"{name} already exists with this content: nothing to do")
         return
-    from tfrecreg.cli.render.console import line
-    from tfrecreg.cli.render.findings import print_accepted
+    from tfrecreg.commands.console import line
+    from tfrecreg.commands.findings import print_accepted
     from tfrecreg.text import safe
 
     if result.report is not None:
-        print_accepted(face.err, result.report)
-    face.out.print(line((f"released {name}", "bold"), f" ({result.change.level})"))
+        print_accepted(session.err, result.report)
+    session.out.print(line((f"released {name}", "bold"), f" ({result.change.level})"))
     for reason in result.change.reasons:
-        face.out.print(line(f"  {safe(reason)}"))
-    face.commands(result.commands)
+        session.out.print(line(f"  {safe(reason)}"))
+    session.commands(result.commands)

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
-from tfrecreg.cli.output import write_text
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.output import write_text
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
 
 
-@click.command(name="report")
+@session_command("report")
 @click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
 @click.option(
     "--output",
@@ -45,10 +46,8 @@ if TYPE_CHECKING:
     "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."
 )
 @jobs_option
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     targets: tuple[str, ...],
     output: str,
     against: str | None,
@@ -68,20 +67,20 @@ def command(
     from tfrecreg.operations.check.options import CheckOptions
     from tfrecreg.pages.make import report
 
-    face.warn_of_broken_plugins()
+    session.warn_of_broken_plugins()
     made = report(
         targets,
-        registry=face.registry,
+        registry=session.registry,
         options=CheckOptions(schema=schema),
         against=against,
         statistics=statistics,
         budget=_size(budget),
         engine=engine,
-        progress=face.progress(),
+        progress=session.progress(),
     )
     write_text(output, made.html)
-    if face.as_json:
-        face.print_json(
+    if session.as_json:
+        session.print_json(
             {
                 "page": output,
                 "bytes": len(made.html.encode()),
@@ -95,7 +94,7 @@ def command(
     else:
         from tfrecreg.cli.render.outcomes import print_page
 
-        print_page(face.out, output, made.html, made.reports, made.left_out)
+        print_page(session.out, output, made.html, made.reports, made.left_out)
     return 3 if any(each.status == "error" for each in made.reports) else 0
 
 

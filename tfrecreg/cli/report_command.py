@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from tfrecreg.cli.common import Face
 from tfrecreg.cli.reports import REPORT_FORMATS, show
+from tfrecreg.commands.session import Session
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.text import safe
 
@@ -31,8 +31,8 @@ class ReportCommand(click.Command):
         except click.UsageError as error:
             message = " ".join(error.format_message().split()).rstrip(".")
             refusal = UsageError(safe(message, limit=400), hint=f"{ctx.command_path} --help")
-            face = ctx.ensure_object(Face)
-            _Wanted.of(face, self._loosely(ctx, given)).tell(refusal)
+            session = ctx.ensure_object(Session)
+            _Wanted.of(session, self._loosely(ctx, given)).tell(refusal)
             raise
 
     def _loosely(self, ctx: click.Context, args: list[str]) -> Mapping[str, Any]:
@@ -43,8 +43,8 @@ class ReportCommand(click.Command):
         return options
 
     def invoke(self, ctx: click.Context) -> Any:
-        face = ctx.ensure_object(Face)
-        wanted = _Wanted.of(face, ctx.params)
+        session = ctx.ensure_object(Session)
+        wanted = _Wanted.of(session, ctx.params)
         read = ctx.params.get("report")
         names = {"--report": read, "--output": wanted.output, "--save-json": wanted.saved}
         given = [(name, path) for name, path in names.items() if path is not None]
@@ -65,7 +65,7 @@ class ReportCommand(click.Command):
 class _Wanted:
     """The report requested by a call."""
 
-    face: Face
+    session: Session
     form: str
     output: str | None
     saved: str | None
@@ -73,17 +73,17 @@ class _Wanted:
     """Target of the report, as the user named it."""
 
     @classmethod
-    def of(cls, face: Face, options: Mapping[str, Any]) -> _Wanted:
+    def of(cls, session: Session, options: Mapping[str, Any]) -> _Wanted:
         """Read it from the options, which may be invalid."""
         # Where the arguments do not parse, click has values of its own in place of some.
         texts = {name: value for name, value in options.items() if isinstance(value, str)}
         several = options.get("targets")
         named = several if isinstance(several, tuple) else (texts.get("target", ""),)
         form = texts.get("form", "text")
-        if face.as_json or options.get("as_json") is True:
+        if session.as_json or options.get("as_json") is True:
             form = "json"
         return cls(
-            face,
+            session,
             form if form in REPORT_FORMATS else "text",
             texts.get("output"),
             texts.get("saved"),
@@ -112,7 +112,7 @@ class _Wanted:
             return  # stderr has it
         with suppress(UsageError):
             self._write(error, error.exit_code, self.form, self.output)
-            self.face.reported = True
+            self.session.reported = True
 
     def _write(
         self,
@@ -130,7 +130,7 @@ class _Wanted:
         report = error_report(self.target, f"{error.message}{hint}", findings=findings)
         told = {"message": error.message, "hint": error.hint, "exit_code": code}
         more = {"error": told}
-        show(self.face, [report], form, output, more=more, summary=summary)
+        show(self.session, [report], form, output, more=more, summary=summary)
 
 
 def _same(one: str, other: str) -> bool:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face
-from tfrecreg.cli.output import write_json, write_text
 from tfrecreg.cli.supervisor import note_findings
+from tfrecreg.commands import complete
+from tfrecreg.commands.output import write_json, write_text
+from tfrecreg.commands.session import Session
 from tfrecreg.storage.locations import is_absolute
 
 if TYPE_CHECKING:
@@ -63,23 +63,23 @@ def exit_code(reports: Sequence[Report]) -> int:
     return next(code for code in _PRECEDENCE if code in codes)
 
 
-def choose_format(face: Face, form: str | None) -> str:
+def choose_format(session: Session, form: str | None) -> str:
     """The format that `--json` and `--format` select together.
 
     Raises:
         UsageError: two different things.
     """
-    if face.as_json and form not in (None, "json"):
+    if session.as_json and form not in (None, "json"):
         from tfrecreg.errors import UsageError
 
         raise UsageError(
             f"`--json` and `--format {form}` exclude each other", hint="leave out `--json`"
         )
-    return form or ("json" if face.as_json else "text")
+    return form or ("json" if session.as_json else "text")
 
 
 def show(
-    face: Face,
+    session: Session,
     reports: Sequence[Report],
     form: str,
     output: str | None,
@@ -92,7 +92,7 @@ def show(
     """Print the reports, or write them to a file.
 
     Args:
-        face: of this call.
+        session: of this call.
         reports: what to show.
         form: one of the formats.
         output: the file; None for stdout.
@@ -109,17 +109,17 @@ def show(
     if form == "json":
         write_json(_document(reports, more), output)
     elif form == "text":
-        _show_text(face, reports, output)
+        _show_text(session, reports, output)
     elif page is not None:
-        _show_page(face, reports, page, output)
+        _show_page(session, reports, page, output)
     else:
-        _show_document(face, reports, form, output, summary=summary)
+        _show_document(session, reports, form, output, summary=summary)
 
 
-def _show_text(face: Face, reports: Sequence[Report], output: str | None) -> None:
-    from tfrecreg.cli.render.findings import print_report
+def _show_text(session: Session, reports: Sequence[Report], output: str | None) -> None:
+    from tfrecreg.commands.findings import print_report
 
-    console = face.out
+    console = session.out
     if output is None:
         for report in reports:
             print_report(console, report)
@@ -130,7 +130,7 @@ def _show_text(face: Face, reports: Sequence[Report], output: str | None) -> Non
     write_text(output, capture.get())
 
 
-def _show_page(face: Face, reports: Sequence[Report], page: str, output: str | None) -> None:
+def _show_page(session: Session, reports: Sequence[Report], page: str, output: str | None) -> None:
     if output is None:
         import sys
 
@@ -139,16 +139,16 @@ def _show_page(face: Face, reports: Sequence[Report], page: str, output: str | N
     from tfrecreg.cli.render.outcomes import print_page
 
     write_text(output, page)
-    print_page(face.out, output, page, reports)
+    print_page(session.out, output, page, reports)
 
 
 def _show_document(
-    face: Face, reports: Sequence[Report], form: str, output: str | None, *, summary: bool
+    session: Session, reports: Sequence[Report], form: str, output: str | None, *, summary: bool
 ) -> None:
     from tfrecreg.cli.render.formats import FORMATS
     from tfrecreg.cli.render.formats.github import write_summary
 
-    prefix = _prefix(face, reports)
+    prefix = _prefix(session, reports)
     text = FORMATS[form](reports, prefix)
     if output is not None:
         write_text(output, text)
@@ -161,12 +161,12 @@ def _show_document(
         write_summary(reports, prefix, os.environ)
 
 
-def _prefix(face: Face, reports: Sequence[Report]) -> str:
+def _prefix(session: Session, reports: Sequence[Report]) -> str:
     """Relative path to the registry of the reports; empty if they have none."""
     folders = [report.folder for report in reports if report.folder is not None]
     if all(is_absolute(folder) for folder in folders):
         return ""
-    return os.path.relpath(face.open().storage.root)
+    return os.path.relpath(session.open().storage.root)
 
 
 def _document(reports: Sequence[Report], more: Mapping[str, object] | None) -> dict[str, Any]:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
 
 
-@click.command(name="salvage")
+@session_command("salvage")
 @click.argument(
     "targets", nargs=-1, required=True, metavar="SHARD..", shell_complete=complete.targets
 )
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     help="New folder for the salvaged shards.",
 )
 @jobs_option
-@json_option
-@click.pass_obj
-def command(face: Face, targets: tuple[str, ...], output: str, engine: Engine) -> int:
+def command(session: Session, targets: tuple[str, ...], output: str, engine: Engine) -> int:
     """Write the undamaged records of damaged shards.
 
     SHARD is a path, URL, folder or glob of TFRecord files, or a reference (mnist, mnist@1.0.0),
@@ -39,12 +38,12 @@ def command(face: Face, targets: tuple[str, ...], output: str, engine: Engine) -
     from tfrecreg.operations.salvage.run import salvage
 
     result = salvage(
-        targets, output, registry=face.registry, engine=engine, progress=face.progress()
+        targets, output, registry=session.registry, engine=engine, progress=session.progress()
     )
-    if face.as_json:
-        face.print_json(result)
+    if session.as_json:
+        session.print_json(result)
     else:
         from tfrecreg.cli.render.salvaged import print_salvage
 
-        print_salvage(face.out, result)
+        print_salvage(session.out, result)
     return result.exit_code

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.registry.lookup import Resolved
 
 
-@click.command(name="show")
+@session_command("show")
 @click.argument("reference", metavar="REF", shell_complete=complete.references)
 @click.option(
     "--code",
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show where it comes from: source, raw data, versions, parts and their receipts.",
 )
-@json_option
-@click.pass_obj
-def command(face: Face, reference: str, code: str | None, provenance: bool) -> None:
+def command(session: Session, reference: str, code: str | None, provenance: bool) -> None:
     """Show a build or a release.
 
     REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
@@ -40,24 +38,24 @@ def command(face: Face, reference: str, code: str | None, provenance: bool) -> N
 
     if code is not None and provenance:
         raise click.UsageError("--code and --provenance exclude each other")
-    resolved = resolve(face.open(), reference)
+    resolved = resolve(session.open(), reference)
     if code is not None:
-        _show_code(face, resolved, code)
+        _show_code(session, resolved, code)
         return
     if provenance:
-        _show_provenance(face, resolved)
+        _show_provenance(session, resolved)
         return
-    if face.as_json:
+    if session.as_json:
         from tfrecreg.operations.catalog import manifest_json
 
-        face.print_json(manifest_json(resolved))
+        session.print_json(manifest_json(resolved))
         return
-    from tfrecreg.cli.render.catalog import print_manifest
+    from tfrecreg.commands.catalog import print_manifest
     from tfrecreg.operations.reshuffle_advice import long_tails
     from tfrecreg.registry.lookup import in_store
 
     print_manifest(
-        face.out,
+        session.out,
         resolved.name,
         resolved.location if in_store(resolved) else resolved.folder,
         resolved.manifest,
@@ -66,24 +64,24 @@ def command(face: Face, reference: str, code: str | None, provenance: bool) -> N
     )
 
 
-def _show_provenance(face: Face, resolved: Resolved) -> None:
+def _show_provenance(session: Session, resolved: Resolved) -> None:
     from tfrecreg.operations.origin import origin_of
 
     origin = origin_of(resolved)
-    if face.as_json:
-        face.print_json(origin)
+    if session.as_json:
+        session.print_json(origin)
         return
     from tfrecreg.cli.render.origin import print_origin
 
-    print_origin(face.out, origin)
+    print_origin(session.out, origin)
 
 
-def _show_code(face: Face, resolved: Resolved, framework: str) -> None:
+def _show_code(session: Session, resolved: Resolved, framework: str) -> None:
     from tfrecreg.operations.snippets import snippet
 
-    text = snippet(resolved, framework, registry=face.registry)
-    if face.as_json:
-        face.print_json({"reference": resolved.name, "framework": framework, "code": text})
+    text = snippet(resolved, framework, registry=session.registry)
+    if session.as_json:
+        session.print_json({"reference": resolved.name, "framework": framework, "code": text})
     else:
         # A console would wrap and colour.
         click.echo(text, nl=False)

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
 
 
-@click.command(name="site")
+@session_command("site")
 @click.argument("folder", metavar="DIR", shell_complete=complete.folders)
 @jobs_option
-@json_option
-@click.pass_obj
-def command(face: Face, folder: str, engine: Engine) -> int:
+def command(session: Session, folder: str, engine: Engine) -> int:
     """Write a static site of the registry.
 
     DIR must not exist or must be empty. It gets an index, and a page for each build and each
@@ -30,10 +29,10 @@ def command(face: Face, folder: str, engine: Engine) -> int:
     from tfrecreg.pages.static_site import site
     from tfrecreg.text import safe, si_bytes
 
-    face.warn_of_broken_plugins()
-    made = site(folder, registry=face.registry, engine=engine, progress=face.progress())
-    if face.as_json:
-        face.print_json(
+    session.warn_of_broken_plugins()
+    made = site(folder, registry=session.registry, engine=engine, progress=session.progress())
+    if session.as_json:
+        session.print_json(
             {
                 "folder": made.folder,
                 "pages": made.pages,
@@ -45,11 +44,13 @@ def command(face: Face, folder: str, engine: Engine) -> int:
             }
         )
     else:
-        from tfrecreg.cli.render.console import count, line
+        from tfrecreg.commands.console import count, line
 
         for each in made.reports:
             found = count(len(each.findings), "finding")
-            face.out.print(line(f"{each.target}: {each.status}, {found}"))
+            session.out.print(line(f"{each.target}: {each.status}, {found}"))
         where = safe(folder, limit=1000)
-        face.out.print(line(f"wrote {where}, {count(made.pages, 'page')}, {si_bytes(made.bytes)}"))
+        session.out.print(
+            line(f"wrote {where}, {count(made.pages, 'page')}, {si_bytes(made.bytes)}")
+        )
     return 3 if any(each.status == "error" for each in made.reports) else 0

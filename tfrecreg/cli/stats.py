@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
-from tfrecreg.cli.output import write_text
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.output import write_text
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.stats import Stats
 
 
-@click.command(name="stats")
+@session_command("stats")
 @click.argument("target", shell_complete=complete.targets)
 @click.option("--split", metavar="S", help="Show only this split.")
 @click.option(
@@ -39,10 +40,8 @@ if TYPE_CHECKING:
     help="Write to FILE instead of stdout.",
 )
 @jobs_option
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     target: str,
     split: str | None,
     features: tuple[str, ...],
@@ -60,33 +59,33 @@ def command(
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.stats import stats
 
-    if pbtxt and face.as_json:
+    if pbtxt and session.as_json:
         raise UsageError("`--pbtxt` and `--json` exclude each other", hint="give one of them")
     found = stats(
         target,
-        registry=face.registry,
+        registry=session.registry,
         split=split,
         features=features,
         schema=schema,
         engine=engine,
-        progress=face.progress(),
+        progress=session.progress(),
     )
-    if face.as_json:
-        face.print_json(found, output)
+    if session.as_json:
+        session.print_json(found, output)
     elif output is not None:
-        write_text(output, found.pbtxt() if pbtxt else _text(face, found))
+        write_text(output, found.pbtxt() if pbtxt else _text(session, found))
     elif pbtxt:
         click.echo(found.pbtxt(), nl=False)
     else:
         from tfrecreg.cli.render.stats import print_stats
 
-        print_stats(face.out, found)
+        print_stats(session.out, found)
 
 
-def _text(face: Face, found: Stats) -> str:
+def _text(session: Session, found: Stats) -> str:
     from tfrecreg.cli.render.stats import print_stats
 
-    console = face.out
+    console = session.out
     with console.capture() as capture:
         print_stats(console, found)
     return capture.get()

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.operations.tag import TagResult
 
 
-@click.command(name="tag")
+@session_command("tag")
 @click.argument("reference", metavar="REF", shell_complete=complete.releases)
 @click.option("--stage", metavar="S", help="Assign the release to this stage, such as prod.")
 @click.option("--yank", metavar="REASON", help="Yank the release: `latest` skips it from then on.")
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     metavar="REV",
     help="The commit to tag. Default: the first one that holds the release and its bytes.",
 )
-@json_option
-@click.pass_obj
 def command(
-    face: Face, reference: str, stage: str | None, yank: str | None, commit: str | None
+    session: Session, reference: str, stage: str | None, yank: str | None, commit: str | None
 ) -> None:
     """Tag a release in git, or yank it.
 
@@ -36,24 +34,24 @@ def command(
     from tfrecreg.operations.tag import TagRequest, tag
 
     request = TagRequest(reference=reference, stage=stage, yank=yank, commit=commit)
-    result = tag(face.open(), request, progress=face.progress())
-    if face.as_json:
-        face.print_json(result)
+    result = tag(session.open(), request, progress=session.progress())
+    if session.as_json:
+        session.print_json(result)
         return
-    _print(face, result)
+    _print(session, result)
 
 
-def _print(face: Face, result: TagResult) -> None:
-    from tfrecreg.cli.render.console import line
+def _print(session: Session, result: TagResult) -> None:
+    from tfrecreg.commands.console import line
     from tfrecreg.text import safe
 
     if result.yank is not None:
         word = "yanked" if result.yanked_now else "already yanked:"
         head = (f"{word} {result.reference}", "bold")
-        face.out.print(line(head, f": {safe(result.yank.reason, limit=1000)}"))
+        session.out.print(line(head, f": {safe(result.yank.reason, limit=1000)}"))
     at = f" at commit {result.commit[:12]}"
     for each in result.made:
-        face.out.print(line((f"tagged {safe(each)}", "bold"), at))
+        session.out.print(line((f"tagged {safe(each)}", "bold"), at))
     for each in result.there:
-        face.out.print(line(f"{safe(each)} exists", at))
-    face.commands(result.commands)
+        session.out.print(line(f"{safe(each)} exists", at))
+    session.commands(result.commands)

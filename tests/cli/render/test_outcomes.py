@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.cli.output import write_json
 from tfrecreg.cli.render.outcomes import print_preview
 from tfrecreg.cli.render.transfers import print_gc
+from tfrecreg.commands.output import write_json
 from tfrecreg.operations.builds.run import preview
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits

@@ -9,7 +9,7 @@ import click
 from tfrecreg.cli.app import LazyGroup
 
 if TYPE_CHECKING:
-    from tfrecreg.cli.common import Face
+    from tfrecreg.commands.session import Session
     from tfrecreg.plugins.manager import Plugins
 
 _LINES = {
@@ -35,11 +35,11 @@ def command() -> None:
     """
 
 
-def plugins_here(face: Face) -> Plugins:
+def plugins_here(session: Session) -> Plugins:
     """The plugins that the registry of this call, where there is one, does not switch off."""
     from tfrecreg.plugins.manager import plugins, plugins_of
     from tfrecreg.registry.registry import find_registry
 
-    if face.registry is None and find_registry() is None:
+    if session.registry is None and find_registry() is None:
         return plugins()
-    return plugins_of(face.open().config)
+    return plugins_of(session.open().config)

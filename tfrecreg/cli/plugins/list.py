@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
-from tfrecreg.cli.common import Face, json_option
 from tfrecreg.cli.plugins import plugins_here
+from tfrecreg.commands.session import Session, session_command
 
 
-@click.command(name="list")
-@json_option
-@click.pass_obj
-def command(face: Face) -> None:
+@session_command("list")
+def command(session: Session) -> None:
     """List all plugins, and those that are broken or clash."""
     from tfrecreg.plugins.records import PLUGIN_KINDS
     from tfrecreg.records.scanner import scanner
     from tfrecreg.text import safe
 
     reading = scanner()
-    found = plugins_here(face)
+    found = plugins_here(session)
     known = {kind: found.every(kind) for kind in PLUGIN_KINDS}
-    if face.as_json:
-        face.print_json(
+    if session.as_json:
+        session.print_json(
             {
                 **{kind.plural: [_row(each) for each in known[kind]] for kind in PLUGIN_KINDS},
                 "broken": [
@@ -44,9 +40,9 @@ def command(face: Face) -> None:
             }
         )
         return
-    _print(face, [each for kind in PLUGIN_KINDS for each in known[kind]])
-    face.out.print(f"scanner: {reading.kind} ({safe(reading.detail, limit=400)})")
-    _print_problems(face, found)
+    _print(session, [each for kind in PLUGIN_KINDS for each in known[kind]])
+    session.out.print(f"scanner: {reading.kind} ({safe(reading.detail, limit=400)})")
+    _print_problems(session, found)
 
 
 def _row(each: Any) -> dict[str, Any]:
@@ -68,27 +64,27 @@ def _between(clash: Any) -> list[str]:
     return [f"{each.distribution} {each.version}" for each in clash.announced]
 
 
-def _print(face: Face, rows: list[Any]) -> None:
-    from tfrecreg.cli.render.console import PlainTable
+def _print(session: Session, rows: list[Any]) -> None:
+    from tfrecreg.commands.console import PlainTable
     from tfrecreg.text import safe
 
     table = PlainTable("kind", "name", "what it does", "from")
     for each in rows:
         record, origin = each.record, f"{each.distribution} {each.version}"
         table.add_row(record.kind, safe(record.name), safe(record.summary), safe(origin))
-    face.out.print(table)
+    session.out.print(table)
 
 
-def _print_problems(face: Face, found: Any) -> None:
-    from tfrecreg.cli.render.console import line
+def _print_problems(session: Session, found: Any) -> None:
+    from tfrecreg.commands.console import line
     from tfrecreg.text import safe
 
     for each in found.broken:
         about = f"{each.entry_point} of {each.distribution} {each.version}: "
-        face.out.print(line(("broken: ", "bold red"), safe(about), each.reason))
+        session.out.print(line(("broken: ", "bold red"), safe(about), each.reason))
     for off in found.disabled:
         about = f"the {off.announced.record.kind} `{safe(off.announced.qualified)}`, by {off.by}"
-        face.out.print(line(("disabled: ", "bold"), safe(about, limit=400)))
+        session.out.print(line(("disabled: ", "bold"), safe(about, limit=400)))
     for each in found.clashes:
         about = f"{each.kind} `{safe(each.name)}` is announced by {' and '.join(_between(each))}"
-        face.out.print(line(("clash: ", "bold yellow"), safe(about, limit=400)))
+        session.out.print(line(("clash: ", "bold yellow"), safe(about, limit=400)))

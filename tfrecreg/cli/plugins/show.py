@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
 from tfrecreg.cli.plugins import plugins_here
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.plugins.describe import OptionInfo
     from tfrecreg.plugins.discovery import Announced
 
 
-@click.command(name="show")
+@session_command("show")
 @click.argument("name", shell_complete=complete.plugin_names)
-@json_option
-@click.pass_obj
-def command(face: Face, name: str) -> None:
+def command(session: Session, name: str) -> None:
     """Show a plugin and its options.
 
     NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or
@@ -27,18 +25,18 @@ def command(face: Face, name: str) -> None:
     """
     from tfrecreg.plugins.records import PLUGIN_KINDS
 
-    known = plugins_here(face)
+    known = plugins_here(session)
     found = [(each, known.describe(each)) for each in known.named(name)]
-    if face.as_json:
+    if session.as_json:
         documents: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in PLUGIN_KINDS}
         for each, options in found:
             documents[each.record.plural].append(_document(each, options))
-        face.print_json(documents)
+        session.print_json(documents)
         return
     for number, (each, options) in enumerate(found):
         if number:
-            face.out.print()
-        _print(face, each, options)
+            session.out.print()
+        _print(session, each, options)
 
 
 def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any]:
@@ -63,25 +61,25 @@ def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any
     }
 
 
-def _print(face: Face, found: Announced[Any], options: list[OptionInfo]) -> None:
-    from tfrecreg.cli.render.console import PlainTable, line
+def _print(session: Session, found: Announced[Any], options: list[OptionInfo]) -> None:
+    from tfrecreg.commands.console import PlainTable, line
     from tfrecreg.text import safe
 
     summary = safe(found.record.summary)
-    face.out.print(line((f"{found.brought.kind} ", "bold"), f"{safe(found.name)}: {summary}"))
-    face.out.print(
+    session.out.print(line((f"{found.brought.kind} ", "bold"), f"{safe(found.name)}: {summary}"))
+    session.out.print(
         f"from {safe(found.distribution)} {safe(found.version)}, announced in {safe(found.module)}"
     )
     if found.record.extra is not None:
-        face.out.print(f"needs the extra {safe(found.record.extra)}")
+        session.out.print(f"needs the extra {safe(found.record.extra)}")
     codes = [safe(f"{code.code} {code.rule}") for code in found.record.codes]
     if codes:
-        face.out.print(f"codes: {', '.join(codes)}")
+        session.out.print(f"codes: {', '.join(codes)}")
     if not options:
-        face.out.print("no options")
+        session.out.print("no options")
         return
     table = PlainTable("option", "type", "default", "what it does")
     for each in options:
         default = "required" if each.is_required else safe(each.default or "")
         table.add_row(safe(each.name), each.type, default, safe(each.help, limit=1000))
-    face.out.print(table)
+    session.out.print(table)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 
-from tfrecreg.cli.render.catalog import in_reading_order
-from tfrecreg.cli.render.console import PlainTable, count, line, print_facts
 from tfrecreg.cli.render.schemas import print_changes
+from tfrecreg.commands.catalog import in_reading_order
+from tfrecreg.commands.console import PlainTable, count, line, print_facts
 from tfrecreg.engines.interface import Engine
 from tfrecreg.operations.diff.result import (
     CHANGE_KINDS,

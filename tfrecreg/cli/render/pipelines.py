@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.cli.render.console import count, line
+from tfrecreg.commands.console import count, line
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.cli.render.console import count, line
+from tfrecreg.commands.console import count, line
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.text import safe
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.cli.render.console import Line, count, line
+from tfrecreg.commands.console import Line, count, line
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.text import safe, si_bytes
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.cli.render.console import count, line
-from tfrecreg.cli.render.findings import print_findings
+from tfrecreg.commands.console import count, line
+from tfrecreg.commands.findings import print_findings
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.cli.render.console import PlainTable, count, line
+from tfrecreg.commands.console import PlainTable, count, line
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
 
 
-@click.command(name="accept")
+@session_command("accept")
 @click.argument("target", shell_complete=complete.targets)
 @click.option(
     "--feature",
@@ -30,10 +31,8 @@ if TYPE_CHECKING:
 )
 @click.option("--write", is_flag=True, help="Write the change. Default: only show it.")
 @jobs_option
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     target: str,
     features: tuple[str, ...],
     schema: str | None,
@@ -50,15 +49,19 @@ def command(
 
     options = AcceptOptions(features=features, schema=schema)
     proposal = propose(
-        target, registry=face.registry, options=options, engine=engine, progress=face.progress()
+        target,
+        registry=session.registry,
+        options=options,
+        engine=engine,
+        progress=session.progress(),
     )
     written = write and proposal.before != proposal.after
     if written:
         write_proposal(proposal)
-    if face.as_json:
-        face.print_json(proposal.to_json(written=written))
+    if session.as_json:
+        session.print_json(proposal.to_json(written=written))
     else:
         from tfrecreg.cli.render.schemas import print_proposal
 
-        print_proposal(face.out, face.err, proposal, written=written)
+        print_proposal(session.out, session.err, proposal, written=written)
     return proposal.exit_code

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 _MODES = ("backward", "forward", "full")
 
 
-@click.command(name="check")
+@session_command("check")
 @click.argument("schema", shell_complete=complete.targets)
 @click.option(
     "--mode",
@@ -35,10 +35,8 @@ _MODES = ("backward", "forward", "full")
     show_default=True,
     help="Exit with 1 on findings of this severity or higher.",
 )
-@json_option
-@click.pass_obj
 def command(
-    face: Face,
+    session: Session,
     schema: str,
     mode: str,
     against: tuple[str, ...],
@@ -62,11 +60,11 @@ def command(
         environment=environment,
         fail_on=FailOn(fail_on),
     )
-    report = check_compatibility(schema, registry=face.registry, options=options)
-    if face.as_json:
-        face.print_json(report)
+    report = check_compatibility(schema, registry=session.registry, options=options)
+    if session.as_json:
+        session.print_json(report)
     else:
         from tfrecreg.cli.render.schemas import print_compatibility
 
-        print_compatibility(face.out, report)
+        print_compatibility(session.out, report)
     return report.exit_code

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
-from tfrecreg.cli.output import expect_free_file, write_text
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.output import expect_free_file, write_text
+from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
 
 
-@click.command(name="infer")
+@session_command("infer")
 @click.argument("target", shell_complete=complete.targets)
 @click.option(
     "--output",
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     help="Write the draft to FILE, which must not exist.",
 )
 @jobs_option
-@json_option
-@click.pass_obj
-def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
+def command(session: Session, target: str, output: str | None, engine: Engine) -> int:
     """Draft a schema from records.
 
     TARGET is a reference, or a path, URL, folder or glob of TFRecord files. A schema inferred from
@@ -39,16 +38,16 @@ def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
 
     if output is not None:
         expect_free_file(output)
-    found = find_target(target, registry=face.registry)
+    found = find_target(target, registry=session.registry)
     damage: list[PassedOver] = []
-    draft = infer_schema(found, engine, face.progress(), damage=damage)
+    draft = infer_schema(found, engine, session.progress(), damage=damage)
     if output is not None:
         write_text(output, draft, new=True)
-        face.err.print(
+        session.err.print(
             f"wrote {safe(output)}: review it, because it accepts everything in the data"
         )
-    elif face.as_json:
-        face.print_json({"target": found.name, "schema": draft, "damage": damage})
+    elif session.as_json:
+        session.print_json({"target": found.name, "schema": draft, "damage": damage})
         return 1 if damage else 0
     else:
         click.echo(draft.rstrip("\n"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
 
 
-@click.command(name="show")
+@session_command("show")
 @click.argument("schema", shell_complete=complete.targets)
 @click.option(
     "--format",
@@ -17,9 +17,7 @@ from tfrecreg.cli.common import Face, json_option
     default="text",
     help="text: the schema's text. tf: Python for tf.io.parse_example. json: feature by feature.",
 )
-@json_option
-@click.pass_obj
-def command(face: Face, schema: str, form: str) -> None:
+def command(session: Session, schema: str, form: str) -> None:
     """Show a schema as text, as a tf.io feature spec or as JSON.
 
     SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file.
@@ -28,9 +26,9 @@ def command(face: Face, schema: str, form: str) -> None:
     from tfrecreg.schema.proto import parse_schema
     from tfrecreg.schema.spec import schema_json, tf_source
 
-    text, where = find_schema(schema, registry=face.registry)
+    text, where = find_schema(schema, registry=session.registry)
     parsed = parse_schema(text, where)
-    if face.as_json or form == "json":
-        face.print_json({"schema": where, **schema_json(parsed)})
+    if session.as_json or form == "json":
+        session.print_json({"schema": where, **schema_json(parsed)})
     else:
         click.echo((tf_source(parsed) if form == "tf" else text).rstrip("\n"))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tfrecreg.cli.render.formats.markdown import markdown
-from tfrecreg.cli.render.locations import finding_path, location_lines, safe_message, subject_text
+from tfrecreg.commands.locations import finding_path, location_lines, safe_message, subject_text
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Severity
 from tfrecreg.operations.check.report import Report

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfrecreg.cli.render.locations import location_lines, safe_message, subject_text
+from tfrecreg.commands.locations import location_lines, safe_message, subject_text
 from tfrecreg.findings import Finding, Severity
 from tfrecreg.operations.check.report import Report
 from tfrecreg.text import si_bytes

@@ -15,7 +15,7 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg._version import __version__
-from tfrecreg.cli.render.locations import (
+from tfrecreg.commands.locations import (
     location_lines,
     location_text,
     safe_message,

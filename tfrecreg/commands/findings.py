@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.cli.render.catalog import feature_sizes
-from tfrecreg.cli.render.console import Line, PlainTable, count, line
-from tfrecreg.cli.render.locations import location_text, safe_message, subject_text
+from tfrecreg.commands.catalog import feature_sizes
+from tfrecreg.commands.console import Line, PlainTable, count, line
+from tfrecreg.commands.locations import location_text, safe_message, subject_text
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.text import safe, si_bytes
 

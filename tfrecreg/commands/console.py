@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from tfrecreg.cli.render.progress_bar import ProgressBar
+    from tfrecreg.commands.progress_bar import ProgressBar
 
 _GAP = 2
 """Width of the gap between two columns of a table."""
@@ -226,7 +226,7 @@ class ConsoleProgress:
     def start(self, what: str, total: int, unit: str = "records") -> None:
         if not self._console.is_terminal:
             return
-        from tfrecreg.cli.render.progress_bar import ProgressBar  # a pipe needs none
+        from tfrecreg.commands.progress_bar import ProgressBar  # a pipe needs none
 
         self._bar = ProgressBar(self._console, what, total, unit)
 

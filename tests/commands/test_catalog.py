@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tfrecreg.cli.render.catalog import (
+from tfrecreg.cli.render.origin import print_origin
+from tfrecreg.commands.catalog import (
     feature_sizes,
     in_reading_order,
     print_list,
     print_log,
     print_manifest,
 )
-from tfrecreg.cli.render.origin import print_origin
 from tfrecreg.manifest.model import (
     Change,
     Ledger,

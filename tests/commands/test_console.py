@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tfrecreg.cli.render.console import PlainTable, _breaks, count, line, print_facts
+from tfrecreg.commands.console import PlainTable, _breaks, count, line, print_facts
 
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
 

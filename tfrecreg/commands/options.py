@@ -1,113 +1,15 @@
-"""The context of a call and the options that several commands share."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
-from tfrecreg._version import JSON_VERSION
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tfrecreg.cli.render.console import ConsoleProgress
-    from tfrecreg.registry.registry import Registry
-
 F = TypeVar("F", bound=Callable[..., Any])
-
-COMPLETE = "_TFRECREG_COMPLETE"
-"""Environment variable that a completion script sets to request completions."""
-
-
-@dataclass
-class Face:
-    """The context of one command-line call: its registry and output format."""
-
-    registry: str | None = None
-    """Value of `-C`."""
-    as_json: bool = False
-    reported: bool = False
-    """Whether a report in the requested format already states why the command failed."""
-
-    def open(self) -> Registry:
-        """The registry of this call."""
-        from tfrecreg.registry.registry import open_registry
-
-        return open_registry(self.registry)
-
-    @property
-    def out(self) -> Console:
-        """For results."""
-        from tfrecreg.cli.render.console import stdout
-
-        return stdout()
-
-    @property
-    def err(self) -> Console:
-        """For messages."""
-        from tfrecreg.cli.render.console import stderr
-
-        return stderr()
-
-    def progress(self) -> ConsoleProgress:
-        """A progress bar on a terminal, nothing in a pipe."""
-        from tfrecreg.cli.render.console import ConsoleProgress
-
-        return ConsoleProgress()
-
-    def print_json(self, document: object, output: str | None = None) -> None:
-        """Print a result as a JSON document on stdout, or write it to the file `output`."""
-        from tfrecreg.cli.output import write_json
-        from tfrecreg.json_data import json_data
-
-        write_json({"format_version": JSON_VERSION, **json_data(document)}, output)
-
-    def warn_of_broken_plugins(self) -> None:
-        """Warn of broken plugins, whose records are missing.
-
-        Commands that use plugins call this first, before they hold a lock or start a thread: if
-        third-party plugins are installed, the rest of the command runs in a child process.
-        """
-        from tfrecreg.cli.render.console import line
-        from tfrecreg.plugins.manager import plugins
-        from tfrecreg.text import safe
-
-        for each in plugins().broken:
-            origin = safe(f"{each.entry_point} of {each.distribution} {each.version}")
-            about = f"the plugin {origin} is broken: {each.reason}"
-            self.err.print(line(("warning: ", "bold yellow"), about))
-
-    def commands(self, commands: Sequence[str]) -> None:
-        """Print the git commands to run next."""
-        if commands:
-            self.err.print("next:")
-            for each in commands:
-                self.err.print(f"  {each}", style="green")
-
-
-def json_option(function: F) -> F:
-    """``--json``: one document on stdout instead of text."""
-
-    def remember(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-        del param
-        ctx.ensure_object(Face).as_json = value
-        return value
-
-    decorate: Callable[[F], F] = click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=remember,
-        help="Print one JSON document on stdout.",
-    )
-    return decorate(function)
 
 
 ENGINE_PARAMETERS = frozenset({"jobs", "engine_name", "engine_option"})

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tfrecreg.cli.render import findings
-from tfrecreg.cli.render.findings import print_code, print_codes, print_report
+from tfrecreg.commands import findings
+from tfrecreg.commands.findings import print_code, print_codes, print_report
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.operations.check.report import Report, SkippedValidator
 from tfrecreg.validators.plugin import tfrecreg_validators

@@ -1,0 +1,12 @@
+"""What commands are made of, those of the package and those of plugins.
+
+- `session`: the context of a call, with its registry and its output
+- `options`: what makes a function a command, and options that several commands share
+- `complete`: completion of arguments
+- `console`: stdout and stderr; lines, tables and facts for a terminal or a pipe; `progress_bar`
+- `output`: files that were asked for, and JSON
+- `catalog`: lists, manifests and histories
+- `findings`: the report of a check, and the pages of codes; `locations`: where they were seen
+"""
+
+from __future__ import annotations

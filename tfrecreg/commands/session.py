@@ -1,0 +1,114 @@
+"""The context of a call, which a command gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfrecreg._version import JSON_VERSION
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tfrecreg.commands.console import ConsoleProgress
+    from tfrecreg.registry.registry import Registry
+
+COMPLETE = "_TFRECREG_COMPLETE"
+"""Environment variable that a completion script sets to request completions."""
+
+
+@dataclass
+class Session:
+    """The context of one command-line call: its registry and output format."""
+
+    registry: str | None = None
+    """Value of `-C`."""
+    as_json: bool = False
+    reported: bool = False
+    """Whether a report in the requested format already states why the command failed."""
+
+    def open(self) -> Registry:
+        """The registry of this call."""
+        from tfrecreg.registry.registry import open_registry
+
+        return open_registry(self.registry)
+
+    @property
+    def out(self) -> Console:
+        """For results."""
+        from tfrecreg.commands.console import stdout
+
+        return stdout()
+
+    @property
+    def err(self) -> Console:
+        """For messages."""
+        from tfrecreg.commands.console import stderr
+
+        return stderr()
+
+    def progress(self) -> ConsoleProgress:
+        """A progress bar on a terminal, nothing in a pipe."""
+        from tfrecreg.commands.console import ConsoleProgress
+
+        return ConsoleProgress()
+
+    def print_json(self, document: object, output: str | None = None) -> None:
+        """Print a result as a JSON document on stdout, or write it to the file `output`."""
+        from tfrecreg.commands.output import write_json
+        from tfrecreg.json_data import json_data
+
+        write_json({"format_version": JSON_VERSION, **json_data(document)}, output)
+
+    def warn_of_broken_plugins(self) -> None:
+        """Warn of broken plugins, whose records are missing.
+
+        Commands that use plugins call this first, before they hold a lock or start a thread: if
+        third-party plugins are installed, the rest of the command runs in a child process.
+        """
+        from tfrecreg.commands.console import line
+        from tfrecreg.plugins.manager import plugins
+        from tfrecreg.text import safe
+
+        for each in plugins().broken:
+            origin = safe(f"{each.entry_point} of {each.distribution} {each.version}")
+            about = f"the plugin {origin} is broken: {each.reason}"
+            self.err.print(line(("warning: ", "bold yellow"), about))
+
+    def commands(self, commands: Sequence[str]) -> None:
+        """Print the git commands to run next."""
+        if commands:
+            self.err.print("next:")
+            for each in commands:
+                self.err.print(f"  {each}", style="green")
+
+
+def session_command(
+    name: str, cls: type[click.Command] = click.Command
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command, which gets the :class:`Session` and has ``--json`` as its last
+    option: one document on stdout instead of text.
+    """
+
+    def remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        del param
+        ctx.ensure_object(Session).as_json = value
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        command = click.command(name, cls)(click.pass_obj(function))
+        command.params.append(
+            click.Option(
+                ["--json", "as_json"],
+                is_flag=True,
+                expose_value=False,
+                is_eager=True,
+                callback=remember,
+                help="Print one JSON document on stdout.",
+            )
+        )
+        return command
+
+    return decorate
