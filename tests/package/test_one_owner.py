@@ -20,6 +20,8 @@ from tfrecreg.registry import layout, transaction
 from tfrecreg.storage.local import LocalStorage
 
 OWNER = "tfrecreg.registry.transaction"
+DVC = "tfrecreg.operations.remote.keeper"
+"""Is asked by the transaction to keep a release."""
 OUTSIDE = "tfrecreg.registry.output_folder"
 """Makes folders of the user's, which lie in no registry."""
 
@@ -27,8 +29,8 @@ CALLS = {
     "rename_dir": {OWNER, OUTSIDE},
     "replace_dir": {OWNER},
     "remove_abandoned": {OWNER},
-    "keep": {OWNER},
-    "remove_corrupt": {OWNER},
+    "keep": {OWNER, DVC},
+    "remove_corrupt": {DVC},
     "remove_objects": {"tfrecreg.operations.remote.garbage"},
     "stage_folder": {OWNER},
 }
@@ -65,7 +67,7 @@ def test_what_publishes_is_called_by_its_owner_alone(modules: dict[str, Path], n
         module
         for module, path in modules.items()
         for what, on in calls(path)
-        if what == name and (name != "keep" or on == "dvc")
+        if what == name and (name != "keep" or on in ("keeper", "dvc"))
     }
     assert found == CALLS[name]
 

@@ -18,13 +18,13 @@ from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.check.findings import judge_findings
 from tfrecreg.operations.check.report import Basis, Report, limits_of, read_report, schema_digest
-from tfrecreg.operations.pipeline.run import expect_pipeline
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Resolved, resolve
 from tfrecreg.registry.registry import Registry
 from tfrecreg.suggest import listed
@@ -63,7 +63,7 @@ def gate(
     dataset = resolved.dataset.name
     expect_policy(registry, dataset, today=today)
     if resolved.kind == "build":
-        expect_pipeline(registry, dataset)
+        tracker().expect_current(registry, dataset)
     policy = registry.config.gate(dataset)
     _is_of_today(found, resolved, path)
     _looked_at_all(found, registry.config, policy, resolved, path)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME
-from tfrecreg.errors import MissingExtraError, StorageError, UsageError
+from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.registry import layout
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.registry import find_registry
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import path_text
-from tfrecreg.tracking import dvc, git
+from tfrecreg.tracking import git
 
 _CONFIG = """\
 # A tfrecreg registry. Each dataset has its own file, datasets/NAME.toml:
@@ -80,16 +81,9 @@ def init(
             hint="check the permissions of the folder above it",
         ) from error
     is_new = storage.stat(CONFIG_NAME) is None
-    state: Literal["made", "there", "absent"] = "absent"
     wanted = is_new if with_dvc is None else with_dvc
     made = [path for path, data in _REST.items() if storage.put_if_absent(path, data)]
-    if dvc.initialised(storage.root):
-        state = "there"
-    elif with_dvc and not dvc.available():
-        raise MissingExtraError("keeping the bytes of releases with DVC", "dvc")
-    elif wanted and dvc.available():
-        dvc.initialise(storage.root)
-        state = "made"
+    state = tracker().begin(storage.root, wanted=wanted, required=bool(with_dvc))
     # Last, for it is what makes the folder a registry: before, all of this is done again.
     if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
         made.insert(0, CONFIG_NAME)
@@ -116,7 +110,7 @@ def _expect_no_registry_around(root: Path) -> None:
 def _commands(root: str, made: list[str], *, dvc_made: bool) -> tuple[str, ...]:
     paths = [path for path in made if path not in layout.IGNORES]
     if dvc_made:
-        paths += [".dvc/config", ".dvc/.gitignore", ".dvcignore"]
+        paths += tracker().files
     if git.work_tree(root) is None or not paths:
         return ()
     command = "git"

@@ -33,6 +33,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.audit import RANK, audit, link_of, pointer_issues, step
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lock import dataset_lock
 from tfrecreg.registry.lookup import Resolved, resolve
 from tfrecreg.registry.registry import Registry
@@ -41,7 +42,7 @@ from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.text import safe
-from tfrecreg.tracking import dvc, git
+from tfrecreg.tracking import git
 
 Level = Literal["auto", "patch", "minor", "major"]
 
@@ -303,10 +304,9 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     file = registry.dataset(name).config_file
     if registry.storage.stat(file) is not None:  # this command may have written it
         paths.append(file)
-    pointer = dvc.pointer(layout.build_folder(name))
     # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
-    known = (each for each in (pointer, dvc.LOCK_NAME) if registry.storage.stat(each) is not None)
-    paths += list(known)[:1]
+    pointers = tracker().pointers(layout.build_folder(name))
+    paths += [each for each in pointers if registry.storage.stat(each) is not None][:1]
     return (f"git add {' '.join(paths)}", f"git commit -m 'Release {name}@{version}'")
 
 

@@ -15,12 +15,13 @@ from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import layout
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Release, resolve
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.yanks import Yank
 from tfrecreg.text import safe
-from tfrecreg.tracking import dvc, git, gto
+from tfrecreg.tracking import git, gto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +233,7 @@ def commit_of(release: Release, revision: str | None) -> str:
     """
     root = release.registry.storage.root
     frozen = release.manifest.release
-    pointer = dvc.pointer(layout.build_folder(release.dataset.name))
+    pointer, *_ = tracker().pointers(layout.build_folder(release.dataset.name))
     if frozen is None or frozen.dvc is None:
         raise UsageError(
             f"DVC does not keep the bytes of `{release.name}`, so no commit points to them",
@@ -263,8 +264,8 @@ def _candidates(release: Release) -> Iterator[str]:
     """Commits that may have begun to hold it, the oldest first."""
     root = release.registry.storage.root
     folder = layout.release_folder(release.dataset.name, release.version)
-    paths = (folder, dvc.pointer(layout.build_folder(release.dataset.name)), dvc.LOCK_NAME)
-    commits = [each.commit for each in git.touches(root, *paths)]
+    pointers = tracker().pointers(layout.build_folder(release.dataset.name))
+    commits = [each.commit for each in git.touches(root, folder, *pointers)]
     yield from dict.fromkeys(reversed(commits))
 
 
@@ -284,13 +285,15 @@ def _lacks(release: Release, commit: str) -> str:
     frozen = release.manifest.release
     expected = frozen.dvc if frozen is not None else None
     folder = layout.build_folder(release.dataset.name)
+    pointers = tracker().pointers(folder)
     seen = []
-    for place in (dvc.pointer(folder), dvc.LOCK_NAME):
+    for place in pointers:
         pointer = git.read_blob(root, commit, place)
-        value = dvc.tracked_hash(pointer, place, folder) if pointer is not None else None
+        value = tracker().named(pointer, place, folder) if pointer is not None else None
         if value is not None and value == expected:
             return ""
         if value is not None:
             seen.append(f"`{place}` points to {safe(value[:16])}…")
-    pointed = " and ".join(seen) or f"neither `{dvc.pointer(folder)}` nor `dvc.lock` points to it"
+    neither = " nor ".join(f"`{each}`" for each in pointers)
+    pointed = " and ".join(seen) or f"neither {neither} points to it"
     return f"expected a pointer to {(expected or '')[:16]}…, {pointed}"

@@ -7,7 +7,9 @@
 - `absence`: missing datasets, and the command that fetches them
 - `transaction`: the only module that changes published files; `beside` has those that come with a
   build, `verify` compares bytes with a manifest, `output_folder` makes folders of the user's
-- `indexes`: the indexes of builds and releases; `locations`: where their shards are, if in a store
+- `keeper`: who keeps the bytes of releases, as protocols; `versions` is the one who is always there
+- `indexes`: the indexes of builds and releases; `locations`: buckets as keepers, and
+  where the shards are then
 - `yanks`: releases that were yanked
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git
 - `lock`: keeping two commands from doing the same work

@@ -23,6 +23,7 @@ from tfrecreg.errors import (
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Version, is_dataset_name
 from tfrecreg.registry import layout
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.shards import parse_shard_name
@@ -33,10 +34,8 @@ def absent_build(dataset: Dataset) -> NotHereError:
     """Error for a dataset without a build on this machine, with the command that fetches or makes
     one.
     """
-    from tfrecreg.tracking.pointers import bring_command  # as below: mostly nothing is absent
-
     name, folder = dataset.name, layout.build_folder(dataset.name)
-    ways = [bring_command(dataset.registry.storage.root, folder)]
+    ways = [tracker().bring_command(dataset.registry.storage.root, folder)]
     message = f"`{name}` is not built"
     if has_shards(dataset):
         message = f"`{folder}` has shards and no `{MANIFEST_NAME}`, so that nothing judges them"

@@ -22,11 +22,12 @@ from tfrecreg.manifest.file import build_digest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.text import safe
-from tfrecreg.tracking import dvc, git, pointers
+from tfrecreg.tracking import git
 from tfrecreg.tracking.git import Touch
 
 RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
@@ -120,52 +121,15 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
             yield link, others[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
-    """A file of a release that is not as the commit that added it has it."""
-
-    version: Version
-    path: str
-    """Path relative to the registry."""
-    added_by: str
-    """The first commit that has it, as hex."""
-    changed_by: str
-    """The last commit that changed it since, as hex; empty where none did: it was changed in the
-    work tree, or a merge took another branch's."""
-    gone: bool
-    """Whether it no longer exists."""
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """What git says of the releases of a dataset."""
-
-    changes: tuple[ChangedFile, ...]
-    """Changed files in order of path."""
-    unseen: str
-    """Reason that the history is incomplete; empty if it is complete."""
-
-
-def read_history(registry: Registry, dataset: str) -> History | None:
-    """Hold the files of all releases of a dataset against git's history; None outside git.
-
-    A file that is not committed yet has no history.
-
-    Raises:
-        FailureError: git refused, or is not there.
+def _touched(registry: Registry, folder: str) -> dict[str, list[Touch]]:
+    """What git's history has of each file of a release below a folder, newest first. Nothing
+    outside git, and of a file that is not committed yet.
     """
-    root = registry.storage.root
-    if git.work_tree(root) is None:
-        return None
-    by_path: dict[str, tuple[Version, list[Touch]]] = {}
-    for touch in git.touches(root, f"{layout.RELEASES}/{dataset}"):
-        version = version_in(touch.path)
-        if version is not None:
-            by_path.setdefault(touch.path, (version, []))[1].append(touch)
-    return History(
-        changes=tuple(_changes(registry, by_path)),
-        unseen=SHALLOW if git.is_shallow(root) else "",
-    )
+    found: dict[str, list[Touch]] = {}
+    for touch in git.touches(registry.storage.root, folder):
+        if version_in(touch.path) is not None:
+            found.setdefault(touch.path, []).append(touch)
+    return found
 
 
 def ever_released(registry: Registry) -> set[str]:
@@ -174,11 +138,7 @@ def ever_released(registry: Registry) -> set[str]:
     Raises:
         FailureError: git refused, or is not there.
     """
-    root = registry.storage.root
-    if git.work_tree(root) is None:
-        return set()
-    paths = {touch.path for touch in git.touches(root, layout.RELEASES)}
-    return {path.split("/")[1] for path in paths if version_in(path) is not None}
+    return {path.split("/")[1] for path in _touched(registry, layout.RELEASES)}
 
 
 def version_in(path: str) -> Version | None:
@@ -202,25 +162,6 @@ def _settled(registry: Registry, added: Sequence[Touch], now: str | None) -> boo
             if not any(each.commit == base for each, base in zip(others, bases, strict=True)):
                 return True
     return False
-
-
-def _changes(
-    registry: Registry, by_path: Mapping[str, tuple[Version, list[Touch]]]
-) -> Iterator[ChangedFile]:
-    for path in sorted(by_path):
-        version, touches = by_path[path]
-        # The first commit with a file added it, also where a shallow clone ends.
-        added = [touch for touch in touches if touch.added]
-        first = added[-1]
-        try:
-            now: str | None = git.blob_id(registry.storage.read(path), first.blob)
-        except MissingFileError:
-            now = None
-        if now == first.blob or _settled(registry, added, now):
-            continue
-        later = touches[: touches.index(first)]
-        changed_by = later[0].commit if later else ""
-        yield ChangedFile(version, path, first.commit, changed_by, now is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,14 +203,15 @@ def audit(dataset: Dataset) -> Audit:
     found.issues.extend(_parents(name, versions, found.links))
     found.issues.extend(fork_issue(name, *pair) for pair in forks(found.links))
     found.issues.extend(pointer_issues(dataset, found.links))
+    root = dataset.registry.storage.root
+    if git.work_tree(root) is None:
+        return found
     try:
-        history = read_history(dataset.registry, name)
+        changed = list(_changed(dataset))
+        found.unseen = SHALLOW if git.is_shallow(root) else ""
+        found.issues.extend(changed)
     except FailureError as error:
         found.unseen = f"{error.message}; hint: {error.hint}"
-        return found
-    if history is not None:
-        found.unseen = history.unseen
-        found.issues.extend(_changed(history))
     return found
 
 
@@ -292,13 +234,13 @@ def pointer_issues(dataset: Dataset, links: Mapping[Version, Link]) -> Iterator[
     if build is None:
         return
     same = [link for link in links.values() if link.dvc and link.build == build.digest]
-    if not same or not dvc.initialised(root) or pointers.is_output(root, folder):
+    if not same or not tracker().expects_pointer(root, folder):
         return
     newest = max(link.version for link in links.values())
     of = max(same, key=lambda link: link.version)
     legal = same if of.version == newest else list(links.values())
-    path = dvc.pointer(folder)
-    found = pointers.named_hash(root, folder)
+    path, *_ = tracker().pointers(folder)
+    found = tracker().pointed(root, folder)
     if found in {link.dvc for link in legal if link.dvc}:
         return
     what = f"`{of.dvc}`, the bytes of `{dataset}@{of.version}`"
@@ -424,17 +366,28 @@ def _after(link: Link) -> str:
     return f"after {link.parent}" if link.parent is not None else "as a first release"
 
 
-def _changed(history: History) -> Iterator[Issue]:
-    """What git saw otherwise."""
-    for change in history.changes:
-        by = f"commit {change.changed_by[:12]}" if change.changed_by else "no commit"
-        added = f"commit {change.added_by[:12]} added it"
-        if change.gone:
-            message = f"it was removed: {added}, {by} removed it"
-            yield _issue(REG002, change.path, message, change.version)
+def _changed(dataset: Dataset) -> Iterator[Issue]:
+    """The files of releases that are not as the commits that added them have them, by path."""
+    registry = dataset.registry
+    for path, touches in sorted(_touched(registry, f"{layout.RELEASES}/{dataset}").items()):
+        # The first commit with a file added it, also where a shallow clone ends.
+        added = [touch for touch in touches if touch.added]
+        first = added[-1]
+        try:
+            now: str | None = git.blob_id(registry.storage.read(path), first.blob)
+        except MissingFileError:
+            now = None
+        if now == first.blob or _settled(registry, added, now):
+            continue
+        # Without such a commit it was changed in the work tree, or a merge took another branch's.
+        later = touches[: touches.index(first)]
+        by = f"commit {later[0].commit[:12]}" if later else "no commit"
+        adding = f"commit {first.commit[:12]} added it"
+        if now is None:
+            code, message = REG002, f"it was removed: {adding}, {by} removed it"
         else:
-            message = f"it is not as it was when {added}: {by} changed it since"
-            yield _issue(REG004, change.path, message, change.version)
+            code, message = REG004, f"it is not as it was when {adding}: {by} changed it since"
+        yield _issue(code, path, message, parse_version(path.split("/")[2]))
 
 
 def _manifest_path(dataset: str, version: Version) -> str:

@@ -14,6 +14,8 @@ from tfrecreg.documents import known_format, refusing, strict_json, texts_of
 from tfrecreg.errors import ConflictError, ManifestError, UsageError
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.reference import Version
+from tfrecreg.registry import layout
+from tfrecreg.registry.keeper import Buckets, Keeping, Releasing
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
@@ -110,20 +112,38 @@ def claim_number(url: str, version: Version, build: Manifest) -> None:
         )
 
 
-def folder_storage(registry: Registry, folder: str) -> Readable:
-    """The files of a build, rooted at its folder: with those that are in a store.
+class _Buckets:
+    """Stores that keep the bytes of a build where it was made: nothing there is replaced."""
 
-    Args:
-        registry: the registry.
-        folder: ``data/mnist`` or ``versions/mnist/1.0.0``.
+    def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:
+        dataset = change.dataset
+        folder = layout.build_folder(dataset.name)
+        url = location_of(dataset.registry, folder)
+        if url is None:
+            return None
+        from tfrecreg.registry.verify import below, expect_intact  # each reference asks for a URL
 
-    Raises:
-        ManifestError, NewerFormatError: as :func:`location_of`.
-    """
-    local = registry.storage.below(folder)
-    url = location_of(registry, folder)
-    if url is None:
-        return local
-    from tfrecreg.storage.two_places import TwoPlaces  # few builds need it
+        expect_intact(
+            build,
+            below(self.storage(dataset.registry, folder)),
+            what=f"nothing was released: the bytes of `{dataset}`",
+            hint=f"tfrecreg check {dataset}",
+            progress=change.progress,
+        )
+        claim_number(url, version, build)
+        return Keeping(files={LOCATION_NAME: render_location(url)})
 
-    return TwoPlaces(LocalStorage(local.root), store_at(url))
+    def location(self, registry: Registry, folder: str) -> str | None:
+        return location_of(registry, folder)
+
+    def storage(self, registry: Registry, folder: str) -> Readable:
+        local = registry.storage.below(folder)
+        url = location_of(registry, folder)
+        if url is None:
+            return local
+        from tfrecreg.storage.two_places import TwoPlaces  # few builds need it
+
+        return TwoPlaces(LocalStorage(local.root), store_at(url))
+
+
+BUCKETS: Buckets = _Buckets()

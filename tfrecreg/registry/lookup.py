@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, UsageError
@@ -22,7 +22,7 @@ from tfrecreg.reference import (
 )
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_build, absent_release, has_shards
-from tfrecreg.registry.locations import folder_storage, location_of
+from tfrecreg.registry.keeper import buckets
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
@@ -72,6 +72,9 @@ _DAMAGED: Literal["damaged"] = "damaged"
 class Resolved(ABC):
     """What a reference names: a :class:`Build` or a :class:`Release`."""
 
+    kind: ClassVar[Literal["build", "release"]]
+    """Which of the two it is."""
+
     dataset: Dataset
     manifest: Manifest = field(repr=False, hash=False)
     folder: str | None
@@ -84,11 +87,6 @@ class Resolved(ABC):
     def registry(self) -> Registry:
         """The registry that it belongs to."""
         return self.dataset.registry
-
-    @property
-    @abstractmethod
-    def kind(self) -> Literal["build", "release"]:
-        """Which of the two it is."""
 
     @property
     @abstractmethod
@@ -115,13 +113,18 @@ class Resolved(ABC):
         """The text of its schema, None where there is none."""
 
     @property
-    @abstractmethod
     def location(self) -> str | None:
         """The URL of its shards if they are in a store, else None.
 
         Raises:
             ManifestError: the file that says so is damaged.
         """
+        return buckets().location(self.registry, self._noted)
+
+    @property
+    @abstractmethod
+    def _noted(self) -> str:
+        """The folder in the registry with what git has of it."""
 
     @abstractmethod
     def storage(self, *, to_check: bool = False) -> Readable:
@@ -142,11 +145,8 @@ class Resolved(ABC):
 class Build(Resolved):
     """The build of a dataset: the folder that `build` or `adopt` made last."""
 
+    kind = "build"
     folder: str
-
-    @property
-    def kind(self) -> Literal["build"]:
-        return "build"
 
     @property
     def name(self) -> str:
@@ -165,25 +165,22 @@ class Build(Resolved):
         return self.dataset.schema_text()
 
     def storage(self, *, to_check: bool = False) -> Readable:  # noqa: ARG002 - it is what it is
-        return folder_storage(self.registry, self.folder)
+        return buckets().storage(self.registry, self.folder)
 
     @property
-    def location(self) -> str | None:
-        return location_of(self.registry, self.folder)
+    def _noted(self) -> str:
+        return self.folder
 
 
 @dataclass(frozen=True)
 class Release(Resolved):
     """A release of a dataset: immutable, under a version."""
 
+    kind = "release"
     version: Version
     proven: bool
     """Whether the manifest in `folder` is the one that was released. If not, the bytes may still
     be those: `check` looks at each of them."""
-
-    @property
-    def kind(self) -> Literal["release"]:
-        return "release"
 
     @property
     def name(self) -> str:
@@ -195,7 +192,7 @@ class Release(Resolved):
 
     @property
     def schema_path(self) -> str:
-        return f"{layout.release_folder(self.dataset.name, self.version)}/{SCHEMA_NAME}"
+        return f"{self._noted}/{SCHEMA_NAME}"
 
     @property
     def schema(self) -> str:
@@ -205,7 +202,7 @@ class Release(Resolved):
         if not to_check and not (self.folder is not None and self.proven):
             equal = self._folder_of_equal_shards()
             if equal is not None:
-                return folder_storage(self.registry, equal)
+                return buckets().storage(self.registry, equal)
         folder = self.folder
         if folder is not None and folder.startswith(f"{layout.VERSIONS}/"):
             hold_copy(self.registry, folder)
@@ -222,11 +219,11 @@ class Release(Resolved):
                 "is damaged, or that of another build",
                 hint=f"`tfrecreg check {self.name}` looks at each of them",
             )
-        return folder_storage(self.registry, folder)
+        return buckets().storage(self.registry, folder)
 
     @property
-    def location(self) -> str | None:
-        return location_of(self.registry, layout.release_folder(self.dataset.name, self.version))
+    def _noted(self) -> str:
+        return layout.release_folder(self.dataset.name, self.version)
 
     def _folder_of_equal_shards(self) -> str | None:
         """The folder of another build whose manifest lists the very shards of this release."""
@@ -246,7 +243,7 @@ def in_store(resolved: Resolved) -> bool:
     """
     folder = resolved.folder
     if folder is not None:
-        return location_of(resolved.registry, folder) is not None
+        return buckets().location(resolved.registry, folder) is not None
     return resolved.location is not None
 
 
@@ -350,9 +347,7 @@ def _release_in(dataset: Dataset, number: str, above: str) -> Release | None:
     manifest = dataset.release_manifest(version)
     folder = layout.version_folder(dataset.name, version)
     made = _manifest_in(dataset.registry, folder)
-    expected = manifest.release.build if manifest.release is not None else ""
-    proven = isinstance(made, Manifest) and made.digest == expected
-    return Release(dataset, manifest, folder, version, proven)
+    return Release(dataset, manifest, folder, version, _proves(made, manifest))
 
 
 def _resolve_build(dataset: Dataset) -> Build:
@@ -427,7 +422,6 @@ def _bytes_of(dataset: Dataset, version: Version, manifest: Manifest) -> tuple[s
         the folder, and whether its own manifest proves it. What proves nothing comes last: a
         folder whose manifest is damaged may still be this release, and looking will tell.
     """
-    expected = manifest.release.build if manifest.release is not None else ""
     build, copy = _folders(dataset, version)
     registry = dataset.registry
     places = [build, copy]
@@ -435,11 +429,17 @@ def _bytes_of(dataset: Dataset, version: Version, manifest: Manifest) -> tuple[s
         places.reverse()  # a copy on this machine is nearer than a store
     found = {folder: _manifest_in(registry, folder) for folder in places}
     for folder, made in found.items():
-        if isinstance(made, Manifest) and made.digest == expected:
+        if _proves(made, manifest):
             return folder, True
     if found[copy] is not None:
         return copy, False
     return (build if found[build] == _DAMAGED else None), False
+
+
+def _proves(made: Manifest | Literal["damaged"] | None, released: Manifest) -> bool:
+    """Whether a manifest beside bytes is that of the build that was released."""
+    build = released.release.build if released.release is not None else ""
+    return isinstance(made, Manifest) and made.digest == build
 
 
 def _folders(dataset: Dataset, version: Version) -> tuple[str, str]:

@@ -15,34 +15,26 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
-from tfrecreg.errors import ConflictError, FailureError, RefusedError, StorageError
-from tfrecreg.manifest.file import parse_manifest, render_manifest
+from tfrecreg.errors import StorageError
+from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
-from tfrecreg.progress import SILENT, Progress, working
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.beside import published_with, settle_beside
 from tfrecreg.registry.indexes import keep_indexes_of_release
-from tfrecreg.registry.locations import (
-    claim_number,
-    folder_storage,
-    location_of,
-    render_location,
-)
+from tfrecreg.registry.keeper import buckets, tracker
 from tfrecreg.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.registry.registry import Dataset, Registry
-from tfrecreg.registry.verify import below, expect_intact, repair_hint
+from tfrecreg.registry.verify import below, expect_intact
+from tfrecreg.registry.versions import VersionsKeeper
 from tfrecreg.registry.yanks import Yank, append_yank
 from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.renames import ASIDE
 from tfrecreg.storage.writer import is_temporary
-from tfrecreg.tracking import cache, dvc, git
 
 _WAITING = "waiting for another command"
 _SWAP = "swap"
@@ -78,8 +70,9 @@ class Transaction:
     def __init__(self, dataset: Dataset, progress: Progress) -> None:
         registry = dataset.registry
         self.dataset = dataset
+        self.progress = progress
         self._storage = registry.storage
-        self._progress = progress
+        self._undo = contextlib.ExitStack()
         self._stage = layout.stage_folder(dataset.name)
 
     @contextlib.contextmanager
@@ -140,12 +133,12 @@ class Transaction:
                 what=f"the files that were written for `{folder}`",
                 hint="nothing was changed; the disk is failing, or another program writes there",
                 error=StorageError,
-                progress=self._progress,
+                progress=self.progress,
             )
         if folder == layout.build_folder(self.dataset.name):
             self._tried(keep_indexes_of_release, self.dataset)
         swap = f"{self._stage}/{_SWAP}/{folder.replace('/', '-')}"
-        with self._dvc(), self._published_with(manifest, beside or {}):
+        with self._tracked(), self._published_with(manifest, beside or {}):
             if not self._storage.rename_dir(self._path(staged), swap):
                 raise StorageError(
                     f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
@@ -186,12 +179,12 @@ class Transaction:
                 self._storage.remove_abandoned(entry.path)
         own = {f"{folder}/{name}": self._storage.read(f"{source}/{name}") for name in files}
         every = {**beside, **own}
-        with self._dvc(), self._published_with(manifest, every):
+        with self._tracked(), self._published_with(manifest, every):
             self._storage.replace_dir(f"{source}/{indexes}", f"{folder}/{indexes}")
             for path, data in own.items():
                 if self._storage.read(path) != data:
-                    self._write(path, data)
-            self._write(f"{folder}/{MANIFEST_NAME}", render_manifest(manifest))
+                    self.write(path, data)
+            self.write(f"{folder}/{MANIFEST_NAME}", render_manifest(manifest))
 
     def release(
         self,
@@ -222,33 +215,41 @@ class Transaction:
                 clone gave it to another build in the bucket.
             FailureError: DVC or the file system refused.
         """
-        root = self._storage.root
         # DVC's lock is held until the release names what DVC keeps: before, that is anybody's.
-        with self._dvc(), contextlib.ExitStack() as undo:
-            value = None
-            folder = layout.build_folder(self.dataset.name)
-            location = location_of(self.dataset.registry, folder)
-            if location is not None:
-                self._expect_in_store(build)
-                claim_number(location, version, build)
-            elif dvc.initialised(root) and dvc.available():
-                value = self._keep_in_dvc(build, undo)
-            else:
-                self._keep_in_versions(build, version, undo)
+        with self._tracked(), contextlib.ExitStack() as self._undo:
+            keepers = (buckets(), tracker(), VersionsKeeper())
+            asked = (keeper.keep(self, build, version) for keeper in keepers)
+            kept = next(each for each in asked if each is not None)
             self._keep_indexes(build)
-            manifest = sealed(value)
+            manifest = sealed(kept.dvc)
+            files = dict(kept.files)
+            if receipts is not None:
+                files[layout.RECEIPTS_NAME] = receipts
             try:
-                committed = self._commit(manifest, version, schema, receipts, location)
+                committed = self._commit(manifest, version, schema, files)
             except StorageError:
                 # Renamed, and neither made durable nor taken back: the release stands, on what
                 # would be undone.
                 if self._stands(version):
-                    undo.pop_all()
+                    self._undo.pop_all()
                 raise
             if not committed:
                 return None
-            undo.pop_all()
+            self._undo.pop_all()
         return manifest
+
+    def undo(self, step: Callable[..., None], *arguments: Any) -> None:
+        """What is to be done if the release is refused, as far as possible."""
+        self._undo.callback(self._tried, step, *arguments)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file of the registry, or replace it.
+
+        Raises:
+            StorageError: the file system refused.
+        """
+        with self._storage.create(path) as writer:
+            writer.write(data)
 
     def yank(self, version: Version, yank: Yank) -> None:
         """Append a yank to those of a release.
@@ -259,7 +260,7 @@ class Transaction:
         """
         data = append_yank(self.dataset, version, yank)
         self._storage.put_if_absent(layout.ATTRIBUTES, layout.MERGE_YANKS)
-        self._write(layout.yanks_path(self.dataset.name, version), data)
+        self.write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
         """Make durable what a command that was killed may have committed just before.
@@ -270,102 +271,6 @@ class Transaction:
         for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
             self._storage.sync_dir(folder)
 
-    def _expect_in_store(self, build: Manifest) -> None:
-        """Refuse to release a build whose bytes in the store are not the manifest's. The store
-        keeps them, and nothing there is replaced.
-        """
-        expect_intact(
-            build,
-            below(folder_storage(self.dataset.registry, layout.build_folder(build.dataset))),
-            what=f"nothing was released: the bytes of `{self.dataset}`",
-            hint=f"tfrecreg check {self.dataset}",
-            progress=self._progress,
-        )
-
-    def _keep_in_dvc(self, build: Manifest, undo: contextlib.ExitStack) -> str:
-        """DVC's hash of the build's folder, which its cache has, byte for byte."""
-        folder = layout.build_folder(self.dataset.name)
-        pointer = dvc.pointer(folder)
-        before = self._storage.read(pointer) if self._storage.stat(pointer) is not None else None
-        undo.callback(self._tried, self._restore, pointer, before)
-        value = self._added(folder, build)
-        if value is None:
-            value = self._added(folder, build)
-        if value is None:
-            raise FailureError(
-                f"DVC's cache does not keep the bytes of `{folder}`",
-                hint="release again when no other process writes there",
-            )
-        return value
-
-    def _added(self, folder: str, build: Manifest) -> str | None:
-        """DVC's hash of a folder that its cache has, byte for byte; None where it is to be added
-        again.
-
-        DVC believes that an object has the bytes that its name says. Whatever changes a file
-        between its hashing and its copying, or a disk that decays, makes one that has not. It is
-        removed, so that it is not believed the next time.
-        """
-        note = partial(self._progress.note, f"dvc add {folder}")
-        with working(self._progress, f"keeping {self.dataset}", 0):
-            kept = dvc.keep(self._storage.root, folder, note)
-
-        def place(path: str) -> tuple[Storage, str] | None:
-            if path not in kept.files:
-                return None
-            cached = Path(kept.files[path])
-            return LocalStorage(cached.parent), cached.name
-
-        try:
-            expect_intact(
-                build,
-                place,
-                what=f"nothing was released: the bytes that DVC keeps of `{self.dataset}`",
-                hint=repair_hint(self.dataset.name),
-                progress=self._progress,
-            )
-        except RefusedError:
-            here = f"{self._storage.root}/{folder}"
-            if cache.remove_corrupt({f"{here}/{path}": at for path, at in kept.files.items()}):
-                return None
-            for path in _paths(build):
-                if path not in kept.files and self._storage.stat(f"{folder}/{path}") is not None:
-                    raise FailureError(
-                        f"DVC did not keep `{folder}/{path}`, and gave no reason",
-                        hint=f"`dvc add {folder}` shows more",
-                    ) from None
-            raise
-        return kept.value
-
-    def _restore(self, pointer: str, before: bytes | None) -> None:
-        """Let DVC's pointer say what it said before."""
-        if before is None:
-            self._storage.remove(pointer)
-        elif self._storage.stat(pointer) is None or self._storage.read(pointer) != before:
-            self._write(pointer, before)
-
-    def _keep_in_versions(
-        self, build: Manifest, version: Version, undo: contextlib.ExitStack
-    ) -> None:
-        """Hard links to the build's files, which outlive the next build."""
-        folder = layout.build_folder(self.dataset.name)
-        copy = layout.version_folder(self.dataset.name, version)
-        self._expect_leftover(copy, build, version)
-        with self.stage("versions") as staged:
-            for path in _paths(build):
-                # A file that is missing is found below.
-                if self._storage.stat(f"{folder}/{path}") is not None:
-                    staged.link(f"{folder}/{path}", path, origin=self._storage)
-            expect_intact(
-                build,
-                below(staged),
-                what=f"nothing was released: the bytes of `{self.dataset}`",
-                hint=repair_hint(self.dataset.name),
-                progress=self._progress,
-            )
-            undo.callback(self._tried, self._storage.remove, copy)
-            self.replace(copy, staged, build, verified=True)
-
     def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
         """Undo a step of a refused transaction, as far as possible; the original error is
         reported.
@@ -373,7 +278,7 @@ class Transaction:
         try:
             step(*arguments)
         except StorageError as error:
-            self._progress.note(f"left behind: {error.message}")
+            self.progress.note(f"left behind: {error.message}")
 
     def _stands(self, version: Version) -> bool:
         """Whether a release is there, as far as known."""
@@ -381,21 +286,6 @@ class Transaction:
             return self._storage.stat(layout.release_folder(self.dataset.name, version)) is not None
         except StorageError:
             return True
-
-    def _expect_leftover(self, copy: str, build: Manifest, version: Version) -> None:
-        """Refuse to replace the only bytes of a release that another branch has."""
-        if self._storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
-            return
-        folder = layout.release_folder(self.dataset.name, version)
-        for data in git.blobs_of_refs(self._storage.root, folder, MANIFEST_NAME):
-            other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
-            if other is not None and other.build != build.digest:
-                raise ConflictError(
-                    f"`{copy}` holds the bytes of another `{self.dataset}@{version}`, which a "
-                    "branch or tag names",
-                    hint=f"release under another number: tfrecreg release {self.dataset} "
-                    "--version X.Y.Z",
-                )
 
     def _keep_indexes(self, build: Manifest) -> None:
         """Indexes are small and say what a release held: the next one is compared with them."""
@@ -406,22 +296,14 @@ class Transaction:
                 self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
 
     def _commit(
-        self,
-        manifest: Manifest,
-        version: Version,
-        schema: str,
-        receipts: bytes | None,
-        location: str | None,
+        self, manifest: Manifest, version: Version, schema: str, more: Mapping[str, bytes]
     ) -> bool:
         """One rename makes the release; False where the number was taken meanwhile."""
         files = {
             MANIFEST_NAME: render_manifest(manifest),
             SCHEMA_NAME: schema.encode("utf-8"),
+            **more,
         }
-        if receipts is not None:
-            files[layout.RECEIPTS_NAME] = receipts
-        if location is not None:
-            files[LOCATION_NAME] = render_location(location)
         with self.stage("release") as staged:
             for name, data in files.items():
                 with staged.create(name) as writer:
@@ -429,8 +311,8 @@ class Transaction:
             target = layout.release_folder(self.dataset.name, version)
             return self._storage.rename_dir(self._path(staged), target)
 
-    def _dvc(self) -> contextlib.AbstractContextManager[None]:
-        return dvc.locked(self._storage.root, lambda: self._progress.note(_WAITING))
+    def _tracked(self) -> contextlib.AbstractContextManager[None]:
+        return tracker().locked(self._storage.root, lambda: self.progress.note(_WAITING))
 
     def _published_with(
         self, manifest: Manifest, files: Mapping[str, bytes]
@@ -440,10 +322,6 @@ class Transaction:
     def _path(self, staged: Storage) -> str:
         """Where a staged folder is in the registry."""
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
-
-    def _write(self, path: str, data: bytes) -> None:
-        with self._storage.create(path) as writer:
-            writer.write(data)
 
     def _discard(self, name: str) -> None:
         """Remove a staging folder (all of them for an empty name), and parents that become
@@ -455,13 +333,7 @@ class Transaction:
                 self._storage.remove(self._stage)
         except StorageError as error:
             # It is not published, and the next command on the dataset tries again.
-            self._progress.note(f"left behind in `{self._stage}`: {error.message}")
-
-
-def _paths(build: Manifest) -> list[str]:
-    """The files of a build, its manifest among them."""
-    shards, files = build.shards, build.files
-    return [*(each.path for each in shards), *(each.path for each in files), MANIFEST_NAME]
+            self.progress.note(f"left behind in `{self._stage}`: {error.message}")
 
 
 def _complete_exchanges(storage: Storage, dataset: str) -> None:
@@ -495,7 +367,7 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
     def waiting() -> None:
         progress.note(_WAITING)
 
-    with locked_registry(registry, waiting), dvc.locked(registry.storage.root, waiting):
+    with locked_registry(registry, waiting), tracker().locked(registry.storage.root, waiting):
         for entry in list(registry.storage.list(layout.STAGE, recursive=False)):
             name = entry.path.rpartition("/")[2]
             _complete_exchanges(registry.storage, name)
@@ -538,11 +410,3 @@ class Removal:
             else:
                 self._progress.note(f"`{folder}` is kept: another process reads it")
         return free
-
-    def remove_objects(self, objects: Iterable[cache.Stale]) -> None:
-        """Remove objects of DVC's cache.
-
-        Raises:
-            FailureError: one of them cannot be removed.
-        """
-        cache.remove(objects)

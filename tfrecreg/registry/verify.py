@@ -52,6 +52,12 @@ def below(storage: Readable) -> Place:
     return lambda path: (storage, path)
 
 
+def file_names(build: Manifest) -> list[str]:
+    """The files of a build, its manifest among them."""
+    shards, files = build.shards, build.files
+    return [*(each.path for each in shards), *(each.path for each in files), MANIFEST_NAME]
+
+
 def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> Iterator[Altered]:
     """The files that are not what a manifest says. Every byte is hashed.
 

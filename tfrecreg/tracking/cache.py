@@ -123,7 +123,7 @@ def abandoned(root: str) -> list[Stale]:
         ) from error
 
 
-def remove(objects: Iterable[Stale]) -> None:
+def remove_objects(objects: Iterable[Stale]) -> None:
     """Remove objects of the cache. Raises FailureError."""
     for each in objects:
         try:

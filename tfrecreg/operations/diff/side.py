@@ -9,11 +9,12 @@ from functools import cached_property
 
 from blake3 import blake3
 
-from tfrecreg.errors import FailureError, MissingFileError, TfrecregError, UsageError
+from tfrecreg.errors import MissingFileError, TfrecregError, UsageError
 from tfrecreg.index import INDEX_LIMIT, ROW_BYTES, Index, read_index
 from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
 from tfrecreg.records.access import Records
 from tfrecreg.registry.indexes import find_index, index_places
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Resolved, in_store
 from tfrecreg.registry.registry import Registry
 from tfrecreg.schema.definition import Schema
@@ -22,7 +23,6 @@ from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.text import safe
-from tfrecreg.tracking import dvc
 
 
 @dataclass(frozen=True)
@@ -199,13 +199,8 @@ class Side:
         release = self.manifest.release
         if self.registry is None or release is None or release.dvc is None:
             return {}
-        root = self.registry.storage.root
-        if not (dvc.available() and dvc.initialised(root)):
-            return {}
-        try:
-            found = dvc.cached_files(root, release.dvc)
-        except FailureError:
-            return {}  # without its bytes a diff says less, and says so
+        # Without its bytes a diff says less, and says so.
+        found = tracker().cached(self.registry.storage.root, release.dvc)
         return {path: place.lstrip("/") for path, place in found.items()}
 
 

@@ -110,7 +110,7 @@ def gc(
         folders = _old_folders(registry, older_than, progress) if buckets else []
         if apply:
             doomed = [each for each in doomed if _removed(change, each)]
-            change.remove_objects([*objects, *unwritten])
+            cache.remove_objects([*objects, *unwritten])
             folders = [each for each in folders if _folder_removed(each, progress)]
     return [
         *doomed,

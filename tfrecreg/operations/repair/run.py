@@ -36,7 +36,7 @@ from tfrecreg.operations.repair.rebuild import (
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.registry import indexes, layout
-from tfrecreg.registry.locations import location_of
+from tfrecreg.registry.keeper import buckets
 from tfrecreg.registry.lookup import Release, Resolved, resolve
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.schemas import schema_of_digest
@@ -286,7 +286,7 @@ class _Work:
         Of a build in a bucket it has all files but the shards.
         """
         here = self._resolved.registry.storage.below(folder)
-        in_bucket = location_of(self._resolved.registry, folder) is not None
+        in_bucket = buckets().location(self._resolved.registry, folder) is not None
         listed = replace(self._manifest, shards=[]) if in_bucket else self._manifest
         state = look_over(here, listed, self._progress)
         if state.sound:

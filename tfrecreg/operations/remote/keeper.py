@@ -1,0 +1,145 @@
+"""DVC as the keeper of releases: see :class:`tfrecreg.registry.keeper.Tracker`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from tfrecreg.errors import FailureError, MissingExtraError, RefusedError
+from tfrecreg.manifest.model import Manifest
+from tfrecreg.progress import working
+from tfrecreg.reference import Version
+from tfrecreg.registry import layout
+from tfrecreg.registry.keeper import Keeping, Releasing, Tracker
+from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.verify import expect_intact, file_names, repair_hint
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.tracking import dvc, pointers
+
+
+class _Dvc:
+    """DVC, by its own files and its Python API."""
+
+    files: tuple[str, ...] = (".dvc/config", ".dvc/.gitignore", ".dvcignore")
+
+    def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:  # noqa: ARG002
+        storage = change.dataset.registry.storage
+        if not (dvc.initialised(storage.root) and dvc.available()):
+            return None
+        folder = layout.build_folder(change.dataset.name)
+        pointer = dvc.pointer(folder)
+        before = storage.read(pointer) if storage.stat(pointer) is not None else None
+        change.undo(_restore, change, pointer, before)
+        value = _added(change, folder, build)
+        if value is None:
+            value = _added(change, folder, build)
+        if value is None:
+            raise FailureError(
+                f"DVC's cache does not keep the bytes of `{folder}`",
+                hint="release again when no other process writes there",
+            )
+        return Keeping(dvc=value)
+
+    def begin(
+        self, root: str, *, wanted: bool, required: bool
+    ) -> Literal["made", "there", "absent"]:
+        if dvc.initialised(root):
+            return "there"
+        if required and not dvc.available():
+            raise MissingExtraError("keeping the bytes of releases with DVC", "dvc")
+        if not (wanted and dvc.available()):
+            return "absent"
+        dvc.initialise(root)
+        return "made"
+
+    def locked(
+        self, root: str, waiting: Callable[[], None] | None = None
+    ) -> AbstractContextManager[None]:
+        return dvc.locked(root, waiting)
+
+    def pointers(self, folder: str) -> tuple[str, ...]:
+        return dvc.pointer(folder), dvc.LOCK_NAME
+
+    def named(self, data: bytes, where: str, folder: str) -> str | None:
+        return dvc.tracked_hash(data, where, folder)
+
+    def expects_pointer(self, root: str, folder: str) -> bool:
+        return dvc.initialised(root) and not pointers.is_output(root, folder)
+
+    def pointed(self, root: str, folder: str) -> str | None:
+        return pointers.named_hash(root, folder)
+
+    def bring_command(self, root: str, folder: str) -> str:
+        return pointers.bring_command(root, folder)
+
+    def cached(self, root: str, value: str) -> Mapping[str, str]:
+        if not (dvc.available() and dvc.initialised(root)):
+            return {}
+        try:
+            return dvc.cached_files(root, value)
+        except FailureError:
+            return {}
+
+    def expect_current(self, registry: Registry, name: str) -> None:
+        from tfrecreg.operations.pipeline.run import expect_pipeline  # only `gate` asks
+
+        expect_pipeline(registry, name)
+
+
+def _added(change: Releasing, folder: str, build: Manifest) -> str | None:
+    """DVC's hash of a folder that its cache has, byte for byte; None where it is to be added again.
+
+    DVC believes that an object has the bytes that its name says. Whatever changes a file between
+    its hashing and its copying, or a disk that decays, makes one that has not. It is removed, so
+    that it is not believed the next time.
+    """
+    from tfrecreg.tracking import cache  # what else needs DVC's lock does not need its cache
+
+    dataset, progress = change.dataset, change.progress
+    storage = dataset.registry.storage
+    note = partial(progress.note, f"dvc add {folder}")
+    with working(progress, f"keeping {dataset}", 0):
+        kept = dvc.keep(storage.root, folder, note)
+
+    def place(path: str) -> tuple[Storage, str] | None:
+        if path not in kept.files:
+            return None
+        cached = Path(kept.files[path])
+        return LocalStorage(cached.parent), cached.name
+
+    try:
+        expect_intact(
+            build,
+            place,
+            what=f"nothing was released: the bytes that DVC keeps of `{dataset}`",
+            hint=repair_hint(dataset.name),
+            progress=progress,
+        )
+    except RefusedError:
+        here = f"{storage.root}/{folder}"
+        if cache.remove_corrupt({f"{here}/{path}": at for path, at in kept.files.items()}):
+            return None
+        for path in file_names(build):
+            if path not in kept.files and storage.stat(f"{folder}/{path}") is not None:
+                raise FailureError(
+                    f"DVC did not keep `{folder}/{path}`, and gave no reason",
+                    hint=f"`dvc add {folder}` shows more",
+                ) from None
+        raise
+    return kept.value
+
+
+def _restore(change: Releasing, pointer: str, before: bytes | None) -> None:
+    """Let DVC's pointer say what it said before."""
+    storage = change.dataset.registry.storage
+    if before is None:
+        storage.remove(pointer)
+    elif storage.stat(pointer) is None or storage.read(pointer) != before:
+        change.write(pointer, before)
+
+
+DVC: Tracker = _Dvc()

@@ -1,0 +1,56 @@
+"""The folder `versions/` as the keeper of releases: hard links, which outlive the next build."""
+
+from __future__ import annotations
+
+from tfrecreg.errors import ConflictError
+from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.reference import Version
+from tfrecreg.registry import layout
+from tfrecreg.registry.keeper import Keeping, Releasing
+from tfrecreg.registry.registry import Dataset
+from tfrecreg.registry.verify import below, expect_intact, file_names, repair_hint
+from tfrecreg.tracking import git
+
+
+class VersionsKeeper:
+    """Keeps the bytes of every build, and never those of two releases of one number."""
+
+    def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping:
+        """Keep the bytes of the build, as :meth:`tfrecreg.registry.keeper.Keeper.keep` says."""
+        dataset = change.dataset
+        storage = dataset.registry.storage
+        folder = layout.build_folder(dataset.name)
+        copy = layout.version_folder(dataset.name, version)
+        _expect_leftover(dataset, copy, build, version)
+        with change.stage("versions") as staged:
+            for path in file_names(build):
+                # A file that is missing is found below.
+                if storage.stat(f"{folder}/{path}") is not None:
+                    staged.link(f"{folder}/{path}", path, origin=storage)
+            expect_intact(
+                build,
+                below(staged),
+                what=f"nothing was released: the bytes of `{dataset}`",
+                hint=repair_hint(dataset.name),
+                progress=change.progress,
+            )
+            change.undo(storage.remove, copy)
+            change.replace(copy, staged, build, verified=True)
+        return Keeping()
+
+
+def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Version) -> None:
+    """Refuse to replace the only bytes of a release that another branch has."""
+    storage = dataset.registry.storage
+    if storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
+        return
+    folder = layout.release_folder(dataset.name, version)
+    for data in git.blobs_of_refs(storage.root, folder, MANIFEST_NAME):
+        other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
+        if other is not None and other.build != build.digest:
+            raise ConflictError(
+                f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a "
+                "branch or tag names",
+                hint=f"release under another number: tfrecreg release {dataset} --version X.Y.Z",
+            )
