@@ -22,6 +22,9 @@ as another. Any other exception is a bug and keeps its traceback::
         └── StorageError               the file system said no
             ├── MissingFileError   exit 2   a file or folder that is not there
             └── TransferError               a store gave other bytes on a second read
+
+Whatever touches a file can raise a StorageError: docstrings of private functions name it only where
+they say more.
 """
 
 from __future__ import annotations

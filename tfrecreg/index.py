@@ -211,7 +211,6 @@ def load_index(storage: Readable, path: str, *, blake3_hex: str = "") -> Index:
         ManifestError: it is damaged, larger than :data:`INDEX_LIMIT`, or another file.
         MissingFileError: it does not exist.
         NewerFormatError: a newer tfrecreg wrote it.
-        StorageError: it cannot be read.
     """
     data = storage.read(path, limit=INDEX_LIMIT)
     index = read_index(data, path)

@@ -98,11 +98,7 @@ class Walker:
         return Walker(self.raw, symlinks=self._symlinks)
 
     def look(self, folder: str) -> Iterator[Node]:
-        """The names right in a folder, in the order of their bytes. Hidden ones are left out.
-
-        Raises:
-            StorageError: the folder cannot be read.
-        """
+        """The names right in a folder, in the order of their bytes. Hidden ones are left out."""
         for entry in self.raw.list(folder, recursive=False):
             name = entry.path.rpartition("/")[2]
             if entry.path == self._label_file:

@@ -37,7 +37,6 @@ def save_images(
 
     Raises:
         UsageError: a file of that name is there already. Those of records before it stay.
-        StorageError: the file system refused.
     """
     storage = LocalStorage(folder)
     used: set[str] = set()

@@ -11,9 +11,6 @@ def remove_leftovers(stage: Storage) -> None:
 
     An engine may run the task of a worker that died again: then the result is whole, and what the
     worker was writing is still there. A worker that still writes fails to rename its file.
-
-    Raises:
-        StorageError: the file system refused.
     """
     for entry in list(stage.list()):
         if is_temporary(entry.path):

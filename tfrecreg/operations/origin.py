@@ -62,6 +62,5 @@ def origin_of(resolved: Resolved) -> Origin:
 
     Raises:
         ManifestError: its receipts are damaged, or of other shards.
-        StorageError: they cannot be read.
     """
     return Origin(resolved.name, resolved.manifest, read_provenance(resolved))

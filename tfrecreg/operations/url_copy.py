@@ -30,7 +30,6 @@ def local_copy(target: SplitTarget) -> SplitTarget:
     Raises:
         UsageError: this user has no folder for caches.
         RefusedError: a file is not what the manifest names.
-        StorageError: a file cannot be read or written.
     """
     remote, manifest = target.storage, target.manifest
     assert remote is not None

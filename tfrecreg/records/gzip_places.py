@@ -37,7 +37,6 @@ def member_places(file: HashedFile, at: int) -> Iterator[int]:
     """Offsets from byte `at` of the file on where a member may begin, in order.
 
     Raises:
-        StorageError: the file system failed to read.
         UsageError, FailureError: as :func:`tfrecreg.records.scanner.scanner`.
     """
     find = load_scanner().members if scanner_kind() == "native" else python_members

@@ -210,9 +210,6 @@ def decoded_size(storage: Readable, path: str) -> int | None:
 
     Reads the whole file in bounded memory: the size in the trailer is only that of the last
     member, modulo 2^32.
-
-    Raises:
-        StorageError: the file cannot be read.
     """
     with storage.open(path) as reader:
         inflater = Inflater(reader, 0, 0)

@@ -137,9 +137,6 @@ class GzipStream:
         Args:
             start: not before the greatest `start` of a call that had to decode more.
             length: the most bytes to allocate.
-
-        Raises:
-            StorageError: the file system failed to read.
         """
         place = start - self._base
         if place < 0:

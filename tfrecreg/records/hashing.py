@@ -54,7 +54,6 @@ def hash_file(
 
     Raises:
         TransferError: the store gave other bytes on a second read.
-        StorageError: the file cannot be read.
     """
     hasher = blake3()
     position = 0
@@ -187,9 +186,6 @@ def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileD
 
     Args:
         copy: what is read is written to it.
-
-    Raises:
-        StorageError: the file system refused.
     """
     hasher = FileHasher()
     position = 0

@@ -88,7 +88,6 @@ def find_offsets(
         UsageError: the shard is not a TFRecord, or `sidecar` is not its index.
         ManifestError: `sidecar` is an index of ours, and damaged; or the shard has no damage, and
             is not the one that the manifest names.
-        StorageError: a file cannot be read.
     """
     with storage.open(path) as reader:
         entry = storage.stat(path)

@@ -432,9 +432,6 @@ def open_stream(
         declared: the compression that a manifest declares; used only if the bytes do not decide.
         members: where gzip members begin (byte of the file, byte of the stream), from an index.
         list_members: whether the stream lists where they begin.
-
-    Raises:
-        StorageError: the file system failed to deliver.
     """
     file = HashedFile(reader, digest=digest, sha256=sha256)
     head = file.read(0, SNIFF_BYTES)

@@ -90,9 +90,6 @@ class ByteStream(Protocol):
         """The stream from `start` on: `length` bytes, fewer only where it ends or is interrupted.
 
         Bytes before the greatest `start` so far cannot be requested again.
-
-        Raises:
-            StorageError: the file system failed to deliver.
         """
 
     def fork(self) -> ByteStream:
@@ -210,11 +207,7 @@ class HashedFile:
         self._thread: HashThread | None = None
 
     def read(self, start: int, length: int) -> bytes:
-        """Up to `length` bytes from `start`; fewer only where the file ends.
-
-        Raises:
-            StorageError: the file system failed to deliver.
-        """
+        """Up to `length` bytes from `start`; fewer only where the file ends."""
         length = min(length, self.end - start)
         if length <= 0:
             return b""

@@ -180,11 +180,7 @@ class WrittenShard:
 
 
 def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
-    """Write a small file, synced and whole.
-
-    Raises:
-        StorageError: the file system refused.
-    """
+    """Write a small file, synced and whole."""
     with storage.create(path) as writer:
         writer.write(data)
     return FileDigest(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
@@ -243,7 +239,6 @@ class ShardWriter:
 
         Raises:
             UsageError: the payload is larger than a record may be, or the key is not valid text.
-            StorageError: the file system refused.
         """
         pieces, record = self._encoder.add(payload, digest, key)
         if self._stream is not None:
@@ -292,7 +287,6 @@ class ShardWriter:
 
         Raises:
             ValueError: an index is to be written, and a record came without its digest.
-            StorageError: the file system refused.
         """
         if self._written is not None:
             return self._written
@@ -384,11 +378,7 @@ class SegmentWriter:
             self._put(piece)
 
     def close(self) -> Segment:
-        """Finish it.
-
-        Raises:
-            StorageError: the file system refused.
-        """
+        """Finish it."""
         self._put(self._encoder.end_member())
         self._file.close()
         return Segment(

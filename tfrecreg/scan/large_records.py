@@ -42,7 +42,6 @@ class LargeRecords:
 
         Raises:
             UsageError: it is too large, or the file was changed meanwhile.
-            StorageError: the file system failed to deliver.
         """
         name = safe(self._shard.name, limit=1000)
         if length > LARGE_LIMIT:

@@ -72,9 +72,6 @@ class StatisticsCache:
 
         Args:
             content: the content digest of the very bytes that they were made of.
-
-        Raises:
-            StorageError: the file system refuses.
         """
         left_out = statistics.left_out
         if left_out.damaged:

@@ -53,7 +53,6 @@ def kept_offsets(
     Raises:
         UsageError: it is not a TFRecord.
         ManifestError: it is not the shard with the digest `stream_blake3`.
-        StorageError: it cannot be read.
     """
     cache = user_cache()
     entry = storage.stat(path)

@@ -54,7 +54,6 @@ class ShardPlace(NamedTuple):
 
         Raises:
             ManifestError: it is damaged, or not the one that the manifest names.
-            StorageError: it cannot be read.
         """
         return load_index(storage_at(self.root), self.index_path, blake3_hex=self.index_blake3)
 
@@ -89,7 +88,6 @@ class ShardRecords:
         Raises:
             DamagedRecordError: it has to be read, and a record is damaged.
             ManifestError: its index is damaged.
-            StorageError: it cannot be read.
         """
         place, lengths = self.places[shard], self._located(shard).lengths
         if place.index_path:
@@ -119,7 +117,6 @@ class ShardRecords:
 
         Raises:
             ManifestError: the index of its shard is damaged.
-            StorageError: that cannot be read.
         """
         shard, record = self.locate(number)
         place = self.places[shard]
@@ -235,7 +232,6 @@ def look_up(place: ShardPlace) -> RecordOffsets:
     Raises:
         UsageError: it is not a TFRecord.
         ManifestError: it has no index, and is not the shard that the manifest names.
-        StorageError: it cannot be read.
     """
     storage, shown = storage_at(place.root), safe(place.name, limit=1000)
     if not place.index_path:

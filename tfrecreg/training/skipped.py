@@ -40,9 +40,6 @@ class SkippedRecords:
 
     Args:
         place: path and token of an existing list, from :attr:`place`; None for a new one.
-
-    Raises:
-        StorageError: the file cannot be made.
     """
 
     def __init__(self, place: tuple[str, str] | None = None) -> None:
@@ -65,9 +62,6 @@ class SkippedRecords:
         Args:
             number: of the record, in all shards of the source.
             record: for people.
-
-        Raises:
-            StorageError: the file cannot be written or read.
         """
         if number not in self._known:
             line = (json.dumps([number, *record]) + "\n").encode("ascii")
@@ -80,11 +74,7 @@ class SkippedRecords:
         return len(self._all())
 
     def records(self) -> tuple[SkippedRecord, ...]:
-        """All of them, in order of their numbers.
-
-        Raises:
-            StorageError: the file cannot be read.
-        """
+        """All of them, in order of their numbers."""
         return tuple(record for _, record in sorted(self._all().items()))
 
     def _all(self) -> dict[int, SkippedRecord]:

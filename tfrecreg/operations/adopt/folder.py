@@ -57,7 +57,6 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
 
     Raises:
         UsageError: one of them has a name that the build needs, or is not a file.
-        StorageError: one cannot be read.
     """
     folder = registry.storage.below(layout.build_folder(plan.dataset))
     own = {MANIFEST_NAME} | (
@@ -139,7 +138,6 @@ def place_shard(task: PlaceTask) -> FileDigest:
 
     Raises:
         UsageError: the file was changed meanwhile.
-        StorageError: the file system refused.
     """
     shard = task.file.shard
     if task.how == "copy":

@@ -41,7 +41,6 @@ def write_digits(raw: Storage, *, train: int, test: int, seed: int) -> None:
         seed: another seed, other images.
 
     Raises:
-        StorageError: a file cannot be written.
         ValueError: a split without images.
     """
     for name, count, number in (("train", train, 0), ("t10k", test, 1)):

@@ -40,9 +40,6 @@ def look(events: Iterable[Event], reader: Reader) -> Seen:
 
     Args:
         events: all that a scan says of it.
-
-    Raises:
-        StorageError: the file cannot be read.
     """
     damaged, stranger = False, ""
     plain, nested = _Doubts(strict=False), _Doubts(strict=True)

@@ -47,7 +47,6 @@ def find_shards(
     Raises:
         UsageError: a target does not exist, or two shards have one name.
         ManifestError: the manifest of a reference is damaged.
-        StorageError: a shard of a reference cannot be read.
     """
     found = [find_reference(each, registry) for each in dict.fromkeys(targets)]
     here: list[Shard] = []

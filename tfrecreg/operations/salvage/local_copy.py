@@ -36,7 +36,6 @@ def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
 
     Raises:
         UnreadableShardError: the shard cannot be read, or comes with other bytes each time.
-        StorageError: the copy cannot be written.
     """
     if shard.storage.is_local:
         yield shard

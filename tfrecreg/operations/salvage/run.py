@@ -109,11 +109,7 @@ class SalvageTask:
 
 
 def salvage_one(task: SalvageTask) -> ShardResult:
-    """In a worker: salvage one shard. It may run twice, also at the same time.
-
-    Raises:
-        StorageError: the folder cannot be written.
-    """
+    """In a worker: salvage one shard. It may run twice, also at the same time."""
     shard = task.shard
     name = os.path.basename(shard.path)  # noqa: PTH119 - a str stays a str
     try:
@@ -128,7 +124,6 @@ def _require_some(result: SalvageResult) -> None:
 
     Raises:
         RefusedError: the existing files are not TFRecords, or all are missing.
-        StorageError: what there is cannot be read.
     """
     if any(shard.clean is not None for shard in result.shards):
         return

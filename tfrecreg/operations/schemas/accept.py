@@ -179,7 +179,6 @@ def write_proposal(proposal: Proposal) -> None:
 
     Raises:
         ConflictError: the schema was changed in the meantime.
-        StorageError: it cannot be written.
     """
     if proposal.storage.read(proposal.path) != proposal.before.encode("utf-8"):
         raise ConflictError(

@@ -106,7 +106,6 @@ class PythonSource(Source):
             RawDataError: an element cannot be read or has no lossless place in an example, two
                 have the same key, or a split is empty.
             UsageError: there are class names of a feature that no element has.
-            StorageError: the disk refused.
         """
         features = {name for split in self._surveyed() for name in split.features}
         for name in self._labels:

@@ -43,7 +43,6 @@ class Spool:
         Raises:
             RawDataError: the iterable failed, or an element has no place in an example. The file
                 is not there then.
-            StorageError: the disk refused.
         """
         with ShardWriter(self.storage, self.path, index_path=self._index) as writer:
             position = 0
@@ -69,7 +68,6 @@ class Spool:
 
         Raises:
             DamagedRecordError: its checksums do not hold.
-            StorageError: the file cannot be read.
         """
         return decode(_records(self)[position])
 

@@ -39,7 +39,6 @@ def read_label_map(path: str) -> LabelMap:
 
     Raises:
         UsageError: the file does not exist, or has no class names.
-        StorageError: it cannot be read.
     """
     place = Path(path)
     storage = LocalStorage(place.parent)
