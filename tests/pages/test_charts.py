@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from tfrecreg.operations.page.content import Bars, Scatter, Series
-from tfrecreg.pages.charts import bar_chart, scatter_chart
+from tfrecreg.pages.content import Bars, Scatter, Series
+from tfrecreg.pages.svg import bar_chart, scatter_chart
 
 Numbers = tuple[float, ...]
 

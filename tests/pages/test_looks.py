@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tfrecreg.operations.page.looks import look_galleries
-from tfrecreg.operations.page.records import PageImage, PageRecord
+from tfrecreg.pages.looks import look_galleries
+from tfrecreg.pages.records import PageImage, PageRecord
 
 
 def record(number: int, pixels: np.ndarray) -> PageRecord:

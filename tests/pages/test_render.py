@@ -8,7 +8,7 @@ import pytest
 from hostile_support import NAMES, hostile_report
 from page_support import read_page
 
-from tfrecreg.operations.page.run import page_without_records
+from tfrecreg.pages.collect import page_without_records
 from tfrecreg.pages.render import render_page
 from tfrecreg.text import safe
 

@@ -28,13 +28,13 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.page.content import Bars
-from tfrecreg.operations.page.run import _with_statistics, make_page
+from tfrecreg.pages.collect import _with_statistics, make_page
+from tfrecreg.pages.content import Bars
 from tfrecreg.pages.make import BUDGET, diff_page
 from tfrecreg.progress import SILENT
 
 
-def bars(page: tfrecreg.operations.page.Page, heading: str) -> Bars:
+def bars(page: tfrecreg.pages.Page, heading: str) -> Bars:
     (target,) = page.targets
     (found,) = [each for each in target.charts if each.heading == heading]
     assert isinstance(found, Bars)
@@ -72,7 +72,7 @@ def test_classes_are_counted_and_all_are_in_the_sample(digits_original: Path) ->
         assert {record.label for record in gallery.records} == set(map(str, range(10)))
 
 
-def keys(page: tfrecreg.operations.page.Page) -> list[list[str | None]]:
+def keys(page: tfrecreg.pages.Page) -> list[list[str | None]]:
     (target,) = page.targets
     return [[record.key for record in gallery.records] for gallery in target.galleries]
 

@@ -10,7 +10,6 @@
 - `tag`: tag a release in git, and yank it
 - `adopt`: a build of TFRecords that another tool wrote
 - `catalog`, `head` with `format_payload` and `head_save`: look at datasets and records
-- `page`: the content of a page about datasets, which `tfrecreg.pages` renders
 - `stats`: the statistics of features, with `stats_rows` in words; `full_scan`: read every record of
   a target, or fail
 - `schemas`: infer, show, compare and accept schemas

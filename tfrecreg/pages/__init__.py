@@ -1,9 +1,26 @@
 """Pages: HTML files that open anywhere, without a network.
 
-- `make`: the operation: check targets and write a page about them
-- `static_site`: the operation: pages about a whole registry, and their index
+Operations, which end in files:
+
+- `make`: check targets and write a page about them
+- `static_site`: pages about a whole registry, and their index
+
+What a page says, as data:
+
+- `collect`: check targets, survey their records in the same pass, and fill a page
+- `content`: the page as data
+- `survey`: counts and a sample of the records, from the pass of the check
+- `records`: records and their images as a page shows them
+- `masks`: masks of objects that are run lengths or images
+- `difference`: two versions, with the records that differ
+- `looks`: the darkest, lightest and least sharp images of the sample
+- `charts`: the numbers as charts
+- `budget`: the size of a page
+
+And how it looks:
+
 - `render`: the content of a page as HTML
-- `charts`: charts as SVG
+- `svg`: charts as SVG
 - `templates`: the HTML, the styles and the script of a page
 """
 

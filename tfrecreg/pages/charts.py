@@ -1,137 +1,144 @@
-"""Charts as SVG. Colors and fonts are those of the page's styles; all texts are escaped."""
+"""The numbers of a survey and a manifest as charts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from markupsafe import Markup, escape
+from tfrecreg.manifest.model import Manifest
+from tfrecreg.operations.check.report import Report
+from tfrecreg.pages.content import Bars, Scatter, Series
+from tfrecreg.pages.records import name_of_class
+from tfrecreg.pages.survey import Survey
+from tfrecreg.scan.interface import Target
+from tfrecreg.text import safe
 
-from tfrecreg.operations.page.content import Bars, Scatter
-from tfrecreg.text import si_bytes
-
-_WIDTH = 640
-_LABELS = 180
-"""Width of the column of labels."""
-_NUMBERS = 80
-"""Width of the column of numbers."""
-_ROW, _BAR = 20, 14
-_LABEL_CHARACTERS = 26
-_COLORS = 6
-"""Classes `s0` to `s5` of the styles."""
-_PLOT, _MARGIN = 320, 44
-"""Height of a scatter chart, and the space for its axes."""
+_BARS = 40
+"""Bars of a chart, at most; the most frequent classes have one each."""
+_POINTS = 600
+"""Points of a scatter chart."""
+_OBJECTS = 20
+"""Numbers of objects with a bar of their own."""
 
 
-def bar_chart(bars: Bars) -> Markup:
-    """Horizontal bars, one row for each label and series."""
-    most = max((value for each in bars.series for value in each.values), default=0) or 1
-    rows = Markup("").join(_rows(bars, most))
-    height = _ROW * len(bars.labels) * len(bars.series) + 4
-    return _svg(_WIDTH, height, bars.heading, rows)
+def charts_of(
+    report: Report, target: Target, splits: Mapping[str, Survey]
+) -> Iterator[Bars | Scatter]:
+    """The charts of a target, the most asked for first, from surveys by split."""
+    splits = dict(sorted(splits.items()))
+    yield from class_charts(splits, target.labels)
+    yield from _bytes(report, target.manifest)
+    yield from _sizes(splits)
+    yield from _objects(splits)
 
 
-def _rows(bars: Bars, most: int) -> Iterator[Markup]:
-    room = _WIDTH - _LABELS - _NUMBERS
-    for at, label in enumerate(bars.labels):
-        top = _ROW * at * len(bars.series)
-        yield Markup('<text class="label" x="{}" y="{}" text-anchor="end">{}</text>').format(
-            _LABELS - 8, top + _BAR, _short(label)
+def class_charts(
+    splits: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
+) -> Iterator[Bars]:
+    """Values by class and split, a chart for each feature of class numbers."""
+    for feature in sorted({name for survey in splits.values() for name in survey.classes}):
+        counts = {split: survey.classes.get(feature, Counter()) for split, survey in splits.items()}
+        total: Counter[int] = Counter()
+        for each in counts.values():
+            total.update(each)
+        shown = sorted(total)
+        note = ""
+        if len(shown) > _BARS:
+            shown.sort(key=lambda number: (-total[number], number))
+            note = f"the {_BARS} most frequent of {len(total):,} classes"
+            shown = shown[:_BARS]
+        yield Bars(
+            heading=f"Classes: {safe(feature)}",
+            unit="values",
+            labels=tuple(name_of_class(feature, number, labels) for number in shown),
+            series=tuple(
+                Series(name=safe(split), values=tuple(each[number] for number in shown))
+                for split, each in counts.items()
+            ),
+            note=note,
         )
-        for number, series in enumerate(bars.series):
-            value = series.values[at]
-            width = round(room * value / most, 1)
-            title = f"{label}, {series.name}: {number_of(value, bars.unit)}"
-            yield Markup(
-                '<g><title>{}</title><rect class="s{}" x="{}" y="{}" width="{}" height="{}"/>'
-                '<text class="number" x="{}" y="{}">{}</text></g>'
-            ).format(
-                title,
-                number % _COLORS,
-                _LABELS,
-                top + 3,
-                max(width, 0.5 if value else 0),
-                _BAR,
-                _LABELS + width + 6,
-                top + _BAR,
-                number_of(value, bars.unit),
-            )
-            top += _ROW
 
 
-def number_of(value: int, unit: str) -> str:
-    """A number as a chart shows it: bytes in words, all else in full."""
-    return si_bytes(value) if unit == "B" else f"{value:,}"
+def _bytes(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
+    if manifest is None:
+        return
+    largest = sorted(manifest.features.items(), key=lambda each: (-each[1], each[0]))
+    shown = largest[:_BARS]
+    if shown:
+        yield Bars(
+            heading="Bytes by feature",
+            unit="B",
+            labels=tuple(safe(name) for name, _ in shown),
+            series=(Series(name="values", values=tuple(size for _, size in shown)),),
+            note=f"the {_BARS} largest of {len(largest)}" if len(largest) > _BARS else "",
+        )
+    if manifest.raw.files:
+        yield Bars(
+            heading="Size against raw data",
+            unit="B",
+            labels=("raw, as stored", "raw, decompressed", "records", "shards"),
+            series=(
+                Series(
+                    name="bytes",
+                    values=(
+                        manifest.raw.stored,
+                        manifest.raw.decoded,
+                        report.payload_bytes,
+                        report.bytes,
+                    ),
+                ),
+            ),
+        )
 
 
-def scatter_chart(scatter: Scatter) -> Markup:
-    """Points by width and height on logarithmic axes; the area of a point is its count."""
-    widths = [point[0] for point in scatter.points]
-    heights = [point[1] for point in scatter.points]
-    most = max(point[2] for point in scatter.points)
-    across, down = _Axis(widths, _WIDTH - 2 * _MARGIN), _Axis(heights, _PLOT - 2 * _MARGIN)
-    base = _PLOT - _MARGIN
-    parts = [
-        Markup('<path class="axis" d="M{0} {1}H{2}M{0} {1}V{0}"/>').format(
-            _MARGIN, base, _WIDTH - _MARGIN
-        )
-    ]
-    for tick in across.ticks():
-        parts.append(
-            Markup('<text class="number" x="{}" y="{}" text-anchor="middle">{}</text>').format(
-                _MARGIN + across.at(tick), base + 18, tick
-            )
-        )
-    for tick in down.ticks():
-        parts.append(
-            Markup('<text class="number" x="{}" y="{}" text-anchor="end">{}</text>').format(
-                _MARGIN - 6, base - down.at(tick) + 4, tick
-            )
-        )
-    for width, height, count in scatter.points:
-        title = f"{width} × {height} pixels: {count:,}"
-        parts.append(
-            Markup(
-                '<circle class="s0 point" cx="{}" cy="{}" r="{}"><title>{}</title></circle>'
-            ).format(
-                _MARGIN + across.at(width),
-                base - down.at(height),
-                round(3 + 9 * math.sqrt(count / most), 1),
-                title,
-            )
-        )
-    return _svg(
-        _WIDTH, _PLOT, f"{scatter.heading}, width across, height up", Markup("").join(parts)
+def _sizes(splits: Mapping[str, Survey]) -> Iterator[Scatter]:
+    sizes: Counter[tuple[int, int]] = Counter()
+    for survey in splits.values():
+        sizes.update(survey.sizes)
+    if len(sizes) < 2:
+        return
+    shown = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))[:_POINTS]
+    yield Scatter(
+        heading="Sizes of images",
+        points=tuple((width, height, count) for (width, height), count in shown),
+        note=f"the {_POINTS:,} most frequent of {len(sizes):,} sizes"
+        if len(sizes) > _POINTS
+        else "",
     )
 
 
-class _Axis:
-    """A logarithmic axis in pixels."""
-
-    def __init__(self, values: Sequence[int], length: int) -> None:
-        self._low, self._high = min(values), max(values)
-        low, high = math.log(self._low), math.log(self._high)
-        if high - low < 1e-9:
-            low, high = low - 0.5, high + 0.5
-        self._start, self._scale = low, length / (high - low)
-
-    def at(self, value: int) -> float:
-        """Pixels from the start of the axis."""
-        return round((math.log(value) - self._start) * self._scale, 1)
-
-    def ticks(self) -> list[int]:
-        """The lowest and the highest value, and round ones between."""
-        ends = {self._low, self._high}
-        powers = (2**power for power in range(31))
-        between = [each for each in powers if 1.4 * self._low < each < self._high / 1.4]
-        return sorted(ends.union(between[:: 1 + len(between) // 8]))
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= _LABEL_CHARACTERS else label[: _LABEL_CHARACTERS - 1] + "…"
-
-
-def _svg(width: int, height: int, label: str, content: Markup) -> Markup:
-    return Markup(
-        '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-    ).format(width, height, escape(label), content)
+def _objects(splits: Mapping[str, Survey]) -> Iterator[Bars]:
+    if not any(survey.objects for survey in splits.values()):
+        return
+    most = max(max(survey.objects, default=0) for survey in splits.values())
+    last = min(most, _OBJECTS)
+    yield Bars(
+        heading="Objects by image",
+        unit="images",
+        labels=(*map(str, range(last)), f"{last} or more" if most > last else str(last)),
+        series=tuple(
+            Series(
+                name=safe(split),
+                values=(
+                    *(survey.objects[number] for number in range(last)),
+                    sum(count for number, count in survey.objects.items() if number >= last),
+                ),
+            )
+            for split, survey in splits.items()
+        ),
+    )
+    areas = [survey.areas for survey in splits.values()]
+    bins = len(areas[0])
+    used = [each for each in range(bins) if any(counts[each] for counts in areas)]
+    if not used:
+        return
+    shown = range(used[0], used[-1] + 1)
+    yield Bars(
+        heading="Boxes by their share of the image",
+        unit="boxes",
+        labels=tuple(f"from {100 * 10 ** ((each - bins) / 3):.2g} %" for each in shown),
+        series=tuple(
+            Series(name=safe(split), values=tuple(survey.areas[each] for each in shown))
+            for split, survey in splits.items()
+        ),
+    )

@@ -12,11 +12,11 @@ from tfrecreg.errors import UsageError
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.diff.result import DiffResult
-from tfrecreg.operations.page.budget import Budget
-from tfrecreg.operations.page.difference import difference_of
-from tfrecreg.operations.page.records import PagePlace, read_records
-from tfrecreg.operations.page.run import make_page
 from tfrecreg.operations.targets import TargetsLike, resolve_in
+from tfrecreg.pages.budget import Budget
+from tfrecreg.pages.collect import make_page
+from tfrecreg.pages.difference import difference_of
+from tfrecreg.pages.records import PagePlace, read_records
 from tfrecreg.pages.render import render_difference, render_page, render_records
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Resolved
@@ -106,16 +106,10 @@ def report(
 
 
 def show_records(target: Target, places: Sequence[tuple[str, int]]) -> str:
-    """A page of records alone, as HTML.
-
-    Args:
-        target: that they are in.
-        places: name of the shard, escaped, and number of the record in it.
-    """
+    """A page of records alone, as HTML: by the shard's name, escaped, and the number in it."""
     names = {safe(shard.name): shard.name for shard in target.shards}
     wanted = [PagePlace(names[shard], record) for shard, record in places]
-    labels = target.manifest.labels if target.manifest is not None else {}
-    records = read_records(target, wanted, labels)
+    records = read_records(target, wanted)
     return render_records(target.name, [records[place] for place in wanted])
 
 
@@ -130,12 +124,8 @@ def diff_page(
     """A page of the difference of two versions, as HTML, and the difference itself.
 
     Args:
-        before: a reference, a build or a release, or the URL of a folder that holds a build: the
-            first side.
-        after: the second side.
-        registry: an open registry or a path in one; None for that of the current folder.
-        engine: where to read records; None for this process.
-        progress: updated during the comparison.
+        before: a reference, a build or a release, or the URL of a folder that holds a build.
+        after: the same of the second side.
 
     Raises:
         UsageError: there is no such build or release.

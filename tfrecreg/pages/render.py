@@ -19,13 +19,13 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from tfrecreg._version import __version__
-from tfrecreg.operations.page.content import Bars, Page, PageDifference
 from tfrecreg.operations.stats_rows import STATS_COLUMNS, stats_row
-from tfrecreg.pages.charts import bar_chart, number_of, scatter_chart
+from tfrecreg.pages.content import Bars, Page, PageDifference
+from tfrecreg.pages.svg import bar_chart, number_of, scatter_chart
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.page.records import PageImage, PageRecord
+    from tfrecreg.pages.records import PageImage, PageRecord
 
 _TEMPLATES = (
     "page.html.j2",

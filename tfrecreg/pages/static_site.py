@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.check.report import Report, error_report
-from tfrecreg.operations.page.content import Page
-from tfrecreg.operations.page.records import PageImage
-from tfrecreg.operations.page.run import make_page, page_without_records, provenance_of
+from tfrecreg.pages.collect import make_page, page_without_records, provenance_of
+from tfrecreg.pages.content import Page
+from tfrecreg.pages.records import PageImage
 from tfrecreg.pages.render import SiteEntry, render_index, render_page
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Build, Release, open_release, resolve

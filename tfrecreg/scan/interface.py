@@ -169,6 +169,11 @@ class Target:
         release = self.manifest.release if self.manifest is not None else None
         return f"{self.dataset}@{release.version}" if release is not None else self.dataset
 
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        """Class names in order of their numbers, by feature; empty without a manifest."""
+        return self.manifest.labels if self.manifest is not None else {}
+
 
 class Visitor(ExtensionPoint, ABC):
     """One validator's view of one shard, in a worker process."""

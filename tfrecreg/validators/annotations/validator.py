@@ -183,9 +183,8 @@ def _labels(
     target: Target, options: AnnotationsOptions
 ) -> tuple[tuple[Labels, ...], dict[str, LabelMap]]:
     """The features of class numbers, and their label maps."""
-    mapped = target.manifest.labels if target.manifest is not None else {}
-    labels = labels_of(options, mapped)
-    maps = {feature: named_classes(names) for feature, names in mapped.items()}
+    labels = labels_of(options, target.labels)
+    maps = {feature: named_classes(names) for feature, names in target.labels.items()}
     if options.label_map is not None:
         known = read_label_map(options.label_map)
         maps = {each.label: known for each in labels}

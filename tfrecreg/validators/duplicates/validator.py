@@ -158,8 +158,8 @@ class DuplicatesValidator(Validator):
         """Find DUP005: one image under several labels."""
         found = Contradictions()
         self._read(runs, found)
-        maps = target.manifest.labels if target.manifest is not None else {}
-        names = named_classes(next((maps[each] for each in _labels(target) if each in maps), ()))
+        mapped = (target.labels[each] for each in _labels(target) if each in target.labels)
+        names = named_classes(next(mapped, ()))
         keys = _keys(shards, found.first)
         for number, each in enumerate(found.first):
             shard, partner = shards[each.shard], shards[each.other_shard]
@@ -226,8 +226,7 @@ class DuplicatesValidator(Validator):
 
 def _labels(target: Target) -> tuple[str, ...]:
     """The features that may be the label of an image: those with a label map come first."""
-    mapped = target.manifest.labels if target.manifest is not None else {}
-    named = (name for name in sorted(mapped) if name not in OF_OBJECTS)
+    named = (name for name in sorted(target.labels) if name not in OF_OBJECTS)
     return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
 
 

@@ -15,7 +15,7 @@ def html(reports: Sequence[Report], prefix: str) -> str:
         prefix: not used: a page shows no paths that lead anywhere.
     """
     del prefix
-    from tfrecreg.operations.page.run import page_without_records  # other formats need no templates
+    from tfrecreg.pages.collect import page_without_records  # other formats need no templates
     from tfrecreg.pages.render import render_page
 
     return render_page(page_without_records(reports))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tfrecreg.operations.page.records import PageRecord
+from tfrecreg.pages.records import PageRecord
 
 _RECORD = 1500
 """Bytes of the HTML around a record, about."""

@@ -14,8 +14,8 @@ from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.catalog import LogEntry
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.diff.result import DiffResult, RecordDiff
-from tfrecreg.operations.page.records import PageRecord
 from tfrecreg.operations.stats import Stats
+from tfrecreg.pages.records import PageRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +125,19 @@ class TargetPage:
     report: Report
     findings: tuple[PageFinding, ...]
     """The worst first; accepted ones last."""
-    more_findings: int
-    """Findings beyond those that a page shows."""
-    galleries: tuple[Gallery, ...]
+    galleries: tuple[Gallery, ...] = ()
     """The contact sheet: a sample, and the extremes."""
-    charts: tuple[Bars | Scatter, ...]
-    statistics: Stats | None
+    charts: tuple[Bars | Scatter, ...] = ()
+    statistics: Stats | None = None
     """TFDV's statistics; None if they were not asked for."""
-    difference: PageDifference | None
-    provenance: PageProvenance | None
+    difference: PageDifference | None = None
+    provenance: PageProvenance | None = None
     """None for bare files."""
+
+    @property
+    def more_findings(self) -> int:
+        """Findings beyond those that the page shows."""
+        return len(self.report.findings) + len(self.report.waived) - len(self.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tfrecreg.images.pixels import decode_pixels
-from tfrecreg.operations.page.content import Gallery
-from tfrecreg.operations.page.records import PageRecord
+from tfrecreg.pages.content import Gallery
+from tfrecreg.pages.records import PageRecord
 
 _SHOWN = 6
 """Images of each gallery."""

@@ -10,12 +10,12 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.diff.result import RecordDiff
 from tfrecreg.operations.diff.run import diff
 from tfrecreg.operations.folder_builds import build_in_folder
-from tfrecreg.operations.page.budget import Budget
-from tfrecreg.operations.page.charts import class_charts
-from tfrecreg.operations.page.content import Bars, PageChange, PageDifference
-from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
-from tfrecreg.operations.page.survey import Survey, SurveyValidator
 from tfrecreg.operations.targets import reference_target
+from tfrecreg.pages.budget import Budget
+from tfrecreg.pages.charts import class_charts
+from tfrecreg.pages.content import Bars, PageChange, PageDifference
+from tfrecreg.pages.records import PagePlace, PageRecord, read_records
+from tfrecreg.pages.survey import Survey, SurveyValidator
 from tfrecreg.progress import Progress
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.scan.indexes import index_of
@@ -40,12 +40,10 @@ def difference_of(
     Records are read where the bytes of their side are on this machine.
 
     Args:
-        before: the first side: a build, a release, or the URL of a folder that holds a build.
-        after: the second side.
+        before: a build, a release, or the URL of a folder that holds a build.
+        after: the same of the second side.
         budget: is spent on the records.
-        progress: updated during the comparison.
         surveyed: survey of `after` by split; None to make it.
-        engine: where to compare and survey records; None for this process.
 
     Raises:
         UsageError: a URL names no folder with a manifest.
@@ -71,9 +69,7 @@ def difference_of(
     )
     if surveyed is None:
         surveyed = _survey(second, engine) if second is not None else {}
-    classes = (
-        _balance(_survey(first, engine), surveyed, _labels(first)) if first is not None else ()
-    )
+    classes = _balance(_survey(first, engine), surveyed, first.labels) if first is not None else ()
     return PageDifference(result=result, changes=changes, classes=classes)
 
 
@@ -98,11 +94,6 @@ def _target(found: Resolved | str) -> Target | None:
         return None  # its bytes are not here: the comparison is from the indexes
 
 
-def _labels(target: Target) -> Mapping[str, Sequence[str]]:
-    """Class names in order of their numbers, by feature."""
-    return target.manifest.labels if target.manifest is not None else {}
-
-
 def _place(target: Target | None, change: RecordDiff) -> PagePlace:
     shards = target.shards if target is not None else ()
     names = {shard.name.rpartition("/")[2]: shard.name for shard in shards}
@@ -122,18 +113,11 @@ def _places_of(target: Target | None, wanted: Collection[_Key]) -> dict[PagePlac
 
 
 def _read(
-    target: Target | None,
-    places: Mapping[PagePlace, _Key],
-    budget: Budget,
+    target: Target | None, places: Mapping[PagePlace, _Key], budget: Budget
 ) -> dict[_Key, PageRecord]:
-    if target is None:
-        return {}
-    found = {}
-    for place, record in read_records(target, places, _labels(target)).items():
-        spent = budget.spend(record)
-        if spent is not None:
-            found[places[place]] = spent
-    return found
+    found = read_records(target, places) if target is not None else {}
+    spent = {places[place]: budget.spend(record) for place, record in found.items()}
+    return {key: record for key, record in spent.items() if record is not None}
 
 
 def _survey(target: Target, engine: Engine) -> dict[str, Survey]:
@@ -143,9 +127,7 @@ def _survey(target: Target, engine: Engine) -> dict[str, Survey]:
 
 
 def _balance(
-    first: Mapping[str, Survey],
-    second: Mapping[str, Survey],
-    labels: Mapping[str, Sequence[str]],
+    first: Mapping[str, Survey], second: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
 ) -> tuple[Bars, ...]:
     """Classes before and after."""
     sides = {"before": Survey(), "after": Survey()}

@@ -324,8 +324,7 @@ class SurveyValidator(Validator):
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SurveyVisitor]:
         del options
-        mapped = target.manifest.labels if target.manifest is not None else {}
-        labels = tuple(dict.fromkeys((IMAGE_LABEL, OBJECT_LABEL, *sorted(mapped))))
+        labels = tuple(dict.fromkeys((IMAGE_LABEL, OBJECT_LABEL, *sorted(target.labels))))
         return partial(SurveyVisitor, schema_images(target), labels)
 
     def merge(self, part: Part, more: Part) -> Survey:

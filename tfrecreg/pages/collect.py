@@ -1,4 +1,4 @@
-"""The operation: check targets, survey their records in the same pass, and fill a page."""
+"""Check targets, survey their records in the same pass, and fill a page with what was found."""
 
 from __future__ import annotations
 
@@ -15,29 +15,23 @@ from tfrecreg.operations.catalog import log
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
-from tfrecreg.operations.page.budget import Budget
-from tfrecreg.operations.page.charts import charts_of
-from tfrecreg.operations.page.content import (
+from tfrecreg.operations.snippets import FRAMEWORKS, snippet
+from tfrecreg.operations.stats import Stats, StatsOfCheck
+from tfrecreg.operations.targets import TargetsLike, find, named_targets, resolve_in
+from tfrecreg.pages.budget import Budget
+from tfrecreg.pages.charts import charts_of
+from tfrecreg.pages.content import (
     Gallery,
     Page,
-    PageDifference,
     PageFinding,
     PageLocation,
     PageProvenance,
     TargetPage,
 )
-from tfrecreg.operations.page.difference import difference_of
-from tfrecreg.operations.page.looks import look_galleries
-from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
-from tfrecreg.operations.page.survey import EXTREMES, Pick, Survey, SurveyValidator
-from tfrecreg.operations.snippets import FRAMEWORKS, snippet
-from tfrecreg.operations.stats import Stats, StatsOfCheck
-from tfrecreg.operations.targets import (
-    TargetsLike,
-    find,
-    named_targets,
-    resolve_in,
-)
+from tfrecreg.pages.difference import difference_of
+from tfrecreg.pages.looks import look_galleries
+from tfrecreg.pages.records import PagePlace, PageRecord, read_records
+from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Build, Release, resolve
@@ -75,22 +69,7 @@ def make_page(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Page:
-    """Check targets, and collect the content of a page about them.
-
-    Args:
-        targets: as for :func:`tfrecreg.check`.
-        registry: an open registry or a path in one; None for that of the current folder.
-        options: of the check.
-        against: a reference: the page shows the difference from it. Only for a single reference.
-        statistics: whether to show TFDV's statistics, and to check for its anomalies and, with
-            `against`, for drift.
-        budget: size of the page in bytes. Records beyond it are left out.
-        engine: where to scan; None for this process.
-        progress: updated during the work.
-
-    Raises:
-        UsageError: as :func:`tfrecreg.check`; or `against` and a target cannot be compared.
-    """
+    """Check targets, and collect the content of a page about them: see :func:`tfrecreg.report`."""
     if against is not None:
         _expect_one_version(targets, registry)
         resolve_in(registry, against)
@@ -120,19 +99,20 @@ def make_page(
         progress.note(notice)
     by_name = {each.target.name: each for each in surveyed}
     spent = Budget(max(budget - _HTML * len(reports), 0))
-    pages = [
-        _page_of(
-            report,
-            by_name.get(report.target),
-            registry,
-            against,
-            spent,
-            progress,
-            engine=engine,
-            notice=notice,
-        )
-        for report in reports
-    ]
+    pages = []
+    for report in reports:
+        if report.target not in by_name:  # it could not be read: the report says why
+            pages.append(_without_records(report))
+            continue
+        seen = by_name[report.target]
+        page = _page_of(report, seen, spent, notice)
+        if against is not None:
+            before = resolve(open_registry(registry), against)
+            after = _resolved(seen.target)
+            splits = seen.survey.splits
+            found = difference_of(before, after, spent, progress, surveyed=splits, engine=engine)
+            page = replace(page, difference=found)
+        pages.append(page)
     return Page(targets=tuple(pages), left_out=spent.left_out(), notice=notice)
 
 
@@ -155,37 +135,21 @@ def _expect_one_version(targets: TargetsLike, registry: RegistryLike | None) -> 
         )
 
 
-def _page_of(
-    report: Report,
-    surveyed: _Surveyed | None,
-    registry: RegistryLike | None,
-    against: str | None,
-    budget: Budget,
-    progress: Progress,
-    *,
-    engine: Engine | None,
-    notice: str,
-) -> TargetPage:
-    if surveyed is None:  # it could not be read: the report says why
-        return _without_records(report)
+def _page_of(report: Report, surveyed: _Surveyed, budget: Budget, notice: str) -> TargetPage:
     target, splits = surveyed.target, surveyed.survey.splits
-    labels = target.manifest.labels if target.manifest is not None else {}
-    found = _read_findings(report, target, labels, budget, notice)
-    findings = tuple(found)
     return TargetPage(
         report=report,
-        findings=findings,
-        more_findings=len(report.findings) + len(report.waived) - len(findings),
-        galleries=() if notice else tuple(_galleries(target, splits, labels, budget)),
-        charts=tuple(charts_of(report, target.manifest, splits, labels)),
+        findings=tuple(_read_findings(report, target, budget, notice)),
+        galleries=() if notice else tuple(_galleries(target, splits, budget)),
+        charts=tuple(charts_of(report, target, splits)),
         statistics=_statistics(report, surveyed.statistics),
-        difference=_difference(target, against, registry, splits, budget, progress, engine=engine)
-        if against is not None
-        else None,
-        provenance=provenance_of(resolve(Registry(target.home), target.reference))
-        if target.home is not None
-        else None,
+        provenance=provenance_of(_resolved(target)) if target.home is not None else None,
     )
+
+
+def _resolved(target: Target) -> Build | Release:
+    assert target.home is not None
+    return resolve(Registry(target.home), target.reference)
 
 
 def _with_statistics(options: CheckOptions, against: str | None) -> CheckOptions:
@@ -211,25 +175,11 @@ def page_without_records(reports: Iterable[Report]) -> Page:
 
 
 def _without_records(report: Report) -> TargetPage:
-    findings = tuple(_findings(report, {}, {}, None))
-    return TargetPage(
-        report=report,
-        findings=findings,
-        more_findings=len(report.findings) + len(report.waived) - len(findings),
-        galleries=(),
-        charts=(),
-        statistics=None,
-        difference=None,
-        provenance=None,
-    )
+    return TargetPage(report=report, findings=tuple(_findings(report, {}, {}, None)))
 
 
 def _read_findings(
-    report: Report,
-    target: Target,
-    labels: Mapping[str, Sequence[str]],
-    budget: Budget,
-    notice: str,
+    report: Report, target: Target, budget: Budget, notice: str
 ) -> Iterator[PageFinding]:
     places: set[PagePlace] = set()
     damaged: set[PagePlace] = set()
@@ -246,7 +196,7 @@ def _read_findings(
         for step in (-1, 1)
         if place.record + step >= 0
     }
-    records = read_records(target, places | beside, labels)
+    records = read_records(target, places | beside)
     shown: dict[PagePlace, PageRecord] = {}
     for place in sorted(records):
         record = budget.spend(records[place])
@@ -309,16 +259,11 @@ def _command(target: Target, place: PagePlace) -> str:
     return safe(f"tfrecreg head {where} --at {place.record}", limit=1000)
 
 
-def _galleries(
-    target: Target,
-    splits: Mapping[str, Survey],
-    labels: Mapping[str, Sequence[str]],
-    budget: Budget,
-) -> Iterator[Gallery]:
+def _galleries(target: Target, splits: Mapping[str, Survey], budget: Budget) -> Iterator[Gallery]:
     sample: list[PageRecord] = []
     for split, survey in sorted(splits.items()):
         picks = _sample(survey)
-        records = _shown(target, picks, labels, budget)
+        records = _shown(target, picks, budget)
         name = f"Sample of {safe(split)}" if split else "Sample"
         note = f"{len(records)} of {survey.records:,} records, chosen by a hash of their content"
         sample += records
@@ -333,7 +278,7 @@ def _galleries(
     for name, heading in EXTREMES.items():
         differs = len(whole.objects if name == "objects" else whole.sizes) > 1
         if name in whole.extremes and differs:
-            records = _shown(target, whole.extremes[name], labels, budget)
+            records = _shown(target, whole.extremes[name], budget)
             if records:
                 yield Gallery(heading=heading, records=records)
     for gallery in look_galleries(sample):
@@ -358,32 +303,11 @@ def _class_order(item: tuple[int | None, list[Pick]]) -> tuple[bool, int]:
     return number is None, number or 0
 
 
-def _shown(
-    target: Target,
-    picks: Sequence[Pick],
-    labels: Mapping[str, Sequence[str]],
-    budget: Budget,
-) -> tuple[PageRecord, ...]:
+def _shown(target: Target, picks: Sequence[Pick], budget: Budget) -> tuple[PageRecord, ...]:
     places = [PagePlace(pick.shard, pick.record) for pick in picks]
-    records = read_records(target, places, labels)
+    records = read_records(target, places)
     spent = (budget.spend(records[place]) for place in places if place in records)
     return tuple(record for record in spent if record is not None)
-
-
-def _difference(
-    target: Target,
-    against: str,
-    registry: RegistryLike | None,
-    splits: Mapping[str, Survey],
-    budget: Budget,
-    progress: Progress,
-    *,
-    engine: Engine | None,
-) -> PageDifference:
-    assert target.home is not None
-    before = resolve(open_registry(registry), against)
-    after = resolve(Registry(target.home), target.reference)
-    return difference_of(before, after, budget, progress, surveyed=splits, engine=engine)
 
 
 def provenance_of(resolved: Build | Release) -> PageProvenance:

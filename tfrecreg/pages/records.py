@@ -14,7 +14,7 @@ from tfrecreg.example.model import Example, Kind
 from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
 from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownFeature, shown_record
-from tfrecreg.operations.page.masks import PageStrip, strips_of
+from tfrecreg.pages.masks import PageStrip, strips_of
 from tfrecreg.records.access import Records
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.reader import HOLD_LIMIT
@@ -110,19 +110,8 @@ class PageRecord:
     """Why it, or its image, cannot be shown; empty if it can."""
 
 
-def read_records(
-    target: Target, places: Iterable[PagePlace], labels: Mapping[str, Sequence[str]]
-) -> dict[PagePlace, PageRecord]:
-    """Read records by number. One shard is open at a time.
-
-    Args:
-        target: that they are in.
-        places: may repeat.
-        labels: class names in order of their numbers, by feature.
-
-    Returns:
-        The records by place, damaged ones among them, which say why.
-    """
+def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
+    """Records by place, damaged ones among them, which say why. One shard is open at a time."""
     wanted: dict[str, list[int]] = {}
     for place in sorted(set(places)):
         wanted.setdefault(place.shard, []).append(place.record)
@@ -130,7 +119,7 @@ def read_records(
     for shard in target.shards:
         numbers = wanted.get(shard.name)
         if numbers:
-            found.update(_read_shard(shard, numbers, labels))
+            found.update(_read_shard(shard, numbers, target.labels))
     return found
 
 
@@ -235,16 +224,11 @@ def _label_of(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
 
 
 def name_of_class(
-    feature: str,
-    number: int,
-    labels: Mapping[str, Sequence[str]],
-    example: Example | None = None,
+    feature: str, number: int, labels: Mapping[str, Sequence[str]], example: Example | None = None
 ) -> str:
     """The name of a class, escaped; its number if it has none.
 
     Args:
-        feature: of class numbers.
-        number: of the class.
         labels: class names in order of their numbers, by feature.
         example: may have the name of its class, where `labels` do not.
     """

@@ -1,0 +1,137 @@
+"""Charts as SVG. Colors and fonts are those of the page's styles; all texts are escaped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup, escape
+
+from tfrecreg.pages.content import Bars, Scatter
+from tfrecreg.text import si_bytes
+
+_WIDTH = 640
+_LABELS = 180
+"""Width of the column of labels."""
+_NUMBERS = 80
+"""Width of the column of numbers."""
+_ROW, _BAR = 20, 14
+_LABEL_CHARACTERS = 26
+_COLORS = 6
+"""Classes `s0` to `s5` of the styles."""
+_PLOT, _MARGIN = 320, 44
+"""Height of a scatter chart, and the space for its axes."""
+
+
+def bar_chart(bars: Bars) -> Markup:
+    """Horizontal bars, one row for each label and series."""
+    most = max((value for each in bars.series for value in each.values), default=0) or 1
+    rows = Markup("").join(_rows(bars, most))
+    height = _ROW * len(bars.labels) * len(bars.series) + 4
+    return _svg(_WIDTH, height, bars.heading, rows)
+
+
+def _rows(bars: Bars, most: int) -> Iterator[Markup]:
+    room = _WIDTH - _LABELS - _NUMBERS
+    for at, label in enumerate(bars.labels):
+        top = _ROW * at * len(bars.series)
+        yield Markup('<text class="label" x="{}" y="{}" text-anchor="end">{}</text>').format(
+            _LABELS - 8, top + _BAR, _short(label)
+        )
+        for number, series in enumerate(bars.series):
+            value = series.values[at]
+            width = round(room * value / most, 1)
+            title = f"{label}, {series.name}: {number_of(value, bars.unit)}"
+            yield Markup(
+                '<g><title>{}</title><rect class="s{}" x="{}" y="{}" width="{}" height="{}"/>'
+                '<text class="number" x="{}" y="{}">{}</text></g>'
+            ).format(
+                title,
+                number % _COLORS,
+                _LABELS,
+                top + 3,
+                max(width, 0.5 if value else 0),
+                _BAR,
+                _LABELS + width + 6,
+                top + _BAR,
+                number_of(value, bars.unit),
+            )
+            top += _ROW
+
+
+def number_of(value: int, unit: str) -> str:
+    """A number as a chart shows it: bytes in words, all else in full."""
+    return si_bytes(value) if unit == "B" else f"{value:,}"
+
+
+def scatter_chart(scatter: Scatter) -> Markup:
+    """Points by width and height on logarithmic axes; the area of a point is its count."""
+    widths = [point[0] for point in scatter.points]
+    heights = [point[1] for point in scatter.points]
+    most = max(point[2] for point in scatter.points)
+    across, down = _Axis(widths, _WIDTH - 2 * _MARGIN), _Axis(heights, _PLOT - 2 * _MARGIN)
+    base = _PLOT - _MARGIN
+    parts = [
+        Markup('<path class="axis" d="M{0} {1}H{2}M{0} {1}V{0}"/>').format(
+            _MARGIN, base, _WIDTH - _MARGIN
+        )
+    ]
+    for tick in across.ticks():
+        parts.append(
+            Markup('<text class="number" x="{}" y="{}" text-anchor="middle">{}</text>').format(
+                _MARGIN + across.at(tick), base + 18, tick
+            )
+        )
+    for tick in down.ticks():
+        parts.append(
+            Markup('<text class="number" x="{}" y="{}" text-anchor="end">{}</text>').format(
+                _MARGIN - 6, base - down.at(tick) + 4, tick
+            )
+        )
+    for width, height, count in scatter.points:
+        title = f"{width} × {height} pixels: {count:,}"
+        parts.append(
+            Markup(
+                '<circle class="s0 point" cx="{}" cy="{}" r="{}"><title>{}</title></circle>'
+            ).format(
+                _MARGIN + across.at(width),
+                base - down.at(height),
+                round(3 + 9 * math.sqrt(count / most), 1),
+                title,
+            )
+        )
+    return _svg(
+        _WIDTH, _PLOT, f"{scatter.heading}, width across, height up", Markup("").join(parts)
+    )
+
+
+class _Axis:
+    """A logarithmic axis in pixels."""
+
+    def __init__(self, values: Sequence[int], length: int) -> None:
+        self._low, self._high = min(values), max(values)
+        low, high = math.log(self._low), math.log(self._high)
+        if high - low < 1e-9:
+            low, high = low - 0.5, high + 0.5
+        self._start, self._scale = low, length / (high - low)
+
+    def at(self, value: int) -> float:
+        """Pixels from the start of the axis."""
+        return round((math.log(value) - self._start) * self._scale, 1)
+
+    def ticks(self) -> list[int]:
+        """The lowest and the highest value, and round ones between."""
+        ends = {self._low, self._high}
+        powers = (2**power for power in range(31))
+        between = [each for each in powers if 1.4 * self._low < each < self._high / 1.4]
+        return sorted(ends.union(between[:: 1 + len(between) // 8]))
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LABEL_CHARACTERS else label[: _LABEL_CHARACTERS - 1] + "…"
+
+
+def _svg(width: int, height: int, label: str, content: Markup) -> Markup:
+    return Markup(
+        '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
+    ).format(width, height, escape(label), content)
