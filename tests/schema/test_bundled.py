@@ -10,9 +10,9 @@ import pytest
 from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import FloatDomain, ImageDomain, IntDomain, Schema, StringDomain
 from tfrecreg.schema.differ import compare_schemas
-from tfrecreg.schema.pbtxt import spans
 from tfrecreg.schema.proto import parse_schema, render_schema
 from tfrecreg.schema.spec import tensor_specs
+from tfrecreg.schema.text_places import spans
 
 FILES = sorted((Path(__file__).parents[2] / "schemas").glob("*.pbtxt"))
 

@@ -25,7 +25,7 @@ from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import scan_cache
 from tfrecreg.operations.check.target import check_target
-from tfrecreg.operations.diff.run import classify
+from tfrecreg.operations.diff.classify import classify
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.operations.targets import reference_target

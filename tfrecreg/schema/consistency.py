@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from tfrecreg.schema.definition import IGNORED_STAGES, FeatureType
-from tfrecreg.schema.pbtxt import FieldPath
+from tfrecreg.schema.text_places import FieldPath
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 

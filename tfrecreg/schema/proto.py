@@ -33,7 +33,7 @@ from tfrecreg.schema.definition import (
     ValueCount,
     WeightedFeature,
 )
-from tfrecreg.schema.pbtxt import FieldPath, position
+from tfrecreg.schema.text_places import FieldPath, position
 from tfrecreg.text import safe
 
 _MAX_CHARACTERS = 4 << 20

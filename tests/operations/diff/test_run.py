@@ -14,7 +14,8 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.json_data import json_data
 from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.operations.diff.run import classify, diff
+from tfrecreg.operations.diff.classify import classify
+from tfrecreg.operations.diff.run import diff
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import open_registry
 
@@ -551,7 +552,7 @@ def test_a_first_release_has_nothing_before_it(root) -> None:
 
 def test_one_loss_among_many_is_enough(root, monkeypatch) -> None:
     """Of many examples that changed, a release reads until the first that lost something."""
-    monkeypatch.setattr("tfrecreg.operations.diff.run._FEW", 3)
+    monkeypatch.setattr("tfrecreg.operations.diff.classify._FEW", 3)
     before = {"train": [{str(n): example(n) for n in range(40)}]}
     after = {"train": [{str(n): example(n, label=int64_feature(50 + n)) for n in range(40)}]}
     put_build(root, before)

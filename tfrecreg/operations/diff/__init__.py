@@ -7,8 +7,9 @@
 - `reading`: passes over records, in this process or on an engine
 - `images`: the same image under another key
 - `verdict`: the version number that a difference asks for
-- `result`: the result, and its list of examples
-- `run`: the operation, and what a release asks of it
+- `classify`: the smallest legal step from a release to a build
+- `result`: the result of `diff`, and its list of examples
+- `run`: the operation `diff`
 """
 
 from __future__ import annotations
