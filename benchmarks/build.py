@@ -29,7 +29,7 @@ counted.
 
 def main() -> None:
     from tfrecreg.engines.local import LocalEngine, usable_cores
-    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.init import init
     from tfrecreg.plugins.manager import plugins

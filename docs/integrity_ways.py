@@ -24,7 +24,7 @@ from typing import Any
 from integrity_table import put, starts, swap
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.releases import check_registry

@@ -85,7 +85,7 @@ def digits_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     `train` and 60 in `test`, two shards each, its raw data in `raw/`, released as 1.0.0 with its
     bytes in `versions/` and without DVC.
     """
-    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.demo.digits import write_digits
     from tfrecreg.operations.init import init
@@ -113,7 +113,7 @@ def digits_registry(digits_original: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def numbered(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A registry with the builds `digits1`, `digits2` and `digits7`, of so many shards a split."""
-    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.registry.registry import open_registry
     from tfrecreg.shards import ShardPolicy

@@ -22,7 +22,7 @@ from kept_support import expect_kept, expect_nothing_left
 from tests_support import entries, put_back, tree
 
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.catalog import list_datasets
 from tfrecreg.operations.check.options import CheckOptions

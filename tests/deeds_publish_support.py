@@ -13,7 +13,7 @@ from tests_support import flip, tree
 
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.init import init
 from tfrecreg.operations.remote.garbage import gc

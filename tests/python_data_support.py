@@ -13,7 +13,7 @@ import pytest
 
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.init import init
 from tfrecreg.registry import layout

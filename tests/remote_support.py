@@ -18,7 +18,7 @@ from typing import Any
 
 from s3_support import ENVIRONMENT, S3
 
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.adopt.request import AdoptRequest
     from tfrecreg.operations.adopt.run import AdoptResult, adopt
     from tfrecreg.operations.builds.conclude import BuildResult
-    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check.options import CheckOptions
@@ -164,7 +164,7 @@ _EXPORTS = {
     ),
     "tfrecreg.operations.builds.conclude": ("BuildResult",),
     "tfrecreg.operations.builds.settings": ("BuildRequest",),
-    "tfrecreg.operations.builds.run": ("build",),
+    "tfrecreg.operations.builds.data": ("build",),
     "tfrecreg.operations.catalog": ("list_datasets",),
     "tfrecreg.operations.check.options": ("CheckOptions",),
     "tfrecreg.operations.check.report": ("Report",),

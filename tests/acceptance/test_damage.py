@@ -13,7 +13,7 @@ from tests_support import flip
 from tfrecreg.cli.main import main
 from tfrecreg.config import Config
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report

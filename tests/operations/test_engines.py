@@ -15,7 +15,8 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.builds.data import build
+from tfrecreg.operations.builds.run import preview
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.diff.run import diff

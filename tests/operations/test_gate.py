@@ -152,7 +152,7 @@ def refused(root: Path, path: Path, complaint: str, target: str = "digits") -> N
 
 
 def test_a_report_about_another_build_is_refused(digits_registry: Path) -> None:
-    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.demo.digits import write_digits
     from tfrecreg.storage.local import LocalStorage

@@ -14,7 +14,7 @@ from python_data_support import Notes
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import FailureError, ManifestError, StorageError, UsageError
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits

@@ -17,7 +17,7 @@ from registry_support import put_odd, write
 from tests_support import tree
 
 from tfrecreg.errors import ManifestError, SchemaError, UsageError
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.load import load
 from tfrecreg.operations.release import ReleaseRequest, release

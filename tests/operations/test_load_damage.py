@@ -13,7 +13,7 @@ from registry_support import empty_registry, put_build, write
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.index import read_index
 from tfrecreg.manifest.model import ShardEntry, SplitEntry
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.load import load
 from tfrecreg.records.access import Records

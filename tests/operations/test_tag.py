@@ -13,7 +13,7 @@ from git_support import commit, git, start
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from tfrecreg.errors import ConflictError, FailureError, UsageError
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init

@@ -21,9 +21,9 @@ from tfrecreg.cli.main import main
 from tfrecreg.errors import StorageError
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
 from tfrecreg.operations.builds.parts.prepare_plan import plan_to
-from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init

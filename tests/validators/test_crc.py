@@ -274,7 +274,7 @@ class TestCRC006:
 
 def build_gzip(digits: Digits) -> Path:
     """The same raw data as a second dataset, in gzip; its folder."""
-    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.registry.registry import open_registry
 

@@ -19,7 +19,7 @@ from tfrecreg.example.features import bytes_feature, float_feature
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Finding
 from tfrecreg.manifest.model import Ledger, Manifest, SourceEntry
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.init import init
 from tfrecreg.operations.targets import build_target

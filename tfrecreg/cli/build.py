@@ -171,7 +171,7 @@ def command(
             collected, released = made
             _print(session, collected.built, released, collected)
         return
-    from tfrecreg.operations.builds.run import build, preview
+    from tfrecreg.operations.builds.run import build_from_source, preview
     from tfrecreg.operations.builds.settings import BuildRequest
 
     if name is None:
@@ -205,7 +205,9 @@ def command(
         _print_preview(session, preview(registry, request, engine=engine, progress=progress))
         return
     if version is None:
-        _print(session, build(registry, request, engine=engine, progress=progress), None)
+        _print(
+            session, build_from_source(registry, request, engine=engine, progress=progress), None
+        )
         return
     from tfrecreg.operations.release import publish
 

@@ -18,7 +18,7 @@ from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import Change, Manifest, Parent, Provenance, ReleaseEntry
 from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.parts.provenance import receipts_file
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.run import build_from_source
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_changed, recall
 from tfrecreg.operations.check.options import CheckOptions
@@ -404,6 +404,6 @@ def publish(
     with dataset_lock(
         registry, request.name, partial(progress.note, "waiting for another command")
     ):
-        built = build(registry, request, engine=engine, progress=progress)
+        built = build_from_source(registry, request, engine=engine, progress=progress)
         wanted = ReleaseRequest(name=request.name, version=version)
         return built, release(registry, wanted, engine=engine, progress=progress)

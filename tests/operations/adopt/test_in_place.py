@@ -10,7 +10,7 @@ from foreign_support import example, put
 from tests_support import flip, tree
 
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.release import ReleaseRequest, release

@@ -13,7 +13,7 @@ from tests_support import flip, tree
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.release import ReleaseRequest, release

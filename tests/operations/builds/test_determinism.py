@@ -14,7 +14,7 @@ import pytest
 from tests_support import tree
 
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init

@@ -20,7 +20,8 @@ from tfrecreg.cli.main import main
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ManifestError, StorageError, UsageError
 from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.builds.data import build
+from tfrecreg.operations.builds.run import preview
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init

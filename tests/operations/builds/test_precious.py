@@ -11,7 +11,8 @@ from tests_support import tree
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.builds.data import build
+from tfrecreg.operations.builds.run import preview
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init

@@ -13,7 +13,7 @@ from python_data_support import registry as registry  # the fixture
 from tests_support import tree
 
 from tfrecreg.errors import RawDataError, RefusedError, UsageError
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.registry.registry import Registry, open_registry
 

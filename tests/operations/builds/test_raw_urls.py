@@ -16,10 +16,11 @@ from tfrecreg.guard import Brought
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
 from tfrecreg.operations.builds.conclude import BuildResult
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
 from tfrecreg.operations.builds.parts.one_part import PlanPart, run_part
 from tfrecreg.operations.builds.parts.prepare_plan import plan_to
-from tfrecreg.operations.builds.run import build, preview
+from tfrecreg.operations.builds.run import preview
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check

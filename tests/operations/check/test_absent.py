@@ -11,7 +11,7 @@ from tests_support import flip
 
 from tfrecreg.errors import NotHereError, UsageError
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.releases import check_registry

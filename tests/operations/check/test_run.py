@@ -17,7 +17,7 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConfigError, SchemaError, UsageError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report

@@ -13,7 +13,7 @@ from hints_support import follow
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import RefusedError, StorageError, UsageError
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits

@@ -16,7 +16,7 @@ from tests_support import flip, tree
 from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
 from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
 from tfrecreg.manifest.model import Parent
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init

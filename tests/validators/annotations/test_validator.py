@@ -374,7 +374,7 @@ def test_a_dataset_without_labels_says_why_it_was_not_looked_at(tmp_path: Path) 
 
     from scan_support import target
 
-    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.demo.digits import write_digits
     from tfrecreg.registry.registry import open_registry

@@ -122,7 +122,7 @@ def test_a_gate_makes_a_leak_an_error(tmp_path: Path) -> None:
 
 def test_the_first_20_pairs_are_named_with_place_and_key(digits: Digits) -> None:
     """A release of digits whose test split was built from some of its train images."""
-    from tfrecreg.operations.builds.run import build
+    from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.registry.registry import open_registry
 
@@ -232,7 +232,7 @@ class TestOptions:
         assert found["measures"]["duplicates.ungrouped"] == 1
 
     def test_a_patient_in_two_splits_is_found_by_keys(self, digits: Digits) -> None:
-        from tfrecreg.operations.builds.run import build
+        from tfrecreg.operations.builds.data import build
         from tfrecreg.operations.builds.settings import BuildRequest
         from tfrecreg.registry.registry import open_registry
 

@@ -399,7 +399,7 @@ class TestINF005:
         assert abs(predicted - len(framed(*cured))) < 500
 
     def test_a_build_knows_its_raw_data_without_them(self, tmp_path: Path) -> None:
-        from tfrecreg.operations.builds.run import build
+        from tfrecreg.operations.builds.data import build
         from tfrecreg.operations.builds.settings import BuildRequest
         from tfrecreg.operations.init import init
         from tfrecreg.registry.registry import open_registry

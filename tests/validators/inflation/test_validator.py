@@ -173,7 +173,7 @@ class TestINF001:
         self, digits: Digits
     ) -> None:
         """The pixels of MNIST's IDX files are raw already, so storing them inflates nothing."""
-        from tfrecreg.operations.builds.run import build
+        from tfrecreg.operations.builds.data import build
         from tfrecreg.operations.builds.settings import BuildRequest
         from tfrecreg.registry.registry import open_registry
 

@@ -11,7 +11,7 @@ from foreign_support import put
 from tfrecreg.errors import ConfigError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.scan.tally import Tally

@@ -13,6 +13,7 @@ from tfrecreg.documents import canonical_json, read_note
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.index import load_index
+from tfrecreg.label_maps import LabelMap, read_label_map
 from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
 from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import (
@@ -39,7 +40,6 @@ from tfrecreg.records.writer import hashed_write
 from tfrecreg.scan.interface import Shard
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.class_labels import LabelMap, read_label_map
 
 RESERVED = (LABELS_NAME, LEDGER_NAME)
 """Files that every build has beside its manifest; the ledger of an adopted one is empty."""

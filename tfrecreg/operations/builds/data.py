@@ -1,4 +1,4 @@
-"""The settings of a build whose data a program has: they come with the call, not from a plugin."""
+"""Building from the data of a program: they come with the call, not from a plugin."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from tfrecreg.errors import UsageError
 from tfrecreg.guard import OURS, Brought
 from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import KEYS, PYTHON
+from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.run import build_from_source, build_prepared
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
-from tfrecreg.progress import Progress
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.transaction import Transaction
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.python_data.convert import KeyRule
 from tfrecreg.sources.python_data.elements import SplitData
@@ -62,6 +65,60 @@ def program_data(
                 hint="a source has keys and class names of its own",
             )
     return None
+
+
+def build(
+    registry: Registry,
+    request: BuildRequest,
+    *,
+    data: Mapping[str, SplitData] | None = None,
+    key: str | Callable[[Any], object] | None = None,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    jobs: int = 1,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> BuildResult:
+    """Make `data/<name>` from raw data that a source reads, or from the data of this program.
+
+    The old build stays whole until the new one was read back and passed; then the folders are
+    exchanged. A killed run is resumed.
+
+    Args:
+        registry: an open registry.
+        request: settings of the build.
+        data: the elements of each split: a sequence of dictionaries from feature name to value, a
+            dictionary of columns of equal length, or an iterable of dictionaries. A sequence is
+            read twice and has to give the same elements; an iterable is read once, to disk. None
+            where the request names a source.
+        key: of an element of `data`: the name of a feature, or a function of the element. By
+            default the key is the number of the element in its split.
+        labels: class names in order of their numbers, by feature of `data`.
+        jobs: number of worker processes. With more than one, a script keeps its code under
+            ``if __name__ == "__main__":``.
+        engine: runs the work in place of an own engine with `jobs` processes.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: bad names, options, configuration, raw data or schema, or an element that has
+            no lossless place in an example.
+        RefusedError: too many items were skipped, or the check of the new build has findings.
+        FailureError: a plugin, a worker or the disk failed.
+    """
+    given = program_data(data, key=key, labels=labels)
+    if given is None:
+        return build_from_source(registry, request, jobs=jobs, engine=engine, progress=progress)
+
+    @contextmanager
+    def opened(change: Transaction, engine: Engine) -> Iterator[Prepared]:
+        with (
+            change.stage("data") as scratch,
+            prepare_data(
+                registry, request, given, scratch=scratch, engine=engine, progress=progress
+            ) as prepared,
+        ):
+            yield prepared
+
+    return build_prepared(registry, request, opened, jobs=jobs, engine=engine, progress=progress)
 
 
 @contextmanager

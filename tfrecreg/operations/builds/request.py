@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tfrecreg.code_digest import code_digest, code_of
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.guard import OURS
 from tfrecreg.manifest.model import SourceEntry
@@ -25,8 +26,24 @@ from tfrecreg.storage.locations import raw_storage
 from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
 
-if TYPE_CHECKING:
-    from tfrecreg.sources.python_data.source import PythonSource
+
+class GivenData(Protocol):
+    """The data of a program, as a source of this process."""
+
+    @property
+    def travels(self) -> bool:
+        """Whether other processes can make the records."""
+
+    def survey(self) -> object:
+        """Go over the elements once, before the source lists its items."""
+
+    def engine_for(self, small: Engine, large: Engine) -> Engine:
+        """The engine that makes the records.
+
+        Args:
+            small: the choice by the number and size of items.
+            large: the engine of the build.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +61,7 @@ class Prepared:
     """Settings to save in `datasets/<name>.toml` so that ``build NAME`` repeats the build; empty if
     it has them already.
     """
-    data: PythonSource | None = None
+    data: GivenData | None = None
     """The data of a program; None where a plugin reads raw files."""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import cast
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
@@ -14,7 +15,6 @@ from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
-from tfrecreg.operations.builds.data import prepare_data, program_data
 from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
 from tfrecreg.operations.builds.make import (
     clear_killed,
@@ -31,7 +31,6 @@ from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import Transaction, transaction
-from tfrecreg.sources.python_data.elements import SplitData
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,18 +86,34 @@ def preview(
     )
 
 
-def build(
+def build_from_source(
     registry: Registry,
     request: BuildRequest,
     *,
-    data: Mapping[str, SplitData] | None = None,
-    key: str | Callable[[Any], object] | None = None,
-    labels: Mapping[str, Sequence[str]] | None = None,
     jobs: int = 1,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> BuildResult:
-    """Make `data/<name>` from raw data that a source reads, or from the data of this program.
+    """Make `data/<name>` from raw data that a source reads: as
+    :func:`tfrecreg.operations.builds.data.build`, without data of this program.
+    """
+
+    def opened(_: Transaction, __: Engine) -> AbstractContextManager[Prepared]:
+        return nullcontext(prepare(registry, request, progress))
+
+    return build_prepared(registry, request, opened, jobs=jobs, engine=engine, progress=progress)
+
+
+def build_prepared(
+    registry: Registry,
+    request: BuildRequest,
+    opened: Callable[[Transaction, Engine], AbstractContextManager[Prepared]],
+    *,
+    jobs: int,
+    engine: Engine | None,
+    progress: Progress,
+) -> BuildResult:
+    """Make `data/<name>` from an opened source.
 
     The old build stays whole until the new one was read back and passed; then the folders are
     exchanged. A killed run is resumed.
@@ -106,39 +121,20 @@ def build(
     Args:
         registry: an open registry.
         request: settings of the build.
-        data: the elements of each split: a sequence of dictionaries from feature name to value, a
-            dictionary of columns of equal length, or an iterable of dictionaries. A sequence is
-            read twice and has to give the same elements; an iterable is read once, to disk. None
-            where the request names a source.
-        key: of an element of `data`: the name of a feature, or a function of the element. By
-            default the key is the number of the element in its split.
-        labels: class names in order of their numbers, by feature of `data`.
-        jobs: number of worker processes. With more than one, a script keeps its code under
-            ``if __name__ == "__main__":``.
+        opened: opens the source, which is used as long as the block lasts.
+        jobs: number of worker processes.
         engine: runs the work in place of an own engine with `jobs` processes.
         progress: updated during the work.
 
     Raises:
-        UsageError: bad names, options, configuration, raw data or schema, or an element that has
-            no lossless place in an example.
-        RefusedError: too many items were skipped, or the check of the new build has findings.
-        FailureError: a plugin, a worker or the disk failed.
+        UsageError, RefusedError, FailureError: as :func:`tfrecreg.operations.builds.data.build`.
     """
-    given = program_data(data, key=key, labels=labels)
-    with ExitStack() as opened:
+    with ExitStack() as entered:
         if engine is None:
-            engine = opened.enter_context(closing(LocalEngine(jobs)))
-        change = opened.enter_context(transaction(registry.dataset(request.name), progress))
+            engine = entered.enter_context(closing(LocalEngine(jobs)))
+        change = entered.enter_context(transaction(registry.dataset(request.name), progress))
         expect_policy(registry, request.name)
-        if given is None:
-            prepared = prepare(registry, request, progress)
-        else:
-            scratch = opened.enter_context(change.stage("data"))
-            prepared = opened.enter_context(
-                prepare_data(
-                    registry, request, given, scratch=scratch, engine=engine, progress=progress
-                )
-            )
+        prepared = entered.enter_context(opened(change, engine))
         return _build(registry, request, prepared, change, engine, progress)
 
 
@@ -201,6 +197,6 @@ def _sink_of(dataset: Dataset) -> SinkOfPlan:
     """
     if dataset.config.data is None:
         return lambda stage, _: StageSink(stage, stage.below(BUILD))
-    from tfrecreg.operations.builds.bucket import bucket_sink  # few builds need it
-
-    return bucket_sink(dataset)
+    # A room, which few builds need.
+    bucket = import_module("tfrecreg.operations.builds.bucket")
+    return cast("SinkOfPlan", bucket.bucket_sink(dataset))

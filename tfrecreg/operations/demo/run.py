@@ -10,7 +10,7 @@ from pathlib import Path
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.run import build_from_source
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
@@ -72,7 +72,7 @@ def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
     request = BuildRequest(
         name=NAME, source="mnist", raw=str(folder / "raw"), policy=ShardPolicy(shards=_SHARDS)
     )
-    built = build(registry, request, engine=engine)
+    built = build_from_source(registry, request, engine=engine)
     command = f"tfrecreg build {NAME} --source mnist --raw raw --shards {_SHARDS}"
     yield DemoStep(title="Raw data become sharded TFRecords", command=command, result=built)
     registry = open_registry(folder)

@@ -16,12 +16,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from blake3 import blake3
 
+from tfrecreg.label_maps import named_classes
 from tfrecreg.manifest.model import Change, ChangeCounts, Manifest
 from tfrecreg.operations.diff.compare import Tallied
 from tfrecreg.operations.diff.match import Matched, Places, shard_of
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.schema.differ import compare_schemas
-from tfrecreg.validators.annotations.class_labels import named_classes
 
 ShardOrder = Literal["same", "other", "unknown"]
 """``unknown`` where an index is not on this machine."""

@@ -26,7 +26,7 @@ class AnnotationsOptions:
     text: _Text | None = None
     """The feature of the class names for `label`."""
     label_map: _Text | None = None
-    """Path of a file of class names: see `class_labels`. Overrides the manifest."""
+    """Path of a file of class names: see `label_maps`. Overrides the manifest."""
     imbalance: Annotated[float, Meta(gt=1)] | None = None
     """Largest allowed ratio of the most frequent class of a split to the rarest one."""
 

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from tfrecreg.codes import ANN001, ANN002, ANN003, ANN004, ANN007
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code
+from tfrecreg.label_maps import LabelMap
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.scan.tally import Tally
 from tfrecreg.text import safe, safe_value
-from tfrecreg.validators.annotations.class_labels import ClassCounts, ClassNames, LabelMap
+from tfrecreg.validators.annotations.class_labels import ClassCounts, ClassNames
 from tfrecreg.validators.annotations.label_features import (
     BOX,
     KEYPOINTS,

@@ -16,13 +16,13 @@ from tfrecreg.codes import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity
 from tfrecreg.images.decoder import require_pillow
+from tfrecreg.label_maps import class_name, named_classes
 from tfrecreg.scan.indexes import keys_of
 from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import Tally, key_from
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.class_labels import class_name, named_classes
 from tfrecreg.validators.annotations.label_features import IMAGE_LABEL, OF_OBJECTS
 from tfrecreg.validators.duplicates.matches import (
     Contradiction,

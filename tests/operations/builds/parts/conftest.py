@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from parts_support import Site
 
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.parts.prepare_plan import plan_to
-from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.registry.registry import open_registry

@@ -19,13 +19,13 @@ from tests_support import tree
 
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import FailureError, RefusedError, StorageError, UsageError
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect_parts
 from tfrecreg.operations.builds.parts.one_part import PartResult, PlanPart, run_part
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument, render_plan, seal_plan
 from tfrecreg.operations.builds.parts.plan_store import stage_shards
 from tfrecreg.operations.builds.parts.prepare_plan import PlanWritten, plan_to
-from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits

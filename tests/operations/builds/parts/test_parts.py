@@ -24,12 +24,12 @@ from tfrecreg.example.wire import read_varint, varint
 from tfrecreg.manifest.model import FileEntry, ShardEntry
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
 from tfrecreg.operations.builds.parts.one_part import PlanPart, deal_shards, run_part
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.prepare_plan import plan_to
 from tfrecreg.operations.builds.plan import PlannedShard
-from tfrecreg.operations.builds.run import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.sink import StageSink

@@ -14,7 +14,7 @@ from receipts_support import reseal, write_bytes, write_shard
 from tests_support import flip, tree
 
 from tfrecreg.errors import FailureError, RefusedError, StorageError
-from tfrecreg.operations.builds.run import build
+from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.records.access import Records
 from tfrecreg.records.framing import OVERHEAD
