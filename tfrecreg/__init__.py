@@ -5,7 +5,8 @@ The names below are the library; ``docs/python.md`` shows their use. Plugins imp
 and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
-  and write them: `documents`, `json_data`, `toml_files`, `typed_values`, `amounts`, `suggest`;
+  and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
+  `suggest`;
   `progress`
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`

@@ -2,7 +2,7 @@
 
 - `settings`: what a request asks for, over what the file of a dataset has
 - `request`: what a request leaves open, decided
-- `data`: the same for a build whose data a program has
+- `data`: a build from the data of a program
 - `changed_settings`: settings of this build that an earlier or the next build does not have
 - `base`: the release that a build grows from, and the builds before it
 - `growth`: which shards of the base stay, and what a push will send
