@@ -24,7 +24,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from tfrecreg.errors import (
@@ -209,10 +209,7 @@ class calling:
             self._before = self._slot.enter(self._text)
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, *rest: object
     ) -> None:
         sys.stdout = self._out
         if self._slot is not None:

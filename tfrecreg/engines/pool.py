@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from types import TracebackType
 from typing import Any, TypeVar
 
 from tfrecreg import guard
@@ -197,12 +196,7 @@ class Pool:
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         self.close(kill=kind is not None)
 
     def close(self, *, kill: bool = False) -> None:

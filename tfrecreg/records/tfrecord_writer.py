@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 from tfrecreg.digests import record_digest
@@ -106,13 +105,8 @@ class TFRecordWriter:
     def __enter__(self) -> TFRecordWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._shard.__exit__(kind, error, trace)
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._shard.__exit__(kind, *rest)
 
 
 def _canonical(payload: bytes) -> bytes:

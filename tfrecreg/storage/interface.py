@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 R = TypeVar("R", bound="Reader")
@@ -58,12 +57,7 @@ class Reader(Protocol):
     def __enter__(self: R) -> R:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
@@ -103,12 +97,7 @@ class Writer(Protocol):
 
     def __enter__(self) -> Writer: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None: ...
 
 
 class Readable(Protocol):

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.paths import no_folder, path_text, refusal, translated
@@ -169,13 +168,8 @@ class LocalWriter:
     def __enter__(self) -> LocalWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
             self.close()
             return
         # Raise the original error rather than an error of the cleanup.
