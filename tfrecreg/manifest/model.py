@@ -252,3 +252,9 @@ class Manifest:
     provenance: Provenance | None = None
     digest: str = ""
     """blake3 over the canonical JSON of everything but `digest` and `provenance`."""
+
+    @property
+    def entries(self) -> dict[str, ShardEntry | FileEntry]:
+        """Every file of the build but the manifest itself, by path."""
+        entries: list[ShardEntry | FileEntry] = [*self.shards, *self.files]
+        return {each.path: each for each in entries}

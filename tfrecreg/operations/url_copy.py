@@ -14,8 +14,8 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME
+from tfrecreg.registry.verify import copy_verified
 from tfrecreg.storage.local import LocalStorage, user_cache
-from tfrecreg.storage.verified_copy import copy_verified
 
 if TYPE_CHECKING:  # what reads records comes with it, and who only copies needs none of it
     from tfrecreg.operations.split_target import SplitTarget
@@ -45,12 +45,11 @@ def local_copy(target: SplitTarget) -> SplitTarget:
     files = {each.path: each for each in manifest.files}
     for shard in target.shards:
         assert shard.entry is not None
-        copy_verified(remote, local, shard.path, shard.entry.bytes, shard.entry.blake3)
+        copy_verified(remote, local, shard.entry)
         index = files.get(shard.entry.index)
         if index is not None:
-            copy_verified(remote, local, index.path, index.bytes, index.blake3)
+            copy_verified(remote, local, index)
     if SCHEMA_NAME in files:
-        schema = files[SCHEMA_NAME]
-        copy_verified(remote, local, schema.path, schema.bytes, schema.blake3)
+        copy_verified(remote, local, files[SCHEMA_NAME])
     shards = [replace(shard, storage=local) for shard in target.shards]
     return target._replace(shards=shards, storage=local)

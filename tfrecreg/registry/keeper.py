@@ -6,7 +6,7 @@ Both are features: the modules that know them are named here, and loaded when th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
@@ -135,6 +135,30 @@ class Tracker(Keeper, Protocol):
     def cached(self, root: str, value: str) -> Mapping[str, str]:
         """The files of the folder with this hash in DVC's cache on this machine: absolute path by
         path in the folder. Empty if there are none, or DVC cannot say.
+        """
+
+    def keeps(self, registry: Registry, manifest: Manifest) -> bool:
+        """Whether it is installed, and has the bytes of this release."""
+
+    def supply(
+        self,
+        dataset: Dataset,
+        manifest: Manifest,
+        paths: Collection[str],
+        stage: Storage,
+        progress: Progress,
+    ) -> list[str]:
+        """Copy files of a build or release, as far as it has them, and hash them.
+
+        Args:
+            dataset: its dataset.
+            manifest: its manifest.
+            paths: of the files, without the manifest.
+            stage: where to.
+            progress: receives a note where DVC cannot help.
+
+        Returns:
+            the files that are there now.
         """
 
     def expect_current(self, registry: Registry, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.storage.interface import Readable
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.text import safe
 
 Place = Callable[[str], tuple[Readable, str] | None]
@@ -52,12 +52,6 @@ def below(storage: Readable) -> Place:
     return lambda path: (storage, path)
 
 
-def file_names(build: Manifest) -> list[str]:
-    """The files of a build, its manifest among them."""
-    shards, files = build.shards, build.files
-    return [*(each.path for each in shards), *(each.path for each in files), MANIFEST_NAME]
-
-
 def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> Iterator[Altered]:
     """The files that are not what a manifest says. Every byte is hashed.
 
@@ -69,7 +63,7 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
     Yields:
         the faulty files, in the order of the manifest; its own file comes last.
     """
-    entries: list[ShardEntry | FileEntry] = [*manifest.shards, *manifest.files]
+    entries = manifest.entries.values()
     with (
         ThreadPoolExecutor(_THREADS) as pool,
         # Closing it cancels what has not begun, for callers that need only the first fault.
@@ -80,9 +74,38 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
                 progress.advance(entry.records, entry.bytes)
             if fault is not None:
                 yield fault
-    fault = _manifest_fault(manifest, place)
+    fault = manifest_fault(manifest, place)
     if fault is not None:
         yield fault
+
+
+def copy_verified(
+    source: Readable, target: Storage, entry: ShardEntry | FileEntry, *, hint: str = ""
+) -> None:
+    """Copy a file of a build, unless one of its size is there.
+
+    Args:
+        source: where from.
+        target: where to.
+        entry: the file.
+        hint: what to do about other bytes; empty to check the folder.
+
+    Raises:
+        RefusedError: it is not the file that the manifest names; it does not appear.
+        StorageError: it cannot be read or written, or was altered on its way.
+    """
+    path = entry.path
+    found = target.stat(path)
+    if found is not None and found.size == entry.bytes:
+        return
+    with target.create(path) as writer:
+        if hash_file(source, path, expected=entry.blake3, copy=writer)[1] != entry.blake3:
+            shown = safe(source.root, limit=1000)
+            raise RefusedError(
+                f"`{safe(f'{source.root}/{path}', limit=1000)}` is not the file that the manifest "
+                "names",
+                hint=hint or f"`tfrecreg check {shown}` names the damaged records",
+            )
 
 
 def expect_intact(
@@ -130,7 +153,7 @@ def repair_hint(reference: str) -> str:
 
 
 def _faults(
-    pool: ThreadPoolExecutor, entries: Sequence[ShardEntry | FileEntry], place: Place
+    pool: ThreadPoolExecutor, entries: Iterable[ShardEntry | FileEntry], place: Place
 ) -> Generator[Altered | None, None, None]:
     yield from pool.map(lambda entry: _fault(entry, place), entries)
 
@@ -151,7 +174,8 @@ def _fault(entry: ShardEntry | FileEntry, place: Place) -> Altered | None:
     return _unequal(entry.path, "blake3", entry.blake3, digest)
 
 
-def _manifest_fault(manifest: Manifest, place: Place) -> Altered | None:
+def manifest_fault(manifest: Manifest, place: Place) -> Altered | None:
+    """What is wrong with the manifest beside the files of a build or release; None if nothing."""
     expected = manifest.digest if manifest.release is None else manifest.release.build
     found = place(MANIFEST_NAME)
     if found is None:

@@ -9,7 +9,7 @@ from tfrecreg.reference import Version
 from tfrecreg.registry import layout
 from tfrecreg.registry.keeper import Keeping, Releasing
 from tfrecreg.registry.registry import Dataset
-from tfrecreg.registry.verify import below, expect_intact, file_names, repair_hint
+from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.tracking import git
 
 
@@ -24,7 +24,7 @@ class VersionsKeeper:
         copy = layout.version_folder(dataset.name, version)
         _expect_leftover(dataset, copy, build, version)
         with change.stage("versions") as staged:
-            for path in file_names(build):
+            for path in (*build.entries, MANIFEST_NAME):
                 # A file that is missing is found below.
                 if storage.stat(f"{folder}/{path}") is not None:
                     staged.link(f"{folder}/{path}", path, origin=storage)

@@ -11,8 +11,8 @@ words the errors. `links` lists the targets of symbolic links.
 files, `uploads` for new ones, and `file_systems` as the only home of fsspec. `two_places` joins a
 folder with the shards behind a URL. `raw` is for raw data, `listed` for those behind URLs;
 `read_ahead` fetches whole objects before they are asked for; `local_copy` has files that are read
-at many places, `verified_copy` copies files whose digests are known. `daemon_threads` sends
-requests, many at once. `locations` chooses the storage of a location.
+at many places. `daemon_threads` sends requests, many at once. `locations` chooses the storage of a
+location.
 """
 
 from __future__ import annotations

@@ -52,6 +52,11 @@ def available() -> bool:
     return find_spec("dvc") is not None
 
 
+def usable(root: str) -> bool:
+    """Whether `root` is in a DVC repository, and DVC is installed."""
+    return initialised(root) and available()
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A folder in DVC's cache."""

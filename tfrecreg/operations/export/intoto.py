@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfrecreg.manifest.file import render_manifest
-from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, FileEntry, Manifest, ShardEntry
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.operations.builds.parts.provenance import BuildProvenance
 from tfrecreg.operations.origin import Origin
 from tfrecreg.operations.repair.run import build_manifest
@@ -62,8 +62,7 @@ def statement(origin: Origin) -> _Json:
 
 
 def _subjects(manifest: Manifest) -> Iterator[_Json]:
-    entries: list[ShardEntry | FileEntry] = [*manifest.shards, *manifest.files]
-    for entry in entries:
+    for entry in manifest.entries.values():
         # Other tools compare sha256; a manifest that lacks it has blake3 in any case.
         digest = {"sha256": entry.sha256} if entry.sha256 else {"blake3": entry.blake3}
         yield {"name": entry.path, "digest": digest}

@@ -18,7 +18,7 @@ from tfrecreg.operations.remote.bucket_folders import (
     remove_folder,
     unreferenced_folders,
 )
-from tfrecreg.operations.remote.releases import dvc_folder, files_of
+from tfrecreg.operations.remote.releases import dvc_folder
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import layout
@@ -225,7 +225,7 @@ def _versions(
         manifest = registry.dataset(name).release_manifest(parse_version(number))
         if manifest.release is not None and manifest.release.dvc:
             copies["/".join(parts[:3])] = dvc_folder(registry.dataset(name), manifest)
-    if not copies or not _tracked(root) or not cloud.remotes(root):
+    if not copies or not dvc.usable(root) or not cloud.remotes(root):
         return
     looked = cloud.look_for(root, list(copies.values()), remote, content=content, progress=progress)
     for path, folder in sorted(copies.items()):
@@ -256,15 +256,15 @@ def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Doomed]:
 
 def _unwritten(registry: Registry) -> list[cache.Stale]:
     root = registry.storage.root
-    return cache.abandoned(root) if _tracked(root) else []
+    return cache.abandoned(root) if dvc.usable(root) else []
 
 
 def _objects(registry: Registry, manifests: list[Manifest]) -> list[cache.Stale]:
     root = registry.storage.root
-    if not _tracked(root):
+    if not dvc.usable(root):
         return []
     kept = {each.release.dvc for each in manifests if each.release and each.release.dvc}
-    sizes = {size for each in manifests for size, _ in files_of(each).values()}
+    sizes = {entry.bytes for each in manifests for entry in each.entries.values()}
     # DVC may have put links to its cache into builds that no release and no pointer names.
     linked = [
         os.path.realpath(Path(root, entry.path))
@@ -273,7 +273,3 @@ def _objects(registry: Registry, manifests: list[Manifest]) -> list[cache.Stale]
         if entry.kind == "link"
     ]
     return cache.stale(root, kept, linked, git.commits_of_refs(root), MANIFEST_NAME, sizes)
-
-
-def _tracked(root: str) -> bool:
-    return dvc.available() and dvc.initialised(root)

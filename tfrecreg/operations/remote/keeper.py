@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from tfrecreg.errors import FailureError, MissingExtraError, RefusedError
-from tfrecreg.manifest.model import Manifest
-from tfrecreg.progress import working
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.progress import Progress, working
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
 from tfrecreg.registry.keeper import Keeping, Releasing, Tracker
-from tfrecreg.registry.registry import Registry
-from tfrecreg.registry.verify import expect_intact, file_names, repair_hint
+from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.registry.verify import expect_intact, repair_hint
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.tracking import dvc, pointers
@@ -28,7 +29,7 @@ class _Dvc:
 
     def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:  # noqa: ARG002
         storage = change.dataset.registry.storage
-        if not (dvc.initialised(storage.root) and dvc.available()):
+        if not (dvc.usable(storage.root)):
             return None
         folder = layout.build_folder(change.dataset.name)
         pointer = dvc.pointer(folder)
@@ -77,12 +78,45 @@ class _Dvc:
         return pointers.bring_command(root, folder)
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
-        if not (dvc.available() and dvc.initialised(root)):
+        if not (dvc.usable(root)):
             return {}
         try:
             return dvc.cached_files(root, value)
         except FailureError:
             return {}
+
+    def keeps(self, registry: Registry, manifest: Manifest) -> bool:
+        kept = manifest.release is not None and manifest.release.dvc is not None
+        return kept and dvc.usable(registry.storage.root)
+
+    def supply(
+        self,
+        dataset: Dataset,
+        manifest: Manifest,
+        paths: Collection[str],
+        stage: Storage,
+        progress: Progress,
+    ) -> list[str]:
+        if not self.keeps(dataset.registry, manifest):
+            return []
+        from tfrecreg.operations.remote.transfer import bring  # only a repair asks
+
+        try:
+            with dvc.locked(
+                dataset.registry.storage.root, partial(progress.note, "waiting for DVC")
+            ):
+                bring(dataset, manifest, paths, stage, None, progress, required=False)
+        except (FailureError, RefusedError) as error:
+            progress.note(f"DVC does not help: {error.message}")
+        found = []
+        for path in paths:
+            if stage.stat(path) is None:
+                continue
+            if hash_file(stage, path)[1] == manifest.entries[path].blake3:
+                found.append(path)
+            else:
+                stage.remove(path)
+        return found
 
     def expect_current(self, registry: Registry, name: str) -> None:
         from tfrecreg.operations.pipeline.run import expect_pipeline  # only `gate` asks
@@ -123,7 +157,7 @@ def _added(change: Releasing, folder: str, build: Manifest) -> str | None:
         here = f"{storage.root}/{folder}"
         if cache.remove_corrupt({f"{here}/{path}": at for path, at in kept.files.items()}):
             return None
-        for path in file_names(build):
+        for path in (*build.entries, MANIFEST_NAME):
             if path not in kept.files and storage.stat(f"{folder}/{path}") is not None:
                 raise FailureError(
                     f"DVC did not keep `{folder}/{path}`, and gave no reason",

@@ -22,12 +22,6 @@ def release_of(registry: Registry, reference: str) -> Release:
     return found
 
 
-def files_of(manifest: Manifest) -> dict[str, tuple[int, str]]:
-    """Each file of a build but its manifest, with its size in bytes and its blake3."""
-    shards = {entry.path: (entry.bytes, entry.blake3) for entry in manifest.shards}
-    return shards | {entry.path: (entry.bytes, entry.blake3) for entry in manifest.files}
-
-
 def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
     """The folder of a release as DVC keeps it.
 
@@ -46,7 +40,7 @@ def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
             f"DVC does not keep `{name}`: it was released outside a DVC repository",
             hint="`dvc init`, then release it under a new number",
         )
-    sizes: dict[str, int | None] = {path: size for path, (size, _) in files_of(manifest).items()}
+    sizes: dict[str, int | None] = {path: each.bytes for path, each in manifest.entries.items()}
     root = dataset.registry.storage.root
     copies = (
         layout.version_folder(dataset.name, parse_version(release.version)),

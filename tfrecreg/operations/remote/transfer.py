@@ -7,36 +7,37 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from blake3 import blake3
-
 from tfrecreg.errors import (
     FailureError,
-    ManifestError,
     MissingFileError,
     RefusedError,
     TfrecregError,
     UsageError,
 )
-from tfrecreg.manifest.file import parse_manifest
-from tfrecreg.manifest.model import MANIFEST_NAME
-from tfrecreg.operations.remote.releases import dvc_folder, files_of, release_of
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.operations.remote.releases import dvc_folder, release_of
 from tfrecreg.progress import SILENT, Progress, working
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
 from tfrecreg.registry.lookup import Release, expect_dataset
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import transaction
-from tfrecreg.registry.verify import altered, below, expect_intact, repair_hint
+from tfrecreg.registry.verify import (
+    altered,
+    below,
+    copy_verified,
+    expect_intact,
+    manifest_fault,
+    repair_hint,
+)
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
-from tfrecreg.storage.verified_copy import copy_verified
 from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
 from tfrecreg.tracking.pointers import bring_command
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ def pull(
             name=release.name, folder=folder, files=0, bytes=0, verified=_count(release)
         )
     dvc_folder(release.dataset, release.manifest)  # refused before anything is done
-    expected = files_of(release.manifest)
+    expected = release.manifest.entries
     with (
         transaction(release.dataset, progress) as change,
         # From fetching to copying: it must not be removed from DVC's cache meanwhile.
@@ -103,7 +104,8 @@ def pull(
         if release.folder is not None and release.proven:
             target = release.folder  # it is damaged
         with working(progress, f"bringing {release.name}", 0):
-            brought = bring(release, [*expected, MANIFEST_NAME], staged, remote, progress)
+            paths = [*expected, MANIFEST_NAME]
+            brought = bring(release.dataset, release.manifest, paths, staged, remote, progress)
         if brought.lost:
             raise _unobtainable(release, brought.lost)
         for path in expected:
@@ -118,7 +120,7 @@ def pull(
         name=release.name,
         folder=target,
         files=len(expected) + 1,
-        bytes=sum(size for size, _ in expected.values()),
+        bytes=sum(each.bytes for each in expected.values()),
         verified=len(expected) + 1,
         fetched=brought.objects,
     )
@@ -143,16 +145,14 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
                     name=release.name, folder=target, files=0, bytes=0, verified=_count(release)
                 )
             progress.note(f"`{target}/{safe(first.path)}` {first.fault}: fetching all of it again")
-        expected = files_of(release.manifest)
+        expected = release.manifest.entries
         progress.start(f"bringing {release.name}", 0)
         try:
             remote = storage_at(url)
             with remote.reading_ahead(expected, remote.list()):
-                for path, (size, digest) in expected.items():
-                    copy_verified(
-                        remote, staged, path, size, digest, hint=repair_hint(release.name)
-                    )
-                    progress.advance(0, size)
+                for file in expected.values():
+                    copy_verified(remote, staged, file, hint=repair_hint(release.name))
+                    progress.advance(0, file.bytes)
             with staged.create(MANIFEST_NAME) as writer:
                 writer.write(remote.read(MANIFEST_NAME))
         except MissingFileError as error:
@@ -171,7 +171,7 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
         )
         _keep_strays(storage, target, staged)
         change.replace(target, staged, release.manifest, verified=True)
-    total = sum(size for size, _ in expected.values())
+    total = sum(each.bytes for each in expected.values())
     return PullResult(
         name=release.name,
         folder=target,
@@ -183,7 +183,7 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
 
 def _count(release: Release) -> int:
     """Number of files of a release, the manifest among them."""
-    return len(files_of(release.manifest)) + 1
+    return len(release.manifest.entries) + 1
 
 
 def _expect_release(dataset: Dataset) -> None:
@@ -223,7 +223,8 @@ def _here(release: Release, progress: Progress) -> str | None:
 
 
 def bring(
-    release: Release,
+    dataset: Dataset,
+    manifest: Manifest,
     paths: Collection[str],
     staged: Storage,
     remote: str | None,
@@ -238,7 +239,8 @@ def bring(
     DVC's lock.
 
     Args:
-        release: one that DVC keeps.
+        dataset: its dataset.
+        manifest: of a release that DVC keeps.
         paths: of the files; the manifest may be among them.
         staged: where to.
         remote: DVC's name of the remote; None for its default one.
@@ -250,18 +252,17 @@ def bring(
         RefusedError: the bytes that DVC keeps are not those that were released.
         FailureError: DVC or the disk failed.
     """
-    root = release.registry.storage.root
-    folder = dvc_folder(release.dataset, release.manifest)
+    root = dataset.registry.storage.root
+    folder = dvc_folder(dataset, manifest)
     found = cloud.fetch(root, folder, remote, paths, required=required)
-    wrong = _copy_all(release, found, staged, progress)
+    wrong = _copy_all(manifest, found, staged, progress)
     if not wrong:
         return BroughtFiles(found.objects, found.lost)
     again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
-    for path in _copy_all(release, again, staged, progress):
+    for path in _copy_all(manifest, again, staged, progress):
         raise RefusedError(
-            f"`{safe(path)}` of `{release.name}` differs from the release, and DVC keeps it so",
-            hint=f"the manifest was changed: `tfrecreg check --registry {release.dataset}` has the "
-            "details",
+            f"`{safe(path)}` of `{folder.name}` differs from the release, and DVC keeps it so",
+            hint=f"the manifest was changed: `tfrecreg check --registry {dataset}` has the details",
         )
     return BroughtFiles(found.objects + again.objects, (*found.lost, *again.lost))
 
@@ -297,45 +298,28 @@ def _unobtainable(release: Release, lost: Sequence[cloud.ObjectFault]) -> Tfrecr
 
 
 def _copy_all(
-    release: Release, found: cloud.Fetched, staged: Storage, progress: Progress
+    manifest: Manifest, found: cloud.Fetched, staged: Storage, progress: Progress
 ) -> list[str]:
     """Copy objects of the cache; those that have other bytes than the release."""
-    expected = files_of(release.manifest)
+    expected = manifest.entries
     wrong = []
     for path, cached in found.files.items():
+        digest = _copy(cached, path, staged)
         if path == MANIFEST_NAME:
-            _copy(cached, path, staged)
-            sound = _is_manifest_of(release, staged)
+            sound = manifest_fault(manifest, below(staged)) is None
         else:
-            size, digest = expected[path]
-            sound = _copy(cached, path, staged) == digest
-            progress.advance(0, size)
+            sound = digest == expected[path].blake3
+            progress.advance(0, expected[path].bytes)
         if not sound:
             wrong.append(path)
     return wrong
 
 
-def _is_manifest_of(release: Release, staged: Storage) -> bool:
-    frozen = release.manifest.release
-    assert frozen is not None
-    try:
-        found = parse_manifest(staged.read(MANIFEST_NAME), MANIFEST_NAME)
-    except ManifestError:
-        return False
-    return found.digest == frozen.build
-
-
 def _copy(cached: str, path: str, staged: Storage) -> str:
     """Copy a file out of the cache, and return its blake3; empty text if it is not there."""
     source = Path(cached)
-    hasher = blake3()
-    done = 0
     try:
-        with LocalStorage(source.parent).open(source.name) as reader, staged.create(path) as writer:
-            while piece := reader.read_at(done, _CHUNK):
-                hasher.update(piece)
-                writer.write(piece)
-                done += len(piece)
+        with staged.create(path) as writer:
+            return hash_file(LocalStorage(source.parent), source.name, copy=writer)[1]
     except MissingFileError:
         return ""
-    return hasher.hexdigest()

@@ -24,7 +24,7 @@ from tfrecreg.manifest.model import (
     Manifest,
     ShardEntry,
 )
-from tfrecreg.operations.repair.elsewhere import kept_in_dvc, take
+from tfrecreg.operations.repair.elsewhere import take
 from tfrecreg.operations.repair.rebuild import (
     Lost,
     RawData,
@@ -36,7 +36,7 @@ from tfrecreg.operations.repair.rebuild import (
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.registry import indexes, layout
-from tfrecreg.registry.keeper import buckets
+from tfrecreg.registry.keeper import buckets, tracker
 from tfrecreg.registry.lookup import Release, Resolved, resolve
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.schemas import schema_of_digest
@@ -246,7 +246,7 @@ def _folder_of(resolved: Resolved) -> str | None:
     """
     if resolved.folder is not None or resolved.location is not None:
         return resolved.folder
-    if isinstance(resolved, Release) and kept_in_dvc(resolved):
+    if isinstance(resolved, Release) and tracker().keeps(resolved.registry, resolved.manifest):
         return layout.version_folder(resolved.dataset.name, resolved.version)
     resolved.storage(to_check=True)
     return resolved.folder
