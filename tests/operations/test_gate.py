@@ -388,7 +388,7 @@ def test_a_report_that_is_not_there_or_newer_is_told(digits_registry: Path) -> N
 def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
     damage(digits_registry)
     (report,) = check(["digits"], registry=str(digits_registry), options=NEVER)
-    from tfrecreg.operations.check.report import parse_report
+    from tfrecreg.operations.saved_report import parse_report
 
     far = Measure("drift.numbers.test", math.inf, "inf")
     document = replace(report, measures=(*report.measures, far)).to_json()
@@ -407,7 +407,7 @@ def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
 def test_a_report_with_any_name_is_read_as_it_was_written(name: str) -> None:
     from hostile_support import hostile_report
 
-    from tfrecreg.operations.check.report import parse_report
+    from tfrecreg.operations.saved_report import parse_report
 
     document = hostile_report(name).to_json()
     document["waived"] = [dict(each) for each in document["waived"]]

@@ -4,7 +4,7 @@
 - `targets`: from an argument to the files to read, with `url_targets` for URLs, `folder_builds`
   for the builds that folders hold, and `url_copy` for readers that take paths only; `raw_sizes`:
   the size of raw data
-- `gate`: judge a report; `policy`: gates and waivers that can never apply
+- `gate`: judge a report, by `saved_report`; `policy`: gates and waivers that can never apply
 - `pipeline`: the stages in which DVC runs all of these
 - `diff`: compare two builds or releases, and the version number that the difference asks for
 - `tag`: tag a release in git, and yank it

@@ -17,8 +17,9 @@ import msgspec
 from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.check.findings import judge_findings
-from tfrecreg.operations.check.report import Basis, Report, limits_of, read_report, schema_digest
+from tfrecreg.operations.check.report import Basis, Report, limits_of, schema_digest
 from tfrecreg.operations.policy import expect_policy
+from tfrecreg.operations.saved_report import read_report
 from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress

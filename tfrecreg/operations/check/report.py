@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-import msgspec
 from blake3 import blake3
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import Config, GateConfig
-from tfrecreg.documents import known_format, refusing
-from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.json_data import json_data
 from tfrecreg.scan.interface import Target
-from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 
@@ -224,7 +217,7 @@ class Report:
                 **({"cached": self.cached} if self.cached is not None else {}),
                 **({"releases": self.releases} if self.releases is not None else {}),
                 "findings": len(self.findings),
-                "severities": _severities(self.findings),
+                "severities": severities_of(self.findings),
                 "splits": self.splits,
                 **({"kinds": self.kinds} if self.kinds is not None else {}),
             },
@@ -251,7 +244,7 @@ class Report:
         return documents
 
 
-def _severities(findings: Iterable[Finding]) -> dict[str, int]:
+def severities_of(findings: Iterable[Finding]) -> dict[str, int]:
     """The number of findings of each severity."""
     counts = Counter(finding.severity for finding in findings)
     return {severity.value: counts[severity] for severity in Severity}
@@ -274,170 +267,4 @@ def error_report(target: str, error: str, *, findings: tuple[Finding, ...] = ())
         payload_bytes=0,
         findings=findings,
         errors=(error,),
-    )
-
-
-_HINT = "tfrecreg check TARGET --fail-on never --format json --output FILE writes one"
-_LARGEST = 1 << 30
-"""Bytes: beyond all reports, which name 20 places for each finding."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Summary:
-    shards: int
-    records: int
-    bytes: int
-    payload_bytes: int
-    findings: int
-    severities: dict[str, int] | None = None
-    cached: int | None = None
-    releases: int | None = None
-    splits: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Skipped:
-    validator: str
-    reason: str
-
-
-_Value: TypeAlias = int | float | str | dict[str, int] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Document:
-    """The keys of :meth:`Report.to_json`; more of them are left alone."""
-
-    target: str
-    status: Literal["pass", "fail", "error"]
-    judged: bool
-    fail_on: FailOn | None
-    summary: _Summary
-    findings: tuple[Finding, ...]
-    waived: tuple[Finding, ...]
-    measures: dict[str, _Value]
-    validators: tuple[str, ...]
-    skipped: tuple[_Skipped, ...]
-    errors: tuple[str, ...]
-    folder: str | None
-    basis: Basis | None
-    notes: tuple[str, ...] = ()
-
-
-def read_report(path: str, target: str) -> Report:
-    """The report about `target` in a file.
-
-    Raises:
-        UsageError: as :func:`parse_report`; or the file cannot be read, or is too large for one.
-        NewerFormatError: a newer tfrecreg wrote it.
-    """
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise UsageError(
-            f"the report `{safe(path)}` cannot be read: {error.strerror}", hint=_HINT
-        ) from None
-    if len(data) > _LARGEST:
-        raise UsageError(f"`{safe(path)}` is too large for a check report", hint=_HINT)
-    return parse_report(data, path, target)
-
-
-def parse_report(data: bytes, where: str, target: str) -> Report:
-    """What ``check --json`` printed, read again. The texts of measures and waivers are not in it.
-
-    Args:
-        data: the document, of one target or of several.
-        where: what messages call it.
-        target: the one that is asked for: ``mnist``, ``mnist@1.0.0``.
-
-    Raises:
-        UsageError: it is not a report, not about that target, or contradicts itself.
-        NewerFormatError: a newer tfrecreg wrote it.
-    """
-    shown = safe(where)
-    with refusing(UsageError, f"`{shown}` is not a check report", hint=_HINT):
-        # Not by stricter readers: a measure may be NaN, and a name have surrogate escapes.
-        plain = json.loads(data, object_pairs_hook=_once)
-        found = known_format(plain, JSON_VERSION, f"`{shown}` has format", "reads up to")
-    several = found.get("reports")
-    documents = several if isinstance(several, list) else [found]
-    names = [each.get("target") for each in documents if isinstance(each, dict)]
-    named = [str(name) for name in names if isinstance(name, str)]
-    if target not in named:
-        raise UsageError(
-            f"`{shown}` is about {listed(named)}, not about `{safe(target)}`", hint=_HINT
-        )
-    document = next(
-        each for each in documents if isinstance(each, dict) and each.get("target") == target
-    )
-    with refusing(UsageError, f"`{shown}` is not a check report", hint=_HINT):
-        read = msgspec.convert(document, _Document)
-    for contradiction in _contradictions(read):
-        raise UsageError(f"the report `{shown}` contradicts itself: {contradiction}", hint=_HINT)
-    return _report(read)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of the document. Readers differ in which value of a repeated key they take."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"it has the key `{key}` twice")
-        found[key] = value
-    return found
-
-
-_BY_SCHEMA = "SCH"
-"""The family of codes whose severity a schema, or TFDV, may lower."""
-
-
-def _contradictions(found: _Document) -> Iterator[str]:
-    """What in a report does not fit the rest of it, or the codes: it was edited or cut."""
-    said, counted = found.summary, _severities(found.findings)
-    if said.findings != len(found.findings):
-        yield f"`summary.findings` is {said.findings}, found {len(found.findings)}"
-    for severity, number in (said.severities or {}).items():
-        here = counted.get(severity)
-        if number != here:
-            yield f"`summary.severities.{safe(severity)}` is {number}, found {here}"
-    for finding in found.findings:
-        code, given = CORE_CODES.get(finding.code), finding.severity
-        if found.judged or code is None or code.code.startswith(_BY_SCHEMA):
-            continue
-        if given.rank < code.severity.rank:
-            yield f"{code.code} has the severity {code.severity.value}, found {given.value}"
-    if (found.status == "error") != bool(found.errors):
-        yield f"`status` is {found.status}, and the number of `errors` is {len(found.errors)}"
-
-
-def _measure(name: str, value: _Value) -> Measure:
-    # JSON has no infinity: documents have a word for it.
-    if value in ("inf", "-inf"):
-        value = float(value)
-    return Measure(name, value, "" if value is None or isinstance(value, dict) else str(value))
-
-
-def _report(found: _Document) -> Report:
-    return Report(
-        target=found.target,
-        status=found.status,
-        shards=found.summary.shards,
-        records=found.summary.records,
-        bytes=found.summary.bytes,
-        payload_bytes=found.summary.payload_bytes,
-        cached=found.summary.cached,
-        releases=found.summary.releases,
-        splits=found.summary.splits,
-        judged=found.judged,
-        fail_on=found.fail_on,
-        findings=found.findings,
-        waived=found.waived,
-        measures=tuple(_measure(name, value) for name, value in found.measures.items()),
-        validators=found.validators,
-        skipped=tuple(SkippedValidator(each.validator, each.reason) for each in found.skipped),
-        errors=found.errors,
-        folder=found.folder,
-        notes=found.notes,
-        basis=found.basis,
     )
