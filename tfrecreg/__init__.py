@@ -13,7 +13,8 @@ and may change with any version:
 - work: `statistics`, `training`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`, `bundled`; `guard`, through which all their
   code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
-- `operations`: the commands as functions; `pages`: HTML; `cli`: the command line
+- `operations`: the commands as functions; `pages`: HTML; `cli`: the command line; `commands`, of
+  which it is made, and `render`, what it prints of results
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.
 """

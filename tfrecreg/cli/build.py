@@ -288,8 +288,8 @@ def _print(
             }
         session.print_json(document)
         return
-    from tfrecreg.commands.catalog import print_manifest
-    from tfrecreg.commands.findings import print_accepted
+    from tfrecreg.render.catalog import print_manifest
+    from tfrecreg.render.findings import print_accepted
 
     again = " again, the same as before" if result.unchanged else ""
     if result.resumed:

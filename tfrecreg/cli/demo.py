@@ -48,13 +48,13 @@ def command(session: Session, folder: str | None, engine: Engine) -> None:
 
 def _print(session: Session, step: DemoStep, folder: str) -> None:
     from tfrecreg.cli.release import print_release
-    from tfrecreg.commands.catalog import print_manifest
     from tfrecreg.commands.console import line
-    from tfrecreg.commands.findings import print_report
     from tfrecreg.operations.builds.conclude import BuildResult
     from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.init import InitResult
     from tfrecreg.operations.release import ReleaseResult
+    from tfrecreg.render.catalog import print_manifest
+    from tfrecreg.render.findings import print_report
 
     session.out.print(line(("# ", "dim"), (step.title, "bold")))
     if step.command:

@@ -40,7 +40,7 @@ def command(session: Session, code: str | None) -> None:
         more = {"hint": found.hint, "page": found.page, "tensorflow": outcomes}
         session.print_json(_row(found) | more)
         return
-    from tfrecreg.commands.findings import print_code
+    from tfrecreg.render.findings import print_code
 
     print_code(session.out, found)
 
@@ -58,6 +58,6 @@ def _print_all(session: Session, known: dict[str, Code]) -> None:
     if session.as_json:
         session.print_json({"codes": [_row(code) for code in known.values()]})
         return
-    from tfrecreg.commands.findings import print_codes
+    from tfrecreg.render.findings import print_codes
 
     print_codes(session.out, known.values())

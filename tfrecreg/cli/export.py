@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -15,13 +16,21 @@ if TYPE_CHECKING:
     from tfrecreg.operations.export.run import ExportResult
 
 
+@complete.silent
+def _formats(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx, incomplete
+    from tfrecreg.operations.export.run import EXPORT_FORMATS
+
+    return EXPORT_FORMATS
+
+
 @session_command("export")
 @click.argument("reference", metavar="REF", shell_complete=complete.references)
 @click.option(
     "--to",
     required=True,
     metavar="FORMAT",
-    shell_complete=complete.export_formats,
+    shell_complete=_formats,
     help="tfds: for TensorFlow Datasets. index: for readers that seek to records, such as DALI's. "
     "croissant: with a description in JSON-LD. tfx: for TFX pipelines. arrayrecord, parquet, "
     "webdataset: files of these formats. intoto: a statement on all files, to be signed.",

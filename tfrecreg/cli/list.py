@@ -17,6 +17,6 @@ def command(session: Session) -> None:
     if session.as_json:
         session.print_json({"datasets": listed})
         return
-    from tfrecreg.commands.catalog import print_list
+    from tfrecreg.render.catalog import print_list
 
     print_list(session.out, listed)

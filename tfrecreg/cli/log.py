@@ -21,6 +21,6 @@ def command(session: Session, name: str) -> None:
     if session.as_json:
         session.print_json({"dataset": name, "releases": entries})
         return
-    from tfrecreg.commands.catalog import print_log
+    from tfrecreg.render.catalog import print_log
 
     print_log(session.out, name, entries)

@@ -110,7 +110,7 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
     findings = error.findings if isinstance(error, RefusedError) else ()
     if findings:
         from tfrecreg.commands.console import stderr
-        from tfrecreg.commands.findings import print_findings
+        from tfrecreg.render.findings import print_findings
 
         print_findings(stderr(), findings)
     if not any(finding.message == error.message for finding in findings):

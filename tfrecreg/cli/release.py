@@ -85,7 +85,7 @@ def print_release(session: Session, result: ReleaseResult) -> None:
         session.out.print(f"{name} already exists with this content: nothing to do")
         return
     from tfrecreg.commands.console import line
-    from tfrecreg.commands.findings import print_accepted
+    from tfrecreg.render.findings import print_accepted
     from tfrecreg.text import safe
 
     if result.report is not None:

@@ -117,7 +117,7 @@ def show(
 
 
 def _show_text(session: Session, reports: Sequence[Report], output: str | None) -> None:
-    from tfrecreg.commands.findings import print_report
+    from tfrecreg.render.findings import print_report
 
     console = session.out
     if output is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -13,12 +14,20 @@ if TYPE_CHECKING:
     from tfrecreg.registry.lookup import Resolved
 
 
+@complete.silent
+def _frameworks(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx, incomplete
+    from tfrecreg.operations.snippets import FRAMEWORKS
+
+    return FRAMEWORKS
+
+
 @session_command("show")
 @click.argument("reference", metavar="REF", shell_complete=complete.references)
 @click.option(
     "--code",
     metavar="FRAMEWORK",
-    shell_complete=complete.frameworks,
+    shell_complete=_frameworks,
     help="Print Python code that uses it: tf, keras, numpy, grain, torch, tfds, mlflow or wandb.",
 )
 @click.option(
@@ -50,9 +59,9 @@ def command(session: Session, reference: str, code: str | None, provenance: bool
 
         session.print_json(manifest_json(resolved))
         return
-    from tfrecreg.commands.catalog import print_manifest
     from tfrecreg.operations.reshuffle_advice import long_tails
     from tfrecreg.registry.lookup import in_store
+    from tfrecreg.render.catalog import print_manifest
 
     print_manifest(
         session.out,

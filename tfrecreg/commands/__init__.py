@@ -5,8 +5,6 @@
 - `complete`: completion of arguments
 - `console`: stdout and stderr; lines, tables and facts for a terminal or a pipe; `progress_bar`
 - `output`: files that were asked for, and JSON
-- `catalog`: lists, manifests and histories
-- `findings`: the report of a check, and the pages of codes; `locations`: where they were seen
 """
 
 from __future__ import annotations

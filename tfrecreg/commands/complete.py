@@ -19,8 +19,12 @@ Items = list["CompletionItem[str]"]
 Complete = Callable[[click.Context, click.Parameter, str], Items]
 
 
-def _silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
-    """Complete to the names that begin with the typed text."""
+def silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
+    """Complete to the names that begin with the typed text.
+
+    Args:
+        names: gets the context and the typed text; errors that have a message mean no names.
+    """
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
         del param
@@ -130,35 +134,17 @@ def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
     return [code.lower() if small else code for code in plugins().codes()]
 
 
-def _export_formats(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    del ctx, incomplete
-    from tfrecreg.operations.export.run import EXPORT_FORMATS
-
-    return EXPORT_FORMATS
-
-
-def _frameworks(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    del ctx, incomplete
-    from tfrecreg.operations.snippets import FRAMEWORKS
-
-    return FRAMEWORKS
-
-
-datasets = _silent(_datasets)
+datasets = silent(_datasets)
 """Names of datasets."""
-references = _silent(_references)
+references = silent(_references)
 """Builds, and releases once one dataset is left."""
-releases = _silent(_releases)
+releases = silent(_releases)
 """Releases only."""
-plugin_names = _silent(_plugins)
+plugin_names = silent(_plugins)
 """Names of plugins."""
-sources = _silent(_sources)
+sources = silent(_sources)
 """Names of sources."""
-validators = _silent(_validators)
+validators = silent(_validators)
 """Names of validators, separated by commas."""
-codes = _silent(_codes)
+codes = silent(_codes)
 """Codes of findings."""
-export_formats = _silent(_export_formats)
-"""Values of `export --to`."""
-frameworks = _silent(_frameworks)
-"""Values of `show --code`."""

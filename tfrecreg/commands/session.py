@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from tfrecreg._version import JSON_VERSION
 
 if TYPE_CHECKING:
+    import click
     from rich.console import Console
 
     from tfrecreg.commands.console import ConsoleProgress
@@ -87,11 +86,12 @@ class Session:
 
 
 def session_command(
-    name: str, cls: type[click.Command] = click.Command
+    name: str, cls: type[click.Command] | None = None
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command, which gets the :class:`Session` and has ``--json`` as its last
     option: one document on stdout instead of text.
     """
+    import click  # a plugin's module is imported for listings, and by programs
 
     def remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         del param

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.catalog import in_reading_order, print_manifest
 from tfrecreg.commands.console import PlainTable, count, line
-from tfrecreg.commands.findings import print_findings
+from tfrecreg.render.catalog import in_reading_order, print_manifest
+from tfrecreg.render.findings import print_findings
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.catalog import in_reading_order
 from tfrecreg.commands.console import PlainTable, count, line
+from tfrecreg.render.catalog import in_reading_order
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:

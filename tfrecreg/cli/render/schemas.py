@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.commands.console import count, line
-from tfrecreg.commands.findings import print_findings
+from tfrecreg.render.findings import print_findings
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:

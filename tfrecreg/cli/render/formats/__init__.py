@@ -7,7 +7,7 @@
 - `html`: a page, without the records that `check --format html` shows
 
 The JSON of a report is :meth:`tfrecreg.operations.check.Report.to_json`, its text
-:func:`tfrecreg.commands.findings.print_report`.
+:func:`tfrecreg.render.findings.print_report`.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from tfrecreg.commands.locations import location_lines, safe_message, subject_text
 from tfrecreg.findings import Finding
 from tfrecreg.operations.check.report import Report
+from tfrecreg.render.locations import location_lines, safe_message, subject_text
 
 _PLACES = 20
 

@@ -11,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfrecreg.commands.locations import location_lines, safe_message, subject_text
 from tfrecreg.findings import Finding, Severity
 from tfrecreg.operations.check.report import Report
+from tfrecreg.render.locations import location_lines, safe_message, subject_text
 from tfrecreg.text import si_bytes
 
 _ROOM = 24_000

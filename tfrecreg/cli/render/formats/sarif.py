@@ -15,7 +15,10 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg._version import __version__
-from tfrecreg.commands.locations import (
+from tfrecreg.findings import Finding, Location, Severity
+from tfrecreg.operations.check.report import Report
+from tfrecreg.plugins.manager import code_named
+from tfrecreg.render.locations import (
     location_lines,
     location_text,
     safe_message,
@@ -23,9 +26,6 @@ from tfrecreg.commands.locations import (
     subject_text,
     uri,
 )
-from tfrecreg.findings import Finding, Location, Severity
-from tfrecreg.operations.check.report import Report
-from tfrecreg.plugins.manager import code_named
 from tfrecreg.text import safe
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

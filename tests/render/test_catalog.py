@@ -7,13 +7,6 @@ from dataclasses import replace
 import pytest
 
 from tfrecreg.cli.render.origin import print_origin
-from tfrecreg.commands.catalog import (
-    feature_sizes,
-    in_reading_order,
-    print_list,
-    print_log,
-    print_manifest,
-)
 from tfrecreg.manifest.model import (
     Change,
     Ledger,
@@ -32,6 +25,13 @@ from tfrecreg.operations.builds.parts.provenance import BuildProvenance
 from tfrecreg.operations.builds.parts.receipts import MadeWhere, Receipt
 from tfrecreg.operations.catalog import Listed, LogEntry
 from tfrecreg.operations.origin import Origin
+from tfrecreg.render.catalog import (
+    feature_sizes,
+    in_reading_order,
+    print_list,
+    print_log,
+    print_manifest,
+)
 from tfrecreg.sources.interface import Skipped
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from tfrecreg.commands import findings
-from tfrecreg.commands.findings import print_code, print_codes, print_report
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.operations.check.report import Report, SkippedValidator
+from tfrecreg.render import findings
+from tfrecreg.render.findings import print_code, print_codes, print_report
 from tfrecreg.validators.plugin import tfrecreg_validators
 
 DAMAGE = Finding(

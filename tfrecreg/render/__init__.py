@@ -1,0 +1,7 @@
+"""What commands print of results, those of the core and those of rooms. Text from data is escaped.
+
+- `catalog`: lists, manifests and histories
+- `findings`: the report of a check, and the pages of codes; `locations`: where they were seen
+"""
+
+from __future__ import annotations
