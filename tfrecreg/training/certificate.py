@@ -28,6 +28,8 @@ from tfrecreg.text import safe
 
 DIGEST_FEATURE = "record/digest"
 """The feature that elements carry: uint8, shape (16,)."""
+KEY_FEATURE = "record/key"
+"""The feature of a batch that has the keys of its records."""
 
 _MAGIC = b"TFRCERT1"
 _IDENTITY_BYTES = 32

@@ -19,6 +19,7 @@ from tfrecreg.training.arrays import ExampleReader
 from tfrecreg.training.batches import stack
 from tfrecreg.training.certificate import (
     DIGEST_FEATURE,
+    KEY_FEATURE,
     Certificate,
     EpochReport,
     RecordName,
@@ -33,9 +34,6 @@ from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
-
-KEY_FEATURE = "record/key"
-"""The feature of a batch that has the keys of its records."""
 
 
 class DataSource(Sequence[Any]):

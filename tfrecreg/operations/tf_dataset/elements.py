@@ -16,8 +16,7 @@ from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
-from tfrecreg.training.certificate import DIGEST_FEATURE, digests_of
-from tfrecreg.training.data_source import KEY_FEATURE
+from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE, digests_of
 
 Features = dict[str, Any]
 
