@@ -28,7 +28,6 @@ from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.releases import check_registry
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.data_source import data_source
 from tfrecreg.operations.demo.digits import write_digits
@@ -37,6 +36,7 @@ from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.records.framing import frame
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.reports.model import Report
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage.local import LocalStorage
 

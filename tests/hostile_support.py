@@ -10,7 +10,7 @@ from datetime import date
 
 from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.gating import FailOn, Lowered, Waiver
-from tfrecreg.operations.check.report import Basis, Report, SkippedValidator
+from tfrecreg.reports.model import Basis, Report, SkippedValidator
 
 __all__ = ["NAMES", "hostile_finding", "hostile_report"]
 

@@ -11,8 +11,8 @@ and may change with any version:
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`
-- extension points: `sources`, `validators`, `plugins`, `bundled`; `guard`, through which all their
-  code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
+- extension points: `sources`, `validators`, `reports`, `plugins`, `bundled`; `guard`, through which
+  all their code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
 - `operations`: the commands as functions; `pages`: HTML; `cli`: the command line; `commands`, of
   which it is made, and `render`, what it prints of results
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tfrecreg.operations.builds.settings import BuildRequest
     from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check.options import CheckOptions
-    from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.check.run import check
     from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.describe import describe
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
     from tfrecreg.registry.lookup import Build, Release, resolve
     from tfrecreg.registry.registry import Dataset, Registry, open_registry
+    from tfrecreg.reports.model import Report
     from tfrecreg.shards import ShardPolicy
     from tfrecreg.training.certificate import Certificate
     from tfrecreg.training.data_source import DataSource
@@ -169,7 +169,7 @@ _EXPORTS = {
     "tfrecreg.operations.builds.data": ("build",),
     "tfrecreg.operations.catalog": ("list_datasets",),
     "tfrecreg.operations.check.options": ("CheckOptions",),
-    "tfrecreg.operations.check.report": ("Report",),
+    "tfrecreg.reports.model": ("Report",),
     "tfrecreg.operations.check.run": ("check",),
     "tfrecreg.operations.data_source": ("data_source",),
     "tfrecreg.operations.describe": ("describe",),

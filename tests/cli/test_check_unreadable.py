@@ -19,9 +19,9 @@ from tfrecreg.config import Config
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import StorageError
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.targets import files_target
+from tfrecreg.reports.model import Report
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import refusal
 from tfrecreg.storage.reader import LocalReader

@@ -20,10 +20,10 @@ from tfrecreg.errors import NewerFormatError, UsageError
 from tfrecreg.findings import Measure
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.gate import gate
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.reports.model import Report
 
 TODAY = date(2026, 5, 1)
 NEVER = CheckOptions(fail_on=FailOn.NEVER)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.operations.check.report import Report, SkippedValidator
 from tfrecreg.render import findings
 from tfrecreg.render.findings import print_code, print_codes, print_report
+from tfrecreg.reports.model import Report, SkippedValidator
 from tfrecreg.validators.plugin import tfrecreg_validators
 
 DAMAGE = Finding(

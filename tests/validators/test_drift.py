@@ -15,8 +15,8 @@ from tfrecreg.errors import UsageError
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
+from tfrecreg.reports.model import Report
 
 LABELS = 'feature { name: "label" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'
 

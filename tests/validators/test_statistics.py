@@ -19,8 +19,8 @@ from tfrecreg.example.features import bytes_feature, float_feature, int64_featur
 from tfrecreg.example.model import Feature
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
+from tfrecreg.reports.model import Report
 from tfrecreg.statistics import tfdv
 
 # Not `importorskip`: whoever collects tests would import TensorFlow.

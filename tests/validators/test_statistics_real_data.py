@@ -10,8 +10,8 @@ import pytest
 from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
+from tfrecreg.reports.model import Report
 
 TESTDATA = "tfrecord/tfx/components/testdata"
 SETS = {

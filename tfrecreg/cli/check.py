@@ -15,7 +15,7 @@ from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.check.report import Report
+    from tfrecreg.reports.model import Report
 
 _ABOUT_RELEASES = {"targets", "fail_on", "releases", "base"}
 _OF_OUTPUT = {"metrics", "plots", "form", "output", "saved", "as_json"}

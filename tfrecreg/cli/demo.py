@@ -16,8 +16,8 @@ from tfrecreg.commands.session import Session, session_command
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.findings import Finding
-    from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.demo.run import DemoStep
+    from tfrecreg.reports.model import Report
 
 
 @session_command("demo")
@@ -50,11 +50,11 @@ def _print(session: Session, step: DemoStep, folder: str) -> None:
     from tfrecreg.cli.release import print_release
     from tfrecreg.commands.console import line
     from tfrecreg.operations.builds.conclude import BuildResult
-    from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.init import InitResult
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.render.catalog import print_manifest
     from tfrecreg.render.findings import print_report
+    from tfrecreg.reports.model import Report
 
     session.out.print(line(("# ", "dim"), (step.title, "bold")))
     if step.command:

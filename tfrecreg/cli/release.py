@@ -12,8 +12,8 @@ from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.check.report import Report
     from tfrecreg.operations.release import ReleaseResult
+    from tfrecreg.reports.model import Report
 
 
 @session_command("release")

@@ -123,7 +123,7 @@ class _Wanted:
         *,
         summary: bool = True,
     ) -> None:
-        from tfrecreg.operations.check.report import error_report
+        from tfrecreg.reports.model import error_report
 
         hint = f"; hint: {error.hint}" if error.hint else ""
         findings = error.findings if isinstance(error, RefusedError) else ()

@@ -16,7 +16,7 @@ from tfrecreg.commands.session import Session
 from tfrecreg.storage.locations import is_absolute
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.check.report import Report
+    from tfrecreg.reports.model import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -16,8 +16,8 @@ import msgspec
 
 from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import UsageError
+from tfrecreg.operations.check.basis import limits_of, schema_digest
 from tfrecreg.operations.check.findings import judge_findings
-from tfrecreg.operations.check.report import Basis, Report, limits_of, schema_digest
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.saved_report import read_report
 from tfrecreg.plugins.manager import plugins_of
@@ -28,6 +28,7 @@ from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Resolved, resolve
 from tfrecreg.registry.registry import Registry
+from tfrecreg.reports.model import Basis, Report
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 

@@ -22,7 +22,6 @@ from tfrecreg.operations.builds.run import build_from_source
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_changed, recall
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import scan_cache
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.diff.classify import classify
@@ -41,6 +40,7 @@ from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.registry.yanks import read_yanks
+from tfrecreg.reports.model import Report
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 

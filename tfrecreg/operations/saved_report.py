@@ -16,7 +16,7 @@ from tfrecreg.documents import known_format, refusing
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check.report import Basis, Report, SkippedValidator, severities_of
+from tfrecreg.reports.model import Basis, Report, SkippedValidator, severities_of
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tfrecreg.manifest.model import Manifest
-from tfrecreg.operations.check.report import Report
 from tfrecreg.pages.content import Bars, Scatter, Series
 from tfrecreg.pages.records import name_of_class
 from tfrecreg.pages.survey import Survey
+from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
 

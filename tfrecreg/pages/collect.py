@@ -13,7 +13,6 @@ from tfrecreg.gating import Waiver
 from tfrecreg.images.decoder import require_pillow
 from tfrecreg.operations.catalog import log
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
 from tfrecreg.operations.stats import Stats, StatsOfCheck
@@ -36,6 +35,7 @@ from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Build, Release, resolve
 from tfrecreg.registry.registry import Registry, RegistryLike, open_registry
+from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target, Validator
 from tfrecreg.statistics.cache import StatisticsCache
 from tfrecreg.statistics.tfdv import missing_tfdv

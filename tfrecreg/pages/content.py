@@ -12,10 +12,10 @@ from tfrecreg.findings import Finding, Location
 from tfrecreg.gating import Waiver
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.catalog import LogEntry
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.diff.result import DiffResult, RecordDiff
 from tfrecreg.operations.stats import Stats
 from tfrecreg.pages.records import PageRecord
+from tfrecreg.reports.model import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.diff.result import DiffResult
 from tfrecreg.operations.targets import TargetsLike, resolve_in
 from tfrecreg.pages.budget import Budget
@@ -21,6 +20,7 @@ from tfrecreg.pages.render import render_difference, render_page, render_records
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, named_url

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.check.report import Report, error_report
 from tfrecreg.pages.collect import make_page, page_without_records, provenance_of
 from tfrecreg.pages.content import Page
 from tfrecreg.pages.records import PageImage
@@ -18,6 +17,7 @@ from tfrecreg.registry.lookup import Build, Release, open_release, resolve
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.registry import Dataset, RegistryLike, open_registry
 from tfrecreg.registry.yanks import not_yanked
+from tfrecreg.reports.model import Report, error_report
 from tfrecreg.storage.interface import Storage
 
 PAGE_BUDGET = 3_000_000

@@ -15,7 +15,7 @@ from tfrecreg.render.locations import location_text, safe_message, subject_text
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.check.report import Report
+    from tfrecreg.reports.model import Report
 
 SEVERITY_STYLE = {
     Severity.ERROR: "bold red",

@@ -14,7 +14,7 @@ from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.check.report import Report
+    from tfrecreg.reports.model import Report
 
 
 def location_text(location: Location) -> str:

@@ -15,11 +15,11 @@ from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.releases import check_registry
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.tag import TagRequest, tag
 from tfrecreg.progress import SILENT
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.reports.model import Report
 
 ABSENT = 'source = "mnist"\nraw = "raw"\n'
 SCHEMA = "schemas/digits.pbtxt"

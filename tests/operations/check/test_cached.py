@@ -19,11 +19,11 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.reports.model import Report
 
 CHECKS = ".tfrecreg/cache/checks"
 

@@ -18,10 +18,10 @@ from tfrecreg.findings import Severity
 from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.operations.check.choose import Choice, choose
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.targets import build_target
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Baseline, Expected, Target
 from tfrecreg.storage.local import LocalStorage
 

@@ -12,8 +12,8 @@ from records_support import write_examples
 from tfrecreg.example.features import float_feature, int64_feature
 from tfrecreg.example.model import Example
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
+from tfrecreg.reports.model import Report
 
 SCHEMA = (
     "".join(

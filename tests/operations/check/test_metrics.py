@@ -12,7 +12,7 @@ from hostile_support import NAMES, hostile_report
 
 from tfrecreg.findings import Measure
 from tfrecreg.operations.check.metrics import PLOTS, metrics, plots
-from tfrecreg.operations.check.report import Report
+from tfrecreg.reports.model import Report
 
 
 def report(*measures: Measure) -> Report:

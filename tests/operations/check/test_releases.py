@@ -17,8 +17,8 @@ from tfrecreg.cli.reports import REPORT_FORMATS
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.releases import check_registry
-from tfrecreg.operations.check.report import Report
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.reports.model import Report
 
 
 @pytest.fixture

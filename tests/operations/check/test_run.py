@@ -20,10 +20,10 @@ from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage.local import LocalStorage

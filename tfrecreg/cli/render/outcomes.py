@@ -14,7 +14,7 @@ from tfrecreg.text import safe, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.operations.builds.growth import Growth
     from tfrecreg.operations.builds.run import Preview
-    from tfrecreg.operations.check.report import Report
+    from tfrecreg.reports.model import Report
 
 
 def print_page(

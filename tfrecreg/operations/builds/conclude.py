@@ -19,11 +19,11 @@ from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.sink import BuildSink
 from tfrecreg.operations.builds.state import BuildRecord, expect_raw_unchanged, remember
 from tfrecreg.operations.check.findings import with_keys
-from tfrecreg.operations.check.report import Report
 from tfrecreg.progress import Progress
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Transaction
+from tfrecreg.reports.model import Report
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml

@@ -15,10 +15,10 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
-from tfrecreg.operations.check.report import SkippedValidator
 from tfrecreg.plugins.discovery import Announced, canonical_name
 from tfrecreg.plugins.manager import Plugins, has_name, plugins
 from tfrecreg.plugins.records import SourceRecord, ValidatorRecord
+from tfrecreg.reports.model import SkippedValidator
 from tfrecreg.scan.interface import Target, Validator
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe

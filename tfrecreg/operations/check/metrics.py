@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tfrecreg.findings import Severity
-from tfrecreg.operations.check.report import Report
+from tfrecreg.reports.model import Report
 from tfrecreg.text import safe
 
 PLOTS = {

@@ -19,7 +19,6 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.check.loosened import loosened
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
@@ -39,6 +38,7 @@ from tfrecreg.registry.audit import (
 )
 from tfrecreg.registry.lookup import expect_dataset
 from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.reports.model import Report
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.text import safe

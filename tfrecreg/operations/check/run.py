@@ -24,7 +24,6 @@ from tfrecreg.errors import (
 )
 from tfrecreg.operations.check.choose import asked_for, validators_with
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import Report, error_report
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.folder_builds import build_in_folder, files_targets, find_target
 from tfrecreg.operations.policy import expect_policy
@@ -44,6 +43,7 @@ from tfrecreg.registry.absence import has_shards, strays
 from tfrecreg.registry.lookup import Resolved, open_release, resolve
 from tfrecreg.registry.registry import Dataset, Registry, RegistryLike, find_registry, open_registry
 from tfrecreg.registry.yanks import not_yanked
+from tfrecreg.reports.model import Report, error_report
 from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import Baseline, Expected, Need, Target, Validator
 from tfrecreg.storage.local import user_cache

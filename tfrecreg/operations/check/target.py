@@ -17,6 +17,7 @@ from tfrecreg.gating import FailOn
 from tfrecreg.guard import Brought
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
+from tfrecreg.operations.check.basis import folder_of, limits_of, schema_digest
 from tfrecreg.operations.check.choose import asked_for, choose
 from tfrecreg.operations.check.findings import (
     complete_findings,
@@ -24,20 +25,13 @@ from tfrecreg.operations.check.findings import (
     without_repetitions,
 )
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.report import (
-    Basis,
-    ReadShard,
-    Report,
-    folder_of,
-    limits_of,
-    schema_digest,
-)
 from tfrecreg.plugins.manager import plugins, plugins_of
 from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.registry import Registry
+from tfrecreg.reports.model import Basis, ReadShard, Report
 from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.run import ScanResult, run_scan

@@ -12,12 +12,12 @@ from tfrecreg.errors import UsageError
 from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.run import build_from_source
 from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import InitResult, init
 from tfrecreg.operations.release import ReleaseRequest, ReleaseResult, release
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.reports.model import Report
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe

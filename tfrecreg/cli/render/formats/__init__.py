@@ -19,7 +19,7 @@ from tfrecreg.cli.render.formats.html import html
 from tfrecreg.cli.render.formats.junit import junit
 from tfrecreg.cli.render.formats.markdown import markdown
 from tfrecreg.cli.render.formats.sarif import sarif
-from tfrecreg.operations.check.report import Report
+from tfrecreg.reports.model import Report
 
 FORMATS: Mapping[str, Callable[[Sequence[Report], str], str]] = {
     "junit": junit,

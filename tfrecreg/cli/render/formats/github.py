@@ -13,8 +13,8 @@ from pathlib import Path
 from tfrecreg.cli.render.formats.markdown import markdown
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Severity
-from tfrecreg.operations.check.report import Report
 from tfrecreg.render.locations import finding_path, location_lines, safe_message, subject_text
+from tfrecreg.reports.model import Report
 from tfrecreg.text import safe
 
 SUMMARY = "GITHUB_STEP_SUMMARY"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tfrecreg.operations.check.report import Report
+from tfrecreg.reports.model import Report
 
 
 def html(reports: Sequence[Report], prefix: str) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from tfrecreg.findings import Finding
-from tfrecreg.operations.check.report import Report
 from tfrecreg.render.locations import location_lines, safe_message, subject_text
+from tfrecreg.reports.model import Report
 
 _PLACES = 20
 

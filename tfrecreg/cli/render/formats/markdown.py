@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tfrecreg.findings import Finding, Severity
-from tfrecreg.operations.check.report import Report
 from tfrecreg.render.locations import location_lines, safe_message, subject_text
+from tfrecreg.reports.model import Report
 from tfrecreg.text import si_bytes
 
 _ROOM = 24_000

@@ -16,7 +16,6 @@ from blake3 import blake3
 
 from tfrecreg._version import __version__
 from tfrecreg.findings import Finding, Location, Severity
-from tfrecreg.operations.check.report import Report
 from tfrecreg.plugins.manager import code_named
 from tfrecreg.render.locations import (
     location_lines,
@@ -26,6 +25,7 @@ from tfrecreg.render.locations import (
     subject_text,
     uri,
 )
+from tfrecreg.reports.model import Report
 from tfrecreg.text import safe
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

@@ -1,21 +1,16 @@
-"""The result of a check, as data. `cli.render` shows it; pipelines read its JSON."""
+"""The result of a check, as data."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from blake3 import blake3
-
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.config import Config, GateConfig
 from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.json_data import json_data
-from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
 
 
@@ -74,33 +69,6 @@ class Basis:
             "limits": dict(sorted(self.limits.items())),
             "shards": self.shards,
         }
-
-
-def schema_digest(text: str | None) -> str | None:
-    """blake3 of a schema, as manifests have it."""
-    if text is None:
-        return None
-    return blake3(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) -> dict[str, Any]:
-    """What the gate asks of a validator, and what the dataset's own table says of it."""
-    limits = gate.options_of(validator)
-    hosts = config.dataset(dataset).hosts
-    if validator == "manifest" and hosts is not None:
-        return {"hosts": hosts, **limits}
-    return limits
-
-
-def folder_of(target: Target) -> str | None:
-    """The folder of the target's bytes, relative to its registry, POSIX; outside of one its
-    absolute path, or its URL; None for bare files.
-    """
-    if target.storage is None:
-        return None
-    if target.home is None or not target.storage.is_local:
-        return target.storage.root
-    return os.path.relpath(target.storage.root, target.home.root).replace(os.sep, "/")
 
 
 @dataclass(frozen=True, slots=True)

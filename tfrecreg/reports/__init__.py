@@ -1,0 +1,8 @@
+"""Reports of checks, and what writes them for other programs.
+
+- `model`: the result of a check, as data
+
+Text and JSON are the core's; every other format is a plugin.
+"""
+
+from __future__ import annotations
