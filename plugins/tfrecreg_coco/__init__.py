@@ -21,5 +21,3 @@ Making an example, in a worker:
 
 Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` (in the repository they are in `schemas/`).
 """
-
-from __future__ import annotations

@@ -12,5 +12,3 @@ nothing of the project but `tfrecreg.api`.
 
 The schema is `imagefolder.pbtxt` (in the repository it is in `schemas/`).
 """
-
-from __future__ import annotations

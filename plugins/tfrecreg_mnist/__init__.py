@@ -11,5 +11,3 @@ nothing of the project but `tfrecreg.api`.
 
 Schemas: `mnist.pbtxt` and `mnist_raw.pbtxt` (in the repository they are in `schemas/`).
 """
-
-from __future__ import annotations

@@ -4,5 +4,3 @@
 - `app`: the group of commands, each imported only when it is run
 - `render`: what commands print of their results
 """
-
-from __future__ import annotations

@@ -6,5 +6,3 @@
 - `console`: stdout and stderr; lines, tables and facts for a terminal or a pipe; `progress_bar`
 - `output`: files that were asked for, and JSON
 """
-
-from __future__ import annotations

@@ -11,5 +11,3 @@ and returns results in order.
 - `exchange`: files of tasks and outcomes, in a folder or a bucket
 - `remote`: what these have in common; `handshake`: what their workers check before a task
 """
-
-from __future__ import annotations

@@ -21,5 +21,3 @@ For code that creates examples (sources) or reads them (validators, digests, dif
 
 The canonical form is a format that never changes: see "Canonical Example" in `docs/formats.md`.
 """
-
-from __future__ import annotations

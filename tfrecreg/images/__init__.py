@@ -14,5 +14,3 @@ or raises :class:`ImageError`.
 - `pixels`: decoding for training, by Pillow in this process
 - `png_pixels`: the same for batches of small PNGs, by zlib and NumPy
 """
-
-from __future__ import annotations

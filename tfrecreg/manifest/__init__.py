@@ -4,5 +4,3 @@
 of it, `adopted` the entries for shards that another tool wrote, `python_data` those for the data of
 a program, `salvaged` the mark of a folder with shards that were salvaged from damaged ones.
 """
-
-from __future__ import annotations

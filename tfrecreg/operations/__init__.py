@@ -25,5 +25,3 @@
   a fresh shuffle; `provenance`: who, and when; `leftovers`: temporary files in a stage
 - `origin`: how a version was made, by its manifest and its receipts
 """
-
-from __future__ import annotations

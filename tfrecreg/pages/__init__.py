@@ -23,5 +23,3 @@ And how it looks:
 - `svg`: charts as SVG
 - `templates`: the HTML, the styles and the script of a page
 """
-
-from __future__ import annotations

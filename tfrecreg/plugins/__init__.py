@@ -12,5 +12,3 @@ the hooks. What is bundled implements the same hooks. Authors of plugins read
 
 pluggy itself is imported on first use of plugins.
 """
-
-from __future__ import annotations

@@ -29,5 +29,3 @@ Reading by number:
 - `offsets`: offsets of records: from our index, from another tool's, or from the shard itself
 - `gzip_random_access`: gzip read at any offset
 """
-
-from __future__ import annotations

@@ -14,5 +14,3 @@
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git
 - `lock`: keeping two commands from doing the same work
 """
-
-from __future__ import annotations

@@ -3,5 +3,3 @@
 - `catalog`: lists, manifests and histories
 - `findings`: the report of a check, and the pages of codes; `locations`: where they were seen
 """
-
-from __future__ import annotations

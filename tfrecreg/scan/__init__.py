@@ -8,5 +8,3 @@
 - `run`: the scan of all shards of a target by an engine: each is read once, parts return in order
 - `cache`: results of earlier scans of unchanged shards
 """
-
-from __future__ import annotations

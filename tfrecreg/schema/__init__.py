@@ -21,5 +21,3 @@ Nothing here imports TensorFlow, and protobuf only when a schema is parsed::
 * :mod:`.compat` - whether readers of one version parse records of another
 * :mod:`.accept` - the change of a schema with which data that break it pass
 """
-
-from __future__ import annotations

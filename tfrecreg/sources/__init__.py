@@ -7,5 +7,3 @@
 
 All others are plugins: see :mod:`tfrecreg.plugins`.
 """
-
-from __future__ import annotations

@@ -29,5 +29,3 @@ What was made of a release before is in the :class:`StatisticsCache` of its regi
 * :mod:`.judge` - TFDV's anomalies and distances, and the features that it compares
 * :mod:`.cache` - statistics by content digest
 """
-
-from __future__ import annotations

@@ -14,5 +14,3 @@ folder with the shards behind a URL. `raw` is for raw data, `listed` for those b
 at many places. `daemon_threads` sends requests, many at once. `locations` chooses the storage of a
 location.
 """
-
-from __future__ import annotations

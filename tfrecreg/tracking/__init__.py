@@ -8,5 +8,3 @@
 - `pointers`: DVC's small files, read without DVC
 - `gto`: the names of GTO's tags
 """
-
-from __future__ import annotations

@@ -15,5 +15,3 @@ the source.
 - `skipped`: damaged records that were left out, by all worker processes together
 - `consumed`, `permutation`: the mathematics of these
 """
-
-from __future__ import annotations

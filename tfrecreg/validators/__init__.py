@@ -16,5 +16,3 @@
 Shared by several: `record_tables` for records as columns, `image_features` for features of images,
 `payload_kinds` for records that are not Examples, and `options`.
 """
-
-from __future__ import annotations

@@ -8,5 +8,3 @@
 - `records`: the records that `head` shows, with images in terminals that support them
 - `stats`: tables of statistics
 """
-
-from __future__ import annotations

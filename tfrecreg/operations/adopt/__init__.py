@@ -6,5 +6,3 @@
 - `manifest`: the label maps and the manifest
 - `run`: the operation
 """
-
-from __future__ import annotations

@@ -19,5 +19,3 @@
 - `run`: the operation: plan, make, read back, publish
 - `parts`: the same in parts, on several machines
 """
-
-from __future__ import annotations

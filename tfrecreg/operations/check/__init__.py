@@ -10,5 +10,3 @@
 - `releases`: check the releases of a registry without their bytes; `loosened`: what a change
   accepts that was not accepted before
 """
-
-from __future__ import annotations

@@ -4,5 +4,3 @@
 - `strokes`: the shapes of the ten digits
 - `run`: the whole workflow on them, step by step
 """
-
-from __future__ import annotations

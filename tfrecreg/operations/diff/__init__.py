@@ -11,5 +11,3 @@
 - `result`: the result of `diff`, and its list of examples
 - `run`: the operation `diff`
 """
-
-from __future__ import annotations

@@ -6,5 +6,3 @@
 
 Nothing here imports DVC: writing the pipeline, and checking it in CI, works without it.
 """
-
-from __future__ import annotations

@@ -7,5 +7,3 @@
 - `garbage`: remove what nothing refers to
 - `bucket_folders`: builds in buckets that nothing refers to
 """
-
-from __future__ import annotations

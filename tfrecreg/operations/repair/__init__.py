@@ -4,5 +4,3 @@
 - `elsewhere`: sound files from other copies, DVC and the bucket
 - `rebuild`: one shard, from its index, its sound records and the raw data; and why one differs
 """
-
-from __future__ import annotations

@@ -12,5 +12,3 @@
 
 The mark that all this leaves in its folder is read by :func:`tfrecreg.manifest.salvaged.read_mark`.
 """
-
-from __future__ import annotations

@@ -5,5 +5,3 @@
 - `infer`: draft a schema from records
 - `accept`: change a schema so that data which break it pass
 """
-
-from __future__ import annotations

@@ -9,5 +9,3 @@
 - `plain`: functions that AutoGraph leaves alone
 - `pipeline`: all of it in one dataset: shuffle, batch, cache, repeat, prefetch
 """
-
-from __future__ import annotations

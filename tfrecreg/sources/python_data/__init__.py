@@ -13,5 +13,3 @@ An iterable can be read only once, so its records are spooled to disk on the fir
 
 Nothing here is a plugin: `tfrecreg.build(…, data=…)` is the only user.
 """
-
-from __future__ import annotations

@@ -5,5 +5,3 @@
 - `visitor`: the labels and objects of the records of one shard
 - `validator`: the classes of whole splits, and the findings
 """
-
-from __future__ import annotations

@@ -5,5 +5,3 @@
 - `matches`: equal rows, and one image under several labels
 - `validator`: from matches to findings
 """
-
-from __future__ import annotations

@@ -8,5 +8,3 @@ shard, the same ones in every run, and the savings of a cure are an estimate fro
 - `shard_sizes`: the sizes of one shard, and the sample of its records
 - `validator`: from sizes to causes and cures, the limit, and the findings
 """
-
-from __future__ import annotations

@@ -4,5 +4,3 @@
 - `training_hosts`: enough shards for every training host
 - `validator`: the files of a build byte by byte, and all findings
 """
-
-from __future__ import annotations

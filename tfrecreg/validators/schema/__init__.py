@@ -3,5 +3,3 @@
 `validator` decides whether it applies, and is the only module that a check without a schema loads;
 `records` compares the records of a shard with the compiled schema, and judges whole splits.
 """
-
-from __future__ import annotations

@@ -13,5 +13,3 @@
 - `collect`: the operation that makes what is missing, proves all shards and publishes
 - `provenance`: the receipts of a build, and those in a release
 """
-
-from __future__ import annotations

@@ -9,5 +9,3 @@
 - `parts`: what the formats of Examples share: decoded records, and their keys
 - `file_objects`: files of a storage as Python's file objects
 """
-
-from __future__ import annotations
