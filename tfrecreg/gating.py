@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime, timezone
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -173,6 +173,17 @@ def concerns(waiver: Waiver, dataset: str) -> bool:
     code, _, rest = waiver.fingerprint.partition(":")
     named = rest.partition(":")[0]
     return not named or named == dataset or any(sign in code + named for sign in "*?[")
+
+
+def next_expiry(waivers: Iterable[Waiver], dataset: str, today: date | None = None) -> date | None:
+    """The next day on which a waiver of a dataset holds for the last time; None without one.
+
+    Args:
+        today: the first day that counts; None for the current one, in UTC.
+    """
+    day = today or datetime.now(timezone.utc).date()
+    holding = [each.expires for each in waivers if concerns(each, dataset)]
+    return min((each for each in holding if each >= day), default=None)
 
 
 def severity_of(code: str, own: Severity, overrides: Mapping[str, Severity]) -> Severity:

@@ -42,14 +42,14 @@ def command(
     TARGET is a build or a release. A report about another state of it, or one that lacks checks
     required by the gate, is refused with exit code 2.
     """
+    from tfrecreg.gating import next_expiry
     from tfrecreg.operations.gate import gate
-    from tfrecreg.operations.pipeline.stages import next_expiry
 
     chosen = choose_format(session, form)
     registry = session.open()
     session.warn_of_broken_plugins()
     name = target.partition("@")[0]
-    if until is not None and next_expiry(registry.config, name) != until.date():
+    if until is not None and next_expiry(registry.config.waivers, name) != until.date():
         session.err.print(
             f"dvc.yaml has an outdated expiry date of a waiver: tfrecreg pipeline {name}"
         )

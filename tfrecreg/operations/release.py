@@ -17,7 +17,6 @@ from tfrecreg.findings import Code, Finding, fingerprint
 from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import Change, Manifest, Parent, Provenance, ReleaseEntry
 from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.parts.provenance import receipts_file
 from tfrecreg.operations.builds.run import build_from_source
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_changed, recall
@@ -35,6 +34,7 @@ from tfrecreg.registry.audit import RANK, audit, link_of, pointer_issues, step
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lock import dataset_lock
 from tfrecreg.registry.lookup import Resolved, resolve
+from tfrecreg.registry.receipts import receipts_of
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction
@@ -125,7 +125,7 @@ def release(
         _raw_is_unchanged(registry, request.name, build)
         report = _judge(registry, request, build, engine or LocalEngine(1), progress)
         sealed = partial(_released, registry, request, version, before, step, build)
-        receipts = receipts_file(registry, build)
+        receipts = receipts_of(registry, build)
         manifest = change.release(build, version, schema, sealed, receipts=receipts)
         if manifest is None:
             return _exists(change, version, build, progress)

@@ -10,6 +10,7 @@
 - `keeper`: who keeps the bytes of releases, as protocols; `versions` is the one who is always there
 - `indexes`: the indexes of builds and releases; `locations`: buckets as keepers, and
   where the shards are then
+- `receipts`: the file with the receipts of a build in parts
 - `yanks`: releases that were yanked
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git
 - `lock`: keeping two commands from doing the same work

@@ -10,8 +10,9 @@ import pytest
 from registry_support import empty_registry, write
 
 from tfrecreg.errors import UsageError
+from tfrecreg.gating import next_expiry
 from tfrecreg.operations.pipeline.run import expect_pipeline, pipeline
-from tfrecreg.operations.pipeline.stages import next_expiry, stages_of
+from tfrecreg.operations.pipeline.stages import stages_of
 from tfrecreg.registry.registry import Registry, open_registry
 
 TODAY = date(2026, 5, 1)
@@ -148,7 +149,7 @@ def test_the_next_expiry_is_that_of_a_waiver_of_the_dataset_that_holds(tmp_path:
         (TODAY, date(2026, 6, 30)),
         (date(2026, 7, 1), None),
     ):
-        assert next_expiry(config, "mnist", today=day) == expiry
+        assert next_expiry(config.waivers, "mnist", day) == expiry
 
 
 def test_the_stage_says_until_when_the_verdict_holds(tmp_path: Path) -> None:

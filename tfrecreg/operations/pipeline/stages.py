@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from tfrecreg.config import CONFIG_NAME, Config, DatasetConfig
-from tfrecreg.gating import concerns
+from tfrecreg.config import CONFIG_NAME, DatasetConfig
+from tfrecreg.gating import next_expiry
 from tfrecreg.operations.check.metrics import PLOTS
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
@@ -52,7 +52,7 @@ def stages_of(
         name: of a dataset that its configuration has.
         today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
     """
-    until = next_expiry(registry.config, name, today=today)
+    until = next_expiry(registry.config.waivers, name, today)
     dataset = registry.dataset(name)
     config = dataset.config
     build, report = layout.build_folder(name), layout.reports_folder(name)
@@ -120,19 +120,6 @@ def _params(
         ],
     }
     return [{file: listed} for file, listed in found.items() if listed]
-
-
-def next_expiry(
-    config: Config, name: str, *, today: datetime.date | None = None
-) -> datetime.date | None:
-    """The next day on which a waiver of a dataset holds for the last time; None without one.
-
-    Args:
-        today: the first day that counts; None for the current one, in UTC.
-    """
-    day = today or datetime.datetime.now(datetime.timezone.utc).date()
-    holding = [each.expires for each in config.waivers if concerns(each, name)]
-    return min((each for each in holding if each >= day), default=None)
 
 
 def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:

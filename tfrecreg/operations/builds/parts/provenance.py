@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,11 +17,10 @@ from tfrecreg.operations.builds.parts.plan_model import PlanDocument
 from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt
 from tfrecreg.registry import layout
 from tfrecreg.registry.lookup import Release, Resolved
+from tfrecreg.registry.receipts import RECEIPTS_LIMIT, lines_of, receipts_of
 from tfrecreg.registry.registry import Registry
 
 _FORMAT = 1
-_LIMIT = 1 << 30
-"""Largest file, and largest text in it, that is read, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,22 +65,6 @@ def keep_receipts(
         writer.write(gzip.compress(b"".join(lines), mtime=0))
 
 
-def receipts_file(registry: Registry, build: Manifest) -> bytes | None:
-    """The file with the receipts of a build, for its release; None if it was not made in parts.
-
-    Raises:
-        StorageError: it cannot be read.
-    """
-    path = layout.build_receipts(build.dataset)
-    if registry.storage.stat(path) is None:
-        return None
-    data = registry.storage.read(path, limit=_LIMIT)
-    try:
-        return data if _parsed(data)[0].manifest == build.digest else None
-    except ValueError:
-        return None  # a damaged note says as much as none
-
-
 def read_provenance(resolved: Resolved) -> BuildProvenance | None:
     """The receipts of a build or a release, which fit its manifest; None if it has none.
 
@@ -96,11 +77,11 @@ def read_provenance(resolved: Resolved) -> BuildProvenance | None:
         path = layout.release_receipts(manifest.dataset, resolved.version)
         if resolved.registry.storage.stat(path) is None:
             return None
-        data = resolved.registry.storage.read(path, limit=_LIMIT)
+        data = resolved.registry.storage.read(path, limit=RECEIPTS_LIMIT)
         digest = manifest.release.build if manifest.release is not None else ""
         return _fitting(data, path, manifest, digest)
     try:
-        found = receipts_file(resolved.registry, manifest)
+        found = receipts_of(resolved.registry, manifest)
     except TfrecregError:
         return None
     path = layout.build_receipts(manifest.dataset)
@@ -110,7 +91,8 @@ def read_provenance(resolved: Resolved) -> BuildProvenance | None:
 def _fitting(data: bytes, path: str, manifest: Manifest, digest: str) -> BuildProvenance:
     complaint = f"the receipts in `{path}` cannot be used"
     with refusing(ManifestError, complaint, hint="restore the file from git"):
-        head, lines = _parsed(data)
+        first, *lines = lines_of(data)
+        head = read_note(first, _Head)
         if (head.format_version, head.manifest) != (_FORMAT, digest):
             raise ValueError("they are of another build")
         receipts = list(map(parse_receipt, lines))
@@ -118,20 +100,3 @@ def _fitting(data: bytes, path: str, manifest: Manifest, digest: str) -> BuildPr
         if named != [replace(entry, sha256="") for entry in manifest.shards]:
             raise ValueError("they name other shards than the manifest")
         return BuildProvenance(plan=head.plan, verified=head.verified, receipts=receipts)
-
-
-def _parsed(data: bytes) -> tuple[_Head, list[bytes]]:
-    """The head, and the lines of the receipts.
-
-    Raises:
-        ValueError: it is not such a file.
-    """
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-            text = packed.read(_LIMIT + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"it is not a gzip file: {error}") from None
-    if len(text) > _LIMIT:
-        raise ValueError(f"it has more than {_LIMIT} bytes")
-    head, *lines = text.splitlines() or [b""]
-    return read_note(head, _Head), lines
