@@ -30,7 +30,7 @@ from tfrecreg.operations.targets import reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
-from tfrecreg.registry.audit import RANK, audit, link_of, pointer_issues, step
+from tfrecreg.registry.chain import RANK, link_of, links_of, step
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lock import dataset_lock
 from tfrecreg.registry.lookup import Resolved, resolve
@@ -166,9 +166,9 @@ def _exists(
             hint=repair_hint(name),
             progress=progress,
         )
-        wrong = next(pointer_issues(dataset, {version: link_of(there)}), None)
+        wrong = tracker().pointer_issue(dataset, {version: link_of(there)})
         if wrong is not None:  # the other releases are looked at only then
-            wrong = next(pointer_issues(dataset, audit(dataset).links), None)
+            wrong = tracker().pointer_issue(dataset, links_of(dataset))
         if wrong is not None:
             raise RefusedError(
                 f"`{name}@{version}` exists, and `{wrong.path}` is not its pointer: "

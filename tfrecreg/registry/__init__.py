@@ -12,6 +12,7 @@
   where the shards are then
 - `receipts`: the file with the receipts of a build in parts
 - `yanks`: releases that were yanked
+- `chain`: how releases follow each other
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git
 - `lock`: keeping two commands from doing the same work
 """

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008, REG011, REG012
+from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008, REG012
 from tfrecreg.errors import (
     FailureError,
     ManifestError,
     MissingFileError,
-    NewerFormatError,
     UsageError,
 )
 from tfrecreg.findings import Code
 from tfrecreg.manifest.file import build_digest
-from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
+from tfrecreg.registry.chain import RANK, Issue, Link, link_of, step
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import read_yanks
@@ -30,63 +29,10 @@ from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.tracking.git import Touch
 
-RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
-"""Rank of each level, smallest change first."""
-
-
 SHALLOW = "a shallow clone: the commits that added releases are not in it"
 """Why the history of a shallow clone is incomplete."""
 _FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME, LOCATION_NAME)
 """The files of a release, which never change."""
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What the chain is made of: one release."""
-
-    version: Version
-    digest: str
-    """Digest of its manifest."""
-    content: str
-    parent: Version | None
-    parent_digest: str
-    """Digest of the parent's manifest as recorded in this release; empty without a parent."""
-    level: Literal["initial", "patch", "minor", "major"]
-    """Level of the change that it records."""
-    build: str = ""
-    """Digest of the manifest of its build."""
-    dvc: str | None = None
-    """DVC's hash of its bytes; None without DVC."""
-
-
-def link_of(manifest: Manifest) -> Link:
-    """The link that a release's manifest is.
-
-    Raises:
-        UsageError: a version in it is none.
-        ValueError: it is not a release.
-    """
-    release = manifest.release
-    if release is None:
-        raise ValueError("the manifest of a build is not a link")
-    parent = release.parent
-    return Link(
-        version=parse_version(release.version),
-        digest=manifest.digest,
-        content=manifest.content,
-        parent=parse_version(parent.version) if parent is not None else None,
-        parent_digest=parent.digest if parent is not None else "",
-        level=release.change.level,
-        build=release.build,
-        dvc=release.dvc,
-    )
-
-
-def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
-    """What a number says of the change since another one."""
-    if after.major != before.major:
-        return "major"
-    return "minor" if after.minor != before.minor else "patch"
 
 
 def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tuple[Link, Link]]:
@@ -164,19 +110,6 @@ def _settled(registry: Registry, added: Sequence[Touch], now: str | None) -> boo
     return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issue:
-    """One thing that is wrong with releases."""
-
-    code: Code
-    versions: frozenset[Version]
-    """Versions of the releases concerned."""
-    path: str
-    """The file or folder that it is about, in the registry."""
-    message: str
-    """One line with the expected and actual values."""
-
-
 @dataclass(slots=True)
 class Audit:
     """The audited releases and the problems found."""
@@ -202,7 +135,9 @@ def audit(dataset: Dataset) -> Audit:
     found.issues.extend(_numbers(name, found.links))
     found.issues.extend(_parents(name, versions, found.links))
     found.issues.extend(fork_issue(name, *pair) for pair in forks(found.links))
-    found.issues.extend(pointer_issues(dataset, found.links))
+    pointer = tracker().pointer_issue(dataset, found.links)
+    if pointer is not None:
+        found.issues.append(pointer)
     root = dataset.registry.storage.root
     if git.work_tree(root) is None:
         return found
@@ -213,42 +148,6 @@ def audit(dataset: Dataset) -> Audit:
     except FailureError as error:
         found.unseen = f"{error.message}; hint: {error.hint}"
     return found
-
-
-def pointer_issues(dataset: Dataset, links: Mapping[Version, Link]) -> Iterator[Issue]:
-    """Whether DVC's pointer to a released build names the bytes of that release.
-
-    An older release that was built again may have the pointer of any release: the next one writes
-    it. Nothing is known of the pointer to a build that is not released, or of the output of a stage
-    in a pipeline.
-
-    Args:
-        dataset: the dataset.
-        links: its releases.
-    """
-    root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
-    try:
-        build = dataset.build_manifest()
-    except (ManifestError, NewerFormatError):
-        return  # a check of the build reports it
-    if build is None:
-        return
-    same = [link for link in links.values() if link.dvc and link.build == build.digest]
-    if not same or not tracker().expects_pointer(root, folder):
-        return
-    newest = max(link.version for link in links.values())
-    of = max(same, key=lambda link: link.version)
-    legal = same if of.version == newest else list(links.values())
-    path, *_ = tracker().pointers(folder)
-    found = tracker().pointed(root, folder)
-    if found in {link.dvc for link in legal if link.dvc}:
-        return
-    what = f"`{of.dvc}`, the bytes of `{dataset}@{of.version}`"
-    if found is None:
-        message = f"it is missing: it should name {what}"
-    else:
-        message = f"it should name {what}, it names {f'`{safe(found)}`' if found else 'no hash'}"
-    yield _issue(REG011, path, message, *(link.version for link in same))
 
 
 def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> Iterator[Issue]:

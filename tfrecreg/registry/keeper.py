@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, cast
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.progress import Progress
 from tfrecreg.reference import Version
+from tfrecreg.registry.chain import Issue, Link
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.storage.interface import Readable, Storage
 
@@ -123,11 +124,13 @@ class Tracker(Keeper, Protocol):
             MissingExtraError: DVC is not installed.
         """
 
-    def expects_pointer(self, root: str, folder: str) -> bool:
-        """Whether a released build has a pointer of its own, not that of a pipeline's stage."""
+    def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
+        """What is wrong with the pointer to the build, if that is one of these releases.
 
-    def pointed(self, root: str, folder: str) -> str | None:
-        """DVC's hash in a folder's own pointer; empty for none, None without a pointer."""
+        Args:
+            dataset: the dataset.
+            links: its releases.
+        """
 
     def bring_command(self, root: str, folder: str) -> str:
         """The command that fetches a folder; empty if no pointer names it."""

@@ -24,7 +24,7 @@ from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.registry.audit import Issue
+    from tfrecreg.registry.chain import Issue
 
 HISTORY = "registry.history"
 """The measure with the reason why git's history is unknown or incomplete."""

@@ -26,16 +26,14 @@ from tfrecreg.registry.absence import expects_schema, schema_hint
 from tfrecreg.registry.audit import (
     SHALLOW,
     Audit,
-    Issue,
-    Link,
     audit,
     ever_released,
     fork_issue,
     forks,
     left_out_issue,
-    link_of,
     version_in,
 )
+from tfrecreg.registry.chain import Issue, Link, link_of
 from tfrecreg.registry.lookup import expect_dataset
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.reports.model import Report

@@ -8,17 +8,26 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from tfrecreg.errors import FailureError, MissingExtraError, RefusedError
+from tfrecreg.codes import REG011
+from tfrecreg.errors import (
+    FailureError,
+    ManifestError,
+    MissingExtraError,
+    NewerFormatError,
+    RefusedError,
+)
 from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.progress import Progress, working
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
+from tfrecreg.registry.chain import Issue, Link
 from tfrecreg.registry.keeper import Keeping, Releasing, Tracker
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import expect_intact, repair_hint
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
+from tfrecreg.text import safe
 from tfrecreg.tracking import dvc, pointers
 
 
@@ -68,11 +77,38 @@ class _Dvc:
     def named(self, data: bytes, where: str, folder: str) -> str | None:
         return dvc.tracked_hash(data, where, folder)
 
-    def expects_pointer(self, root: str, folder: str) -> bool:
-        return dvc.initialised(root) and not pointers.is_output(root, folder)
-
-    def pointed(self, root: str, folder: str) -> str | None:
-        return pointers.named_hash(root, folder)
+    def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
+        # An older release that was built again may have the pointer of any release: the next one
+        # writes it. Nothing is known of the pointer to a build that is not released, or of the
+        # output of a stage in a pipeline.
+        root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
+        try:
+            build = dataset.build_manifest()
+        except (ManifestError, NewerFormatError):
+            return None  # a check of the build reports it
+        if build is None:
+            return None
+        same = [link for link in links.values() if link.dvc and link.build == build.digest]
+        if not same or not dvc.initialised(root) or pointers.is_output(root, folder):
+            return None
+        newest = max(link.version for link in links.values())
+        of = max(same, key=lambda link: link.version)
+        legal = same if of.version == newest else list(links.values())
+        found = pointers.named_hash(root, folder)
+        if found in {link.dvc for link in legal if link.dvc}:
+            return None
+        what = f"`{of.dvc}`, the bytes of `{dataset}@{of.version}`"
+        if found is None:
+            message = f"it is missing: it should name {what}"
+        else:
+            other = f"`{safe(found)}`" if found else "no hash"
+            message = f"it should name {what}, it names {other}"
+        return Issue(
+            code=REG011,
+            versions=frozenset(link.version for link in same),
+            path=dvc.pointer(folder),
+            message=message,
+        )
 
     def bring_command(self, root: str, folder: str) -> str:
         return pointers.bring_command(root, folder)
