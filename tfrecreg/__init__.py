@@ -11,8 +11,9 @@ and may change with any version:
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`
-- extension points: `sources`, `validators`, `reports`, `plugins`, `bundled`; `guard`, through which
-  all their code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
+- extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`, `bundled`;
+  `builtin`, what comes in by them; `guard`, through which all their code is called;
+  `code_digest`, which identifies it; `testing`, for the tests of plugins
 - `operations`: the commands as functions; `pages`: HTML; `cli`: the command line; `commands`, of
   which it is made, and `render`, what it prints of results
 

@@ -7,6 +7,7 @@ installed, and in a checkout that is not installed at all. Nothing imports them 
 from __future__ import annotations
 
 BUNDLED = (
+    "tfrecreg.builtin.export.plugin",
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
     "tfrecreg_imagefolder.plugin",

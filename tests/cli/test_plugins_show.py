@@ -74,7 +74,9 @@ def test_names_are_completed(cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from tfrecreg.commands.complete import plugin_names
 
     found = plugin_names(None, None, "i")  # type: ignore[arg-type]  # it looks at neither
-    assert [each.value for each in found] == ["imagefolder", "images", "inflation"]
+    assert [each.value for each in found] == [
+        *("imagefolder", "images", "index", "inflation", "intoto"),
+    ]
 
 
 def shown(here: InProcess) -> tuple[int, str, str]:

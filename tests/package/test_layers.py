@@ -141,7 +141,7 @@ HOMES: dict[str, set[str]] = {
     "distributed": {"tfrecreg.engines.dask"},
     "dvc": {"tfrecreg.tracking.dvc"},
     "pandas": set(),
-    "array_record": {"tfrecreg.operations.export.converted.arrayrecord"},
+    "array_record": {"tfrecreg.builtin.export.arrayrecord"},
     "pyarrow": {"tfrecreg.example.arrow"},
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.engines.ray"},

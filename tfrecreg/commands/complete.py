@@ -97,12 +97,16 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
     return [f"{name}@latest", *versions] if versions else []
 
 
-def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    del ctx, incomplete
-    from tfrecreg.plugins.manager import plugins
-    from tfrecreg.plugins.records import SourceRecord
+def named_by(record: str) -> Complete:
+    """Complete to the names of the plugins of a kind, given by the class of its records."""
 
-    return plugins().names(SourceRecord)
+    def names(ctx: click.Context, incomplete: str) -> Iterable[str]:
+        del ctx, incomplete
+        from tfrecreg.plugins import manager, records
+
+        return manager.plugins().names(getattr(records, record))
+
+    return silent(names)
 
 
 def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
@@ -142,7 +146,7 @@ releases = silent(_releases)
 """Releases only."""
 plugin_names = silent(_plugins)
 """Names of plugins."""
-sources = silent(_sources)
+sources = named_by("SourceRecord")
 """Names of sources."""
 validators = silent(_validators)
 """Names of validators, separated by commas."""

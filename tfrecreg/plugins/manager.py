@@ -179,7 +179,7 @@ class Plugins:
         """
         found = self.find(kind, name)
         loaded: T = _loaded(found)
-        if kind is SourceRecord:
+        if kind.has_options:
             _expect_options(found, loaded)
         return loaded
 

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from tfrecreg.scan.interface import Validator
     from tfrecreg.sources.interface import Source
 
-if TYPE_CHECKING:
-    pass
-
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -49,6 +46,8 @@ class PluginRecord(Generic[T_co]):
     """The methods without which a class cannot be used."""
     is_class: ClassVar[bool] = True
     """Whether `load` returns a class."""
+    has_options: ClassVar[bool] = False
+    """Whether the class has a frozen dataclass `Options`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,7 @@ class SourceRecord(PluginRecord["type[Source]"]):
     hook = "tfrecreg_sources"
     flag = "--source"
     methods = ("raw_files", "labels", "items", "example", "schema")
+    has_options = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,8 @@ class ExporterRecord(PluginRecord["type[Any]"]):
     plural = "exporters"
     hook = "tfrecreg_exporters"
     flag = "--to"
+    methods = ("expect", "file_name", "begin", "verify", "finish", "how_to_read")
+    has_options = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.errors import SchemaError
-from tfrecreg.operations.export.connectors import (
+from tfrecreg.builtin.export.connectors import (
     Connectors,
     make_connectors,
     require_expressible,
     usable_names,
 )
-from tfrecreg.operations.export.images import ImagesSeen
+from tfrecreg.builtin.export.images import ImagesSeen
+from tfrecreg.errors import SchemaError
 from tfrecreg.schema.proto import parse_schema
 
 ALWAYS = "presence { min_fraction: 1 }"

@@ -86,13 +86,13 @@ def test_what_should_be_known_is_said(registry: Registry, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("suffix", [".tfindex", ".index"])
 def test_the_suffix_can_be_chosen(registry: Registry, tmp_path: Path, suffix: str) -> None:
-    result = export(registry, "things", tmp_path / "out", to="index", suffix=suffix)
+    result = export(registry, "things", tmp_path / "out", to="index", options={"suffix": suffix})
     assert sum(path.endswith(suffix) for path in result.files) == 3
 
 
 def test_another_suffix_is_refused_and_nothing_is_made(registry: Registry, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        export(registry, "things", tmp_path / "out", to="index", suffix="/../x")
+        export(registry, "things", tmp_path / "out", to="index", options={"suffix": "/../x"})
     assert caught.value.message == "an index is not called `/../x`"
     assert caught.value.hint == "available: `.idx`, `.index` and `.tfindex`"
     assert not (tmp_path / "out").exists()

@@ -11,8 +11,8 @@ import pytest
 from registry_support import manifest
 
 import tfrecreg
+from tfrecreg.builtin.export.intoto import statement
 from tfrecreg.manifest.model import Parent, SourceEntry
-from tfrecreg.operations.export.intoto import statement
 from tfrecreg.operations.origin import Origin
 
 from .conftest import _python_with, run_python

@@ -12,32 +12,32 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
+from tfrecreg.builtin.export.tfds import PlainShards
 from tfrecreg.errors import RefusedError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.exporters.shards import ShardToExport, export_plain, numbered
 from tfrecreg.manifest.model import ShardEntry
-from tfrecreg.operations.export.shards import ExportTask, bring_shard, numbered
 from tfrecreg.records.writer import ShardWriter
 from tfrecreg.storage.local import LocalStorage
 
 NAME = "things-train.tfrecord-00000-of-00001"
 
 
-def task(tmp_path: Path, compression="none", values=(b"a", b"b"), images=("x",)) -> ExportTask:
+def task(tmp_path: Path, compression="none", values=(b"a", b"b")) -> ShardToExport:
     source = LocalStorage(tmp_path / "source")
     with ShardWriter(source, "s/shard", compression=compression) as writer:
         for key, value in enumerate(values):
             payload = encode({"x": bytes_feature(value), "n": int64_feature(key)})
             writer.write(payload, digest=bytes(16), key=str(key))
     entry = ShardEntry.of("s/shard", writer.written, split="train", index="")
-    return ExportTask(
+    return ShardToExport(
         reference="things@1.0.0",
-        bytes=source,
+        storage=source,
         entry=entry,
         compression=compression,
-        stage=LocalStorage(tmp_path / "stage"),
+        folder=LocalStorage(tmp_path / "stage"),
         name=NAME,
-        images=images,
     )
 
 
@@ -48,7 +48,7 @@ def stream(path: Path) -> bytes:
 
 def test_a_plain_shard_becomes_a_hard_link(tmp_path: Path) -> None:
     todo = pickle.loads(pickle.dumps(task(tmp_path)))
-    done = bring_shard(todo)
+    done = export_plain(todo)
     assert done.how == "linked"
     assert (tmp_path / "stage" / NAME).samefile(tmp_path / "source/s/shard")
     assert pickle.loads(pickle.dumps(done)) == done
@@ -62,7 +62,7 @@ def test_where_links_are_refused_it_is_copied(tmp_path, monkeypatch, number) -> 
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "link", refuse)
-    assert bring_shard(todo).how == "copied"
+    assert export_plain(todo).how == "copied"
     source, target = tmp_path / "source/s/shard", tmp_path / "stage" / NAME
     assert not source.samefile(target)
     assert source.read_bytes() == target.read_bytes()
@@ -74,8 +74,8 @@ def test_another_file_system_is_copied_to(tmp_path: Path) -> None:
         pytest.skip("there is no second file system here")
     folder = other / f"tfrecreg-{os.getpid()}"
     try:
-        todo = replace(task(tmp_path), stage=LocalStorage(folder))
-        assert bring_shard(todo).how == "copied"
+        todo = replace(task(tmp_path), folder=LocalStorage(folder))
+        assert export_plain(todo).how == "copied"
         assert (folder / NAME).read_bytes() == (tmp_path / "source/s/shard").read_bytes()
     finally:
         LocalStorage(other).remove(folder.name)
@@ -86,7 +86,7 @@ def test_a_link_into_a_cache_is_followed(tmp_path: Path) -> None:
     shard = tmp_path / "source/s/shard"
     shard.rename(tmp_path / "cached")
     shard.symlink_to(tmp_path / "cached")
-    assert bring_shard(todo).how == "linked"
+    assert export_plain(todo).how == "linked"
     target = tmp_path / "stage" / NAME
     assert not target.is_symlink()
     assert target.samefile(tmp_path / "cached")
@@ -95,7 +95,7 @@ def test_a_link_into_a_cache_is_followed(tmp_path: Path) -> None:
 def test_a_gzip_shard_is_decompressed_to_the_byte(tmp_path: Path) -> None:
     values = [os.urandom(700_000) for _ in range(5)]
     todo = task(tmp_path, "gzip", values)
-    assert bring_shard(todo).how == "decompressed"
+    assert export_plain(todo).how == "decompressed"
     target = tmp_path / "stage" / NAME
     assert target.read_bytes() == stream(tmp_path / "source/s/shard")
 
@@ -103,17 +103,18 @@ def test_a_gzip_shard_is_decompressed_to_the_byte(tmp_path: Path) -> None:
 def test_an_empty_shard_comes_too(tmp_path: Path) -> None:
     for compression in ("none", "gzip"):
         todo = task(tmp_path / compression, compression, ())
-        bring_shard(todo)
+        export_plain(todo)
         assert (tmp_path / compression / "stage" / NAME).read_bytes() == b""
 
 
 def test_images_are_looked_at_wherever_they_are(tmp_path: Path) -> None:
     gif = b"GIF89a\x07\0\x05\0" + b"\0" * 9
-    done = bring_shard(task(tmp_path, values=(gif, b"none", [gif, gif]), images=("x", "n", "y")))
-    assert (done.images["x"].count, done.images["x"].strange) == (3, 1)
-    assert done.images["x"].where == "record 1 of `s/shard`"
-    assert (done.images["x"].heights, done.images["x"].widths) == ({5}, {7})
-    assert done.images["n"].count == done.images["y"].count == 0
+    todo = task(tmp_path, values=(gif, b"none", [gif, gif]))
+    seen = PlainShards(("x", "n", "y"))(todo).seen
+    assert (seen["x"].count, seen["x"].strange) == (3, 1)
+    assert seen["x"].where == "record 1 of `s/shard`"
+    assert (seen["x"].heights, seen["x"].widths) == ({5}, {7})
+    assert seen["n"].count == seen["y"].count == 0
 
 
 REFUSED = r"^`s/shard` is not what `things@1\.0\.0` has registered: "
@@ -127,7 +128,7 @@ def test_a_damaged_shard_is_refused(tmp_path: Path, compression: str) -> None:
         todo = task(tmp_path / str(at), compression)
         flip(tmp_path / str(at) / "source/s/shard", at)
         try:
-            done = bring_shard(todo)
+            done = export_plain(todo)
         except RefusedError:
             continue
         # A trailer that is wrong about bytes that are right: the records are what they were.
@@ -139,7 +140,7 @@ def test_a_refusal_says_what_to_do(tmp_path: Path) -> None:
     todo = task(tmp_path)
     flip(tmp_path / "source/s/shard", 20)
     with pytest.raises(RefusedError, match=REFUSED + "CRC002 at byte 0: ") as caught:
-        bring_shard(todo)
+        export_plain(todo)
     assert caught.value.hint == "tfrecreg check things@1.0.0"
 
 
@@ -149,20 +150,20 @@ def test_another_shard_is_refused(tmp_path: Path, compression: str, values) -> N
     todo = task(tmp_path, compression)
     task(tmp_path, compression, values)
     with pytest.raises(RefusedError, match="its records should have the digest"):
-        bring_shard(todo)
+        export_plain(todo)
 
 
 def test_gzip_that_was_declared_plain_is_refused(tmp_path: Path) -> None:
     todo = replace(task(tmp_path, "gzip"), compression="none")
     with pytest.raises(RefusedError, match="CRC006 at byte 0: compression should be `none`"):
-        bring_shard(todo)
+        export_plain(todo)
 
 
 def test_a_stream_that_does_not_end_is_cut_and_refused(tmp_path: Path) -> None:
     todo = task(tmp_path, "gzip")
     task(tmp_path, "gzip", [bytes(1 << 20)] * 64)  # 64 MiB in some kB
     with pytest.raises(RefusedError):
-        bring_shard(todo)
+        export_plain(todo)
     assert (tmp_path / "stage" / NAME).stat().st_size <= 2 << 20
 
 
@@ -170,7 +171,7 @@ def test_a_missing_shard_is_refused(tmp_path: Path) -> None:
     todo = task(tmp_path)
     (tmp_path / "source/s/shard").unlink()
     with pytest.raises(RefusedError, match=REFUSED + r"it is missing\n"):
-        bring_shard(todo)
+        export_plain(todo)
 
 
 def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     (tmp_path / "source/s/shard").unlink()
     (tmp_path / "source/s/shard").symlink_to(tmp_path / "cache that was cleared")
     with pytest.raises(RefusedError, match=REFUSED + r"it is missing\n"):
-        bring_shard(todo)
+        export_plain(todo)
 
 
 def test_shards_are_numbered_by_split(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from foreign_support import SEQUENCES, put
 from tests_support import flip, tree
 
 import tfrecreg
+from tfrecreg.builtin.export.tfx import export_gzip, tfx_path
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.exporters.shards import ShardToExport
 from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.export.run import export
-from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.tfx import bring_gzip, tfx_name
 from tfrecreg.records.writer import ShardWriter
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.local import LocalStorage
@@ -31,7 +31,7 @@ SCHEMA = """
 feature { name: "x" type: BYTES presence { min_fraction: 1 } shape {} }
 feature { name: "n" type: INT presence { min_fraction: 1 } shape {} }
 """
-NAME = tfx_name("things", "train", 0, 1)
+NAME = tfx_path("things-train.tfrecord-00000-of-00001", "train")
 
 
 def examples(count: int) -> list[dict[str, tfrecreg.Feature]]:
@@ -39,52 +39,51 @@ def examples(count: int) -> list[dict[str, tfrecreg.Feature]]:
 
 
 @pytest.fixture
-def task(tmp_path: Path) -> ExportTask:
+def task(tmp_path: Path) -> ShardToExport:
     source = LocalStorage(tmp_path / "source")
     with ShardWriter(source, "s/shard") as writer:
         for number, example in enumerate(examples(40)):
             writer.write(encode(example), digest=bytes(16), key=str(number))
-    return ExportTask(
+    return ShardToExport(
         reference="things@1.0.0",
-        bytes=source,
+        storage=source,
         entry=ShardEntry.of("s/shard", writer.written, split="train", index=""),
         compression="none",
-        stage=LocalStorage(tmp_path / "stage"),
+        folder=LocalStorage(tmp_path / "stage"),
         name=NAME,
-        images=(),
     )
 
 
 def test_shards_are_called_as_by_example_gen() -> None:
     assert NAME == "examples/Split-train/data_tfrecord-00000-of-00001.gz"
-    assert tfx_name("x", "minival2017", 7, 12) == (
+    assert tfx_path("x-minival2017.tfrecord-00007-of-00012", "minival2017") == (
         "examples/Split-minival2017/data_tfrecord-00007-of-00012.gz"
     )
 
 
 def test_a_plain_shard_is_compressed_with_the_same_records(
-    task: ExportTask, tmp_path: Path
+    task: ShardToExport, tmp_path: Path
 ) -> None:
-    done = bring_gzip(task)
+    done = export_gzip(task)
     assert done.how == "compressed"
     written = (tmp_path / "stage" / NAME).read_bytes()
     assert gzip.decompress(written) == (tmp_path / "source/s/shard").read_bytes()
-    bring_gzip(replace(task, name="again.gz"))
+    export_gzip(replace(task, name="again.gz"))
     assert (tmp_path / "stage/again.gz").read_bytes() == written
 
 
-def test_an_empty_shard_is_an_empty_file(task: ExportTask, tmp_path: Path) -> None:
+def test_an_empty_shard_is_an_empty_file(task: ShardToExport, tmp_path: Path) -> None:
     with ShardWriter(LocalStorage(tmp_path / "source"), "s/empty") as writer:
         pass
     entry = ShardEntry.of("s/empty", writer.written, split="train", index="")
-    bring_gzip(replace(task, entry=entry))
+    export_gzip(replace(task, entry=entry))
     assert (tmp_path / "stage" / NAME).read_bytes() == b""
 
 
-def test_damage_is_named_before_anything_is_written(task: ExportTask, tmp_path: Path) -> None:
+def test_damage_is_named_before_anything_is_written(task: ShardToExport, tmp_path: Path) -> None:
     flip(tmp_path / "source/s/shard", 700)
     with pytest.raises(RefusedError, match=r"^`s/shard` is not what .* CRC00[12] at byte "):
-        bring_gzip(task)
+        export_gzip(task)
     assert not (tmp_path / "stage" / NAME).exists()
 
 

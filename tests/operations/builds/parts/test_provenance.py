@@ -13,10 +13,10 @@ import pytest
 from blake3 import blake3
 from git_support import commit, start
 
+from tfrecreg.builtin.export.intoto import STATEMENT_NAME
 from tfrecreg.errors import ManifestError
 from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.parts.lines import json_line
-from tfrecreg.operations.export.intoto import STATEMENT_NAME
 from tfrecreg.operations.export.run import export
 from tfrecreg.operations.origin import origin_of
 from tfrecreg.operations.release import ReleaseRequest, release

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tfrecreg.builtin.export.arrayrecord import ArrayRecordFormat
+from tfrecreg.builtin.export.columns import schema_columns
+from tfrecreg.builtin.export.parquet import ParquetFormat
+from tfrecreg.builtin.export.webdataset import WebDatasetFormat, sample_layout
 from tfrecreg.digests import record_digest
 from tfrecreg.example.decode import canonical
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.model import Example
+from tfrecreg.exporters.convert import RecordFormat
+from tfrecreg.exporters.shards import ShardToExport
 from tfrecreg.manifest.model import ShardEntry
-from tfrecreg.operations.export.converted.arrayrecord import ArrayRecordFormat
-from tfrecreg.operations.export.converted.columns import schema_columns
-from tfrecreg.operations.export.converted.formats import RecordFormat
-from tfrecreg.operations.export.converted.parquet import ParquetFormat
-from tfrecreg.operations.export.converted.webdataset import make_webdataset
-from tfrecreg.operations.export.shards import ExportTask
 from tfrecreg.records.writer import ShardWriter
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.storage.local import LocalStorage
@@ -82,7 +82,7 @@ NASTY: tuple[Example, ...] = (
 FORMATS: dict[str, Callable[[], RecordFormat]] = {
     "arrayrecord": ArrayRecordFormat,
     "parquet": lambda: parquet(SCHEMA),
-    "webdataset": lambda: make_webdataset(parse_schema(SCHEMA, "x"), {}),
+    "webdataset": lambda: webdataset(SCHEMA),
 }
 
 
@@ -91,14 +91,18 @@ def parquet(schema: str) -> ParquetFormat:
     return ParquetFormat(schema_columns(parse_schema(schema, "x"), reserved), "{}")
 
 
-MakeTask = Callable[..., ExportTask]
+def webdataset(schema: str, labels: Mapping[str, Sequence[str]] = {}) -> WebDatasetFormat:
+    return WebDatasetFormat(sample_layout(parse_schema(schema, "x"), labels))
+
+
+MakeTask = Callable[..., ShardToExport]
 
 
 @pytest.fixture
 def make_task(tmp_path: Path) -> MakeTask:
     """``make_task(payloads, keys)``: a shard with these records, to be exported as ``out``."""
 
-    def make(payloads: Sequence[bytes], keys: Sequence[str] | None = None) -> ExportTask:
+    def make(payloads: Sequence[bytes], keys: Sequence[str] | None = None) -> ShardToExport:
         source = LocalStorage(tmp_path / "source")
         index = None if keys is None else "s/index"
         with ShardWriter(source, "s/shard", index_path=index) as writer:
@@ -108,21 +112,20 @@ def make_task(tmp_path: Path) -> MakeTask:
                 writer.write(payload, digest=digest, key=key)
         (tmp_path / "stage").mkdir(exist_ok=True)
         entry = ShardEntry.of("s/shard", writer.written, split="train", index=index or "")
-        return ExportTask(
+        return ShardToExport(
             reference="things@1.0.0",
-            bytes=source,
+            storage=source,
             entry=entry,
             compression="none",
-            stage=LocalStorage(tmp_path / "stage"),
+            folder=LocalStorage(tmp_path / "stage"),
             name="out",
-            images=(),
         )
 
     return make
 
 
 @pytest.fixture
-def nasty(make_task: MakeTask) -> ExportTask:
+def nasty(make_task: MakeTask) -> ShardToExport:
     """A shard of :data:`NASTY`."""
     return make_task([encode(each) for each in NASTY])
 
@@ -137,6 +140,6 @@ def record_format(request: pytest.FixtureRequest) -> RecordFormat:
     return FORMATS[request.param]()
 
 
-def renamed(task: ExportTask, **changes: Any) -> ExportTask:
+def renamed(task: ShardToExport, **changes: Any) -> ShardToExport:
     """A task whose manifest says something else of the shard."""
     return replace(task, entry=replace(task.entry, **changes))

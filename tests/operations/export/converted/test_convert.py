@@ -12,16 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests_support import flip
 
+from tfrecreg.builtin.export.parquet import ParquetFormat
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import FailureError, ManifestError, RefusedError, UsageError
 from tfrecreg.example.decode import canonical
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.operations.export.converted.convert import ShardConversion
-from tfrecreg.operations.export.converted.formats import RecordFormat
-from tfrecreg.operations.export.converted.parquet import ParquetFormat
-from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import ShardRecord
+from tfrecreg.exporters.convert import RecordFormat, ShardConversion
+from tfrecreg.exporters.records import ShardRecord
+from tfrecreg.exporters.shards import ShardToExport
 
 from .conftest import FORMATS, NASTY, MakeTask, renamed
 
@@ -31,7 +30,7 @@ def digests(payloads: list[bytes]) -> bytes:
 
 
 def test_whatever_an_example_holds_comes_back(
-    record_format: RecordFormat, nasty: ExportTask
+    record_format: RecordFormat, nasty: ShardToExport
 ) -> None:
     done = pickle.loads(pickle.dumps(ShardConversion(record_format)))(nasty)
     assert done.how == "converted"
@@ -51,7 +50,7 @@ def test_a_shard_without_records_has_a_file(
 
 
 def test_equal_records_have_equal_bytes(
-    record_format: RecordFormat, nasty: ExportTask, tmp_path: Path
+    record_format: RecordFormat, nasty: ShardToExport, tmp_path: Path
 ) -> None:
     ShardConversion(record_format)(nasty)
     first = (tmp_path / "stage/out").read_bytes()
@@ -115,18 +114,20 @@ def test_array_records_hold_any_payload(make_task: MakeTask) -> None:
     assert list(made.read(task)) == payloads  # canonical as they are
 
 
-def test_a_damaged_shard_is_named(record_format: RecordFormat, nasty: ExportTask, tmp_path) -> None:
+def test_a_damaged_shard_is_named(
+    record_format: RecordFormat, nasty: ShardToExport, tmp_path
+) -> None:
     flip(tmp_path / "source/s/shard", 400)
     with pytest.raises(RefusedError, match=r"^`s/shard` is not what `things@1\.0\.0` has register"):
         ShardConversion(record_format)(nasty)
 
 
-def test_another_shard_is_refused(record_format: RecordFormat, nasty: ExportTask) -> None:
+def test_another_shard_is_refused(record_format: RecordFormat, nasty: ShardToExport) -> None:
     with pytest.raises(RefusedError, match=r"should have the digest 0000000000000000…, found "):
         ShardConversion(record_format)(renamed(nasty, stream_blake3="0" * 64))
 
 
-def test_a_missing_shard_is_refused(record_format: RecordFormat, nasty: ExportTask) -> None:
+def test_a_missing_shard_is_refused(record_format: RecordFormat, nasty: ShardToExport) -> None:
     with pytest.raises(RefusedError, match="registered: it is missing"):
         ShardConversion(record_format)(renamed(nasty, path="s/other"))
 
@@ -139,19 +140,16 @@ def test_an_index_of_other_records_is_refused(make_task: MakeTask, name: str) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Faulty:
+class Faulty(RecordFormat):
     """A format whose disk loses, changes or repeats a record."""
 
     inner: RecordFormat
     fault: str
 
-    def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
-        return self.inner.file_name(dataset, split, number, of)
-
-    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
         return self.inner.write(task, records)
 
-    def read(self, task: ExportTask) -> Iterator[bytes]:
+    def read(self, task: ShardToExport) -> Iterator[bytes]:
         payloads = list(self.inner.read(task))
         if self.fault == "loses":
             del payloads[-1]
@@ -160,9 +158,6 @@ class Faulty:
         else:
             payloads.append(payloads[0])
         return iter(payloads)
-
-    def notes(self, beside: int) -> Iterator[str]:
-        return self.inner.notes(beside)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +172,7 @@ class Faulty:
     ],
 )
 def test_a_file_that_reads_otherwise_is_noticed(
-    nasty: ExportTask, fault: str, message: str
+    nasty: ShardToExport, fault: str, message: str
 ) -> None:
     with pytest.raises(FailureError) as caught:
         ShardConversion(Faulty(FORMATS["webdataset"](), fault))(nasty)

@@ -20,7 +20,6 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.operations.export.converted.formats import CONVERTED
 from tfrecreg.operations.export.run import export
 from tfrecreg.registry.registry import Registry
 
@@ -49,7 +48,7 @@ FILES = {
 MODULES = {"arrayrecord": "array_record", "parquet": "pyarrow"}
 
 
-@pytest.fixture(params=CONVERTED)
+@pytest.fixture(params=("arrayrecord", "parquet", "webdataset"))
 def to(request: pytest.FixtureRequest) -> str:
     if request.param in MODULES:
         pytest.importorskip(MODULES[request.param], reason="the extra is not installed")

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from tfrecreg.builtin.export import parquet as parquet_module
+from tfrecreg.builtin.export.parquet import ParquetFormat
 from tfrecreg.example.decode import decode
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.model import Example
-from tfrecreg.operations.export.converted import parquet as parquet_module
-from tfrecreg.operations.export.converted.convert import ShardConversion
-from tfrecreg.operations.export.converted.parquet import ParquetFormat
+from tfrecreg.exporters.convert import ShardConversion
 
 from .conftest import SCHEMA, MakeTask, parquet
 
@@ -105,9 +105,9 @@ def test_a_note_counts_records_with_a_rest(make_task: MakeTask) -> None:
     made = parquet(SCHEMA)
     payloads = [encode(each) for each in ({}, {"x": int64_feature(1)}, {"y": unset_feature()})]
     done = ShardConversion(made)(make_task(payloads))
-    assert done.beside == 2
-    assert list(made.notes(0)) == []
-    assert list(made.notes(1234)) == [
+    assert done.seen == 2
+    assert list(parquet_module.rest_notes(0)) == []
+    assert list(parquet_module.rest_notes(1234)) == [
         "1,234 records have features that the columns of the schema cannot hold: they are in the "
         "column `__rest__`"
     ]

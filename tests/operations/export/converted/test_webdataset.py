@@ -13,14 +13,13 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from image_support import png
 
+from tfrecreg.builtin.export.webdataset import WebDatasetFormat
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.model import Example
-from tfrecreg.operations.export.converted.convert import ShardConversion
-from tfrecreg.operations.export.converted.webdataset import WebDatasetFormat, make_webdataset
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.exporters.convert import ShardConversion
 
-from .conftest import GIF, NANS, SCHEMA, MakeTask
+from .conftest import GIF, NANS, SCHEMA, MakeTask, webdataset
 
 tariterators: Any = pytest.importorskip("webdataset.tariterators")
 autodecode: Any = pytest.importorskip("webdataset.autodecode")
@@ -31,7 +30,7 @@ PNG = png(3, 2, seed=1)
 
 
 def made(schema: str = SCHEMA, **labels: Sequence[str]) -> WebDatasetFormat:
-    return make_webdataset(parse_schema(schema, "x"), labels)
+    return webdataset(schema, labels)
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from tfrecreg.config import DatasetConfig
+from tfrecreg.exporters.interface import BUILD_VERSION, Exporter
+from tfrecreg.exporters.shards import ExportedShard
 from tfrecreg.manifest.model import Manifest
-from tfrecreg.operations.export.shards import BroughtShard
-from tfrecreg.operations.export.tfds import BUILD_VERSION
 from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import Schema, SchemaFeature
 from tfrecreg.storage.interface import Storage
@@ -22,7 +22,6 @@ from tfrecreg.storage.interface import Storage
 _Json = dict[str, Any]
 
 CROISSANT_NAME = "croissant.json"
-_SCHEMA_FILE = "schema.pbtxt"
 
 _CONTEXT: _Json = {
     "@language": "en",
@@ -70,50 +69,37 @@ _RECORDS = "records"
 _TYPES = {"INT": "sc:Integer", "FLOAT": "sc:Float", "BYTES": "sc:Text"}
 
 
-def write_croissant(
-    stage: Storage,
-    manifest: Manifest,
-    config: DatasetConfig,
-    schema: Schema,
-    brought: Sequence[BroughtShard],
-) -> list[str]:
-    """Write the description and the schema beside the shards.
+class CroissantExporter(Exporter):
+    """The shards as they are, and their description."""
 
-    Args:
-        stage: the folder of the export.
-        manifest: of the build or release.
-        config: license, description and citation.
-        schema: of the records.
-        brought: the shards in the folder, whose bytes are those of the manifest.
+    reader = "Croissant"
 
-    Returns:
-        Notes for the user, one line each.
+    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+        """Write the description and the schema beside the shards."""
+        manifest, config = self.dataset.manifest, self.dataset.config
+        document = croissant(manifest, config, self.dataset.schema, shards)
+        text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+        with folder.create(CROISSANT_NAME) as writer:
+            writer.write(text.encode("ascii"))
+        self.dataset.write_schema(folder)
+        return _notes(manifest, config)
 
-    Raises:
-        StorageError: the file system refused.
-    """
-    document = croissant(manifest, config, schema, brought)
-    text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
-    with stage.create(CROISSANT_NAME) as writer:
-        writer.write(text.encode("ascii"))
-    write_schema(stage, schema)
-    return list(_notes(manifest, config))
-
-
-def write_schema(stage: Storage, schema: Schema, path: str = _SCHEMA_FILE) -> None:
-    """Write the schema's own text into the folder of an export.
-
-    Raises:
-        StorageError: the file system refused.
-    """
-    with stage.create(path) as writer:
-        writer.write(schema.text.encode("utf-8", "surrogateescape"))
+    def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - the same for all
+        """What belongs to the shards."""
+        return f"the description is `{CROISSANT_NAME}`: publish it with the shards"
 
 
 def croissant(
-    manifest: Manifest, config: DatasetConfig, schema: Schema, brought: Sequence[BroughtShard]
+    manifest: Manifest, config: DatasetConfig, schema: Schema, shards: Sequence[ExportedShard]
 ) -> _Json:
-    """The description, as JSON-LD. Arguments are those of :func:`write_croissant`."""
+    """The description, as JSON-LD.
+
+    Args:
+        manifest: of the build or release.
+        config: license, description and citation.
+        schema: of the records.
+        shards: the shards in the folder, whose bytes are those of the manifest.
+    """
     release, provenance = manifest.release, manifest.provenance
     document: _Json = {
         "@context": _CONTEXT,
@@ -130,13 +116,13 @@ def croissant(
         document["citeAs"] = config.citation
     if provenance is not None:
         document["datePublished"] = provenance.created
-    document["distribution"] = [*_files(manifest, brought), _file_set(manifest)]
+    document["distribution"] = [*_files(manifest, shards), _file_set(manifest)]
     document["recordSet"] = list(_record_sets(manifest, schema))
     return document
 
 
-def _files(manifest: Manifest, brought: Sequence[BroughtShard]) -> Iterator[_Json]:
-    for each in brought:
+def _files(manifest: Manifest, shards: Sequence[ExportedShard]) -> Iterator[_Json]:
+    for each in shards:
         yield {
             "@type": "cr:FileObject",
             "@id": _identity(each.name),

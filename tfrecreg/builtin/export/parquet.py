@@ -6,22 +6,21 @@ https://parquet.apache.org
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tfrecreg.builtin.export.columns import FeatureColumn, schema_columns
+from tfrecreg.builtin.export.file_objects import ReadingFile, WritingFile
 from tfrecreg.errors import FailureError
 from tfrecreg.example.arrow import load_parquet, load_pyarrow
 from tfrecreg.example.decode import decode
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example, Feature
-from tfrecreg.manifest.model import Manifest
-from tfrecreg.operations.export.converted.columns import FeatureColumn, schema_columns
-from tfrecreg.operations.export.converted.file_objects import ReadingFile, WritingFile
-from tfrecreg.operations.export.converted.parts import keyed_examples
-from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import ShardRecord
-from tfrecreg.schema.definition import Schema
+from tfrecreg.exporters.convert import RecordExporter, RecordFormat
+from tfrecreg.exporters.records import ShardRecord, keyed_examples
+from tfrecreg.exporters.shards import ExportedShard, ShardToExport
+from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
@@ -29,27 +28,52 @@ _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
 """Rows and payload bytes at which a row group ends: what is in memory at once."""
 
 
+class ParquetExporter(RecordExporter):
+    """A column for each feature of the schema."""
+
+    reader = "Parquet"
+
+    def file_name(self, split: str, number: int, of: int) -> str:
+        """As Hugging Face's Datasets finds splits: ``data/train-00000-of-00010.parquet``."""
+        return f"data/{split}-{number:05d}-of-{of:05d}.parquet"
+
+    def format(self) -> ParquetFormat:
+        """With the columns of the schema."""
+        manifest = self.dataset.manifest
+        metadata = {
+            "reference": self.dataset.reference,
+            "content": manifest.content,
+            "labels": {name: list(names) for name, names in manifest.labels.items()},
+        }
+        columns = schema_columns(self.dataset.schema, frozenset((_KEY, _SPLIT, _REST)))
+        return ParquetFormat(columns, json.dumps(metadata, sort_keys=True))
+
+    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+        """The note says how many records have a value in ``__rest__``."""
+        yield from super().finish(folder, shards)
+        yield from rest_notes(sum(each.seen for each in shards))
+
+    def how_to_read(self, folder: str) -> str:
+        """For pandas."""
+        return f"read it: pandas.read_parquet({folder + '/data'!a})"
+
+
 @dataclass(frozen=True, slots=True)
-class ParquetFormat:
-    """Writes and reads Parquet files. See :class:`.formats.RecordFormat`."""
+class ParquetFormat(RecordFormat):
+    """Writes and reads Parquet files."""
 
     columns: tuple[FeatureColumn, ...]
     """Columns of features, in order."""
     metadata: str
     """JSON for the file's metadata, under ``tfrecreg``."""
 
-    def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
-        """As Hugging Face's Datasets finds splits: ``data/train-00000-of-00010.parquet``."""
-        del dataset
-        return f"data/{split}-{number:05d}-of-{of:05d}.parquet"
-
-    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
         """Write all records; the result is the number of those with a value in ``__rest__``."""
         pa, pq = _modules()
         schema = self._arrow_schema(pa)
         beside = 0
         with (
-            task.stage.create(task.name) as to,
+            task.folder.create(task.name) as to,
             WritingFile(to) as file,
             pq.ParquetWriter(file, schema) as writer,
         ):
@@ -63,10 +87,10 @@ class ParquetFormat:
                 writer.write_table(rows.to_arrow(pa, schema))
         return beside
 
-    def read(self, task: ExportTask) -> Iterator[bytes]:
+    def read(self, task: ShardToExport) -> Iterator[bytes]:
         """The canonical payloads, in order."""
         pa, pq = _modules()
-        with task.stage.open(task.name) as reader, ReadingFile(reader) as source:
+        with task.folder.open(task.name) as reader, ReadingFile(reader) as source:
             try:
                 file = pq.ParquetFile(source)
                 for number in range(file.num_row_groups):
@@ -76,15 +100,6 @@ class ParquetFormat:
                     f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",
                     hint="the disk may be faulty: export to another one",
                 ) from error
-
-    def notes(self, beside: int) -> Iterator[str]:
-        """How many records have a value in ``__rest__``."""
-        if beside:
-            records = "1 record has" if beside == 1 else f"{beside:,} records have"
-            yield (
-                f"{records} features that the columns of the schema cannot hold: they are in the "
-                f"column `{_REST}`"
-            )
 
     def _arrow_schema(self, pa: Any) -> Any:
         fields = [
@@ -111,21 +126,14 @@ class ParquetFormat:
                 yield encode(features)
 
 
-def make_parquet(reference: str, manifest: Manifest, schema: Schema) -> ParquetFormat:
-    """The format for one dataset.
-
-    Args:
-        reference: of the build or release.
-        manifest: of it.
-        schema: of its records.
-    """
-    metadata = {
-        "reference": reference,
-        "content": manifest.content,
-        "labels": {name: list(names) for name, names in manifest.labels.items()},
-    }
-    columns = schema_columns(schema, frozenset((_KEY, _SPLIT, _REST)))
-    return ParquetFormat(columns, json.dumps(metadata, sort_keys=True))
+def rest_notes(beside: int) -> Iterator[str]:
+    """The note on records with a value in ``__rest__``, if there are any."""
+    if beside:
+        records = "1 record has" if beside == 1 else f"{beside:,} records have"
+        yield (
+            f"{records} features that the columns of the schema cannot hold: they are in the "
+            f"column `{_REST}`"
+        )
 
 
 class _Rows:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tfrecreg.builtin.export.connectors import is_text
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.model import Feature, Kind
-from tfrecreg.operations.export.connectors import is_text
 from tfrecreg.schema.definition import Schema
 
 _KINDS = {"BYTES": Kind.BYTES, "FLOAT": Kind.FLOAT, "INT": Kind.INT64}

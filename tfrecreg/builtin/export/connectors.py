@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tfrecreg.builtin.export.images import ImagesSeen
 from tfrecreg.errors import SchemaError
-from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import OtherDomain, Schema, SchemaFeature, StringDomain
 from tfrecreg.schema.proto import render_schema

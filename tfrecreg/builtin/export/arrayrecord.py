@@ -14,9 +14,9 @@ from typing import Any
 
 from tfrecreg.errors import FailureError, StorageError
 from tfrecreg.example.decode import canonical
-from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import ShardRecord
-from tfrecreg.shards import shard_name
+from tfrecreg.exporters.convert import RecordExporter, RecordFormat
+from tfrecreg.exporters.records import ShardRecord
+from tfrecreg.exporters.shards import ShardToExport
 from tfrecreg.text import safe
 
 _OPTIONS = "group_size:1,uncompressed"
@@ -26,16 +26,31 @@ _READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
 """No threads: the library's threads do not survive a fork, and readers would wait for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayRecordFormat:
-    """Writes and reads ArrayRecord files. See :class:`.formats.RecordFormat`."""
+class ArrayRecordExporter(RecordExporter):
+    """The payloads as they are, in ArrayRecord files."""
 
-    def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
+    payloads = "any"
+
+    def file_name(self, split: str, number: int, of: int) -> str:
         """As TFDS names them: ``mnist-train.array_record-00000-of-00010``."""
-        head, _, tail = shard_name(dataset, split, number, of).rpartition(".tfrecord-")
+        head, _, tail = super().file_name(split, number, of).rpartition(".tfrecord-")
         return f"{head}.array_record-{tail}"
 
-    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
+    def format(self) -> ArrayRecordFormat:
+        """One for all datasets."""
+        return ArrayRecordFormat()
+
+    def how_to_read(self, folder: str) -> str:
+        """For Grain and for TFDS."""
+        pattern = f"{folder}/{self.dataset.manifest.dataset}-*.array_record-*"
+        return f"read it: ArrayRecordDataSource(sorted(glob({pattern!a})))"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRecordFormat(RecordFormat):
+    """Writes and reads ArrayRecord files."""
+
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> None:
         """Write all payloads unchanged."""
         path = _path(task)
         # The library opens files itself, and creates no folders.
@@ -56,9 +71,8 @@ class ArrayRecordFormat:
             if writer.is_open():
                 with suppress(RuntimeError):
                     writer.close()
-        return 0
 
-    def read(self, task: ExportTask) -> Iterator[bytes]:
+    def read(self, task: ShardToExport) -> Iterator[bytes]:
         """The payloads, in order, each in canonical form."""
         reader = _module().ArrayRecordReader(str(_path(task)), _READER_OPTIONS)
         try:
@@ -73,11 +87,6 @@ class ArrayRecordFormat:
             with suppress(RuntimeError):
                 reader.close()
 
-    def notes(self, beside: int) -> Iterator[str]:
-        """None: every payload fits."""
-        del beside
-        return iter(())
-
 
 def _module() -> Any:
     from array_record.python import array_record_module
@@ -85,20 +94,20 @@ def _module() -> Any:
     return array_record_module
 
 
-def _path(task: ExportTask) -> Path:
-    return Path(task.stage.root, task.name)
+def _path(task: ShardToExport) -> Path:
+    return Path(task.folder.root, task.name)
 
 
-def _sync(path: Path, task: ExportTask) -> None:
+def _sync(path: Path, task: ShardToExport) -> None:
     try:
         with path.open("rb") as file:
             os.fsync(file.fileno())
     except OSError as error:
         raise _unwritten(task, error) from error
-    task.stage.sync_dir("")
+    task.folder.sync_dir("")
 
 
-def _unwritten(task: ExportTask, error: Exception) -> StorageError:
+def _unwritten(task: ShardToExport, error: Exception) -> StorageError:
     return StorageError(
         f"`{safe(task.name)}` cannot be written: {safe(str(error), limit=300)}",
         hint="check the free space and the permissions of the folder",

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
+from tfrecreg.builtin.export.file_objects import buffered
+from tfrecreg.builtin.export.samples import SampleLayout, sample_features
 from tfrecreg.errors import FailureError
 from tfrecreg.example.encode import encode
-from tfrecreg.operations.export.converted.file_objects import buffered
-from tfrecreg.operations.export.converted.parts import keyed_examples
-from tfrecreg.operations.export.converted.samples import SampleLayout, sample_features
-from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import ShardRecord
+from tfrecreg.exporters.convert import RecordExporter, RecordFormat
+from tfrecreg.exporters.records import ShardRecord, keyed_examples
+from tfrecreg.exporters.shards import ShardToExport
 from tfrecreg.schema.definition import Schema
-from tfrecreg.shards import shard_name
 from tfrecreg.text import safe
 
 _LABEL = "image/class/label"
@@ -30,21 +29,40 @@ _MAX_KEY = 100
 _MODE = 0o644
 
 
+class WebDatasetExporter(RecordExporter):
+    """A tar file for each shard."""
+
+    reader = "WebDataset"
+
+    def file_name(self, split: str, number: int, of: int) -> str:
+        """As brace expressions count them: ``mnist-train-000000.tar``."""
+        head = super().file_name(split, number, of).rpartition(".tfrecord-")[0]
+        return f"{head}-{number:06d}.tar"
+
+    def format(self) -> WebDatasetFormat:
+        """With files for the images and the label of the schema."""
+        return WebDatasetFormat(sample_layout(self.dataset.schema, self.dataset.manifest.labels))
+
+    def how_to_read(self, folder: str) -> str:
+        """The largest split, and its shards as the library counts them."""
+        manifest = self.dataset.manifest
+        largest = max(manifest.splits, key=lambda each: each.records, default=None)
+        split = largest.name if largest is not None else ""
+        last = sum(each.split == split for each in manifest.shards) - 1
+        pattern = f"{folder}/{manifest.dataset}-{split}-{{000000..{max(last, 0):06d}}}.tar"
+        return f"read it: webdataset.WebDataset({pattern!a})"
+
+
 @dataclass(frozen=True, slots=True)
-class WebDatasetFormat:
-    """Writes and reads tar files. See :class:`.formats.RecordFormat`."""
+class WebDatasetFormat(RecordFormat):
+    """Writes and reads tar files."""
 
     layout: SampleLayout
 
-    def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
-        """As brace expressions count them: ``mnist-train-000000.tar``."""
-        head = shard_name(dataset, split, number, of).rpartition(".tfrecord-")[0]
-        return f"{head}-{number:06d}.tar"
-
-    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> None:
         """Write all records."""
         names = _Names()
-        with task.stage.create(task.name) as file:
+        with task.folder.create(task.name) as file:
             # Not by a TarFile: it would keep the header of every member.
             for record in keyed_examples(task, records):
                 name = names.name(record.number, record.key)
@@ -54,11 +72,10 @@ class WebDatasetFormat:
                     file.write(member.data)
                     file.write(bytes(-len(member.data) % tarfile.BLOCKSIZE))
             file.write(bytes(2 * tarfile.BLOCKSIZE))  # the end of an archive
-        return 0
 
-    def read(self, task: ExportTask) -> Iterator[bytes]:
+    def read(self, task: ShardToExport) -> Iterator[bytes]:
         """The canonical payloads, in order."""
-        with task.stage.open(task.name) as reader, buffered(reader) as file:
+        with task.folder.open(task.name) as reader, buffered(reader) as file:
             try:
                 with tarfile.open(fileobj=file, mode="r:") as tar:
                     for members in _samples(tar):
@@ -69,14 +86,9 @@ class WebDatasetFormat:
                     hint="the disk may be faulty: export to another one",
                 ) from error
 
-    def notes(self, beside: int) -> Iterator[str]:
-        """None."""
-        del beside
-        return iter(())
 
-
-def make_webdataset(schema: Schema, labels: Mapping[str, Sequence[str]]) -> WebDatasetFormat:
-    """The format for one dataset.
+def sample_layout(schema: Schema, labels: Mapping[str, Sequence[str]]) -> SampleLayout:
+    """The files of the samples of one dataset.
 
     Args:
         schema: of its records.
@@ -91,7 +103,7 @@ def make_webdataset(schema: Schema, labels: Mapping[str, Sequence[str]]) -> WebD
     ]
     label = named[0] if len(named) == 1 else _LABEL if _LABEL in integers else None
     prefixes = _prefixes(images) if len(images) > 1 else [""] * len(images)
-    return WebDatasetFormat(SampleLayout(tuple(zip(images, prefixes, strict=True)), label))
+    return SampleLayout(tuple(zip(images, prefixes, strict=True)), label)
 
 
 def _images(schema: Schema) -> tuple[str, ...]:

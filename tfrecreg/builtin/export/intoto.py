@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tfrecreg.exporters.interface import Exporter
+from tfrecreg.exporters.shards import ExportedShard
 from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.operations.builds.parts.provenance import BuildProvenance
-from tfrecreg.operations.origin import Origin
+from tfrecreg.operations.origin import Origin, origin_of
 from tfrecreg.operations.repair.run import build_manifest
 from tfrecreg.storage.interface import Storage
 
@@ -27,16 +29,31 @@ _BUILD_TYPE = f"{_PROJECT}/blob/main/docs/parts.md#in-toto"
 _Json = dict[str, Any]
 
 
-def write_statement(stage: Storage, origin: Origin) -> None:
-    """Write the statement.
+class IntotoExporter(Exporter):
+    """The statement alone, without the shards."""
 
-    Raises:
-        ManifestError: the manifest of a release does not have its build.
-        StorageError: the file system refused.
-    """
-    text = json.dumps(statement(origin), indent=2, ensure_ascii=True) + "\n"
-    with stage.create(STATEMENT_NAME) as writer:
-        writer.write(text.encode("ascii"))
+    payloads = "any"
+    takes_shards = False
+
+    def finish(
+        self,
+        folder: Storage,
+        shards: Sequence[ExportedShard],  # noqa: ARG002 - there are none
+    ) -> Iterator[str]:
+        """Write the statement.
+
+        Raises:
+            ManifestError: the manifest of a release does not have its build.
+        """
+        origin = origin_of(self.dataset.resolved)
+        text = json.dumps(statement(origin), indent=2, ensure_ascii=True) + "\n"
+        with folder.create(STATEMENT_NAME) as writer:
+            writer.write(text.encode("ascii"))
+        yield "it repeats the digests of the manifest: `tfrecreg check` verifies the bytes"
+
+    def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - the same for all
+        """What makes it worth something."""
+        return f"sign `{STATEMENT_NAME}` and publish it with the shards"
 
 
 def statement(origin: Origin) -> _Json:

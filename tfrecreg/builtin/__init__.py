@@ -1,0 +1,8 @@
+"""The features of the project: rooms that come in by the hooks that strangers use.
+
+Each package is a room, and its `plugin` announces what it brings.
+
+- `export`: the exporters, values of ``export --to``
+"""
+
+from __future__ import annotations

@@ -1,0 +1,82 @@
+"""The bundled exporters, announced in the same way as those of any plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from tfrecreg.errors import MissingExtraError
+from tfrecreg.plugins.records import ExporterRecord
+from tfrecreg.plugins.specs import hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.exporters.interface import Exporter
+
+
+@hookimpl
+def tfrecreg_exporters() -> Iterator[ExporterRecord]:
+    """Yield every bundled exporter; its module loads when it is used."""
+    yield ExporterRecord(
+        name="arrayrecord",
+        summary="ArrayRecord files, for Grain and TFDS",
+        load=partial(_load, "arrayrecord", "ArrayRecordExporter", _expect_arrayrecord),
+        extra="arrayrecord",
+    )
+    yield ExporterRecord(
+        name="croissant",
+        summary="the shards, with a description in Croissant's JSON-LD",
+        load=partial(_load, "croissant", "CroissantExporter"),
+    )
+    yield ExporterRecord(
+        name="index",
+        summary="the shards with an index each, for readers that seek to records, such as DALI's",
+        load=partial(_load, "index", "IndexExporter"),
+    )
+    yield ExporterRecord(
+        name="intoto",
+        summary="an in-toto statement on all files, to be signed, without the shards",
+        load=partial(_load, "intoto", "IntotoExporter"),
+    )
+    yield ExporterRecord(
+        name="parquet",
+        summary="Parquet files, for pandas, Spark and others",
+        load=partial(_load, "parquet", "ParquetExporter", _expect_parquet),
+        extra="parquet",
+    )
+    yield ExporterRecord(
+        name="tfds",
+        summary="a folder for TensorFlow Datasets",
+        load=partial(_load, "tfds", "TfdsExporter"),
+    )
+    yield ExporterRecord(
+        name="tfx",
+        summary="examples, statistics and schema, for TFX pipelines",
+        load=partial(_load, "tfx", "TfxExporter"),
+        extra="tfdv",
+    )
+    yield ExporterRecord(
+        name="webdataset",
+        summary="WebDataset's tar files, for PyTorch",
+        load=partial(_load, "webdataset", "WebDatasetExporter"),
+    )
+
+
+def _load(module: str, name: str, expect: Callable[[], None] | None = None) -> type[Exporter]:
+    if expect is not None:
+        expect()
+    found: type[Exporter] = getattr(import_module(f"tfrecreg.builtin.export.{module}"), name)
+    return found
+
+
+def _expect_arrayrecord() -> None:
+    if find_spec("array_record") is None:
+        raise MissingExtraError("writing ArrayRecord files", "arrayrecord")
+
+
+def _expect_parquet() -> None:
+    from tfrecreg.example.arrow import require_parquet
+
+    require_parquet()

@@ -1,0 +1,200 @@
+"""The files that make a folder of shards a dataset of TensorFlow Datasets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tfrecreg.builtin.export.connectors import (
+    Connectors,
+    Json,
+    make_connectors,
+    require_expressible,
+)
+from tfrecreg.builtin.export.images import ImagesSeen
+from tfrecreg.config import DatasetConfig
+from tfrecreg.errors import ManifestError, UsageError
+from tfrecreg.example.model import Kind
+from tfrecreg.exporters.interface import BUILD_VERSION, Exporter
+from tfrecreg.exporters.shards import ExportedShard, ShardToExport, export_plain
+from tfrecreg.manifest.model import Manifest, ShardEntry
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.storage.interface import Storage
+from tfrecreg.text import safe
+
+_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+
+
+class TfdsExporter(Exporter):
+    """A folder for `tfds.builder_from_directory`."""
+
+    reader = "TFDS"
+
+    def expect(self) -> None:
+        """TFDS can read the schema and the splits."""
+        require_expressible(self.dataset.schema)
+        require_split_names(self.dataset.manifest)
+        require_shards_of_splits(self.dataset.manifest, self.dataset.reference)
+
+    def begin(self) -> PlainShards:
+        """Plain shards, whose images are looked at."""
+        return PlainShards(self.dataset.schema.images())
+
+    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+        """Write all that TFDS reads beside the shards."""
+        dataset, manifest, config = self.dataset, self.dataset.manifest, self.dataset.config
+        seen = {name: ImagesSeen() for name in dataset.schema.images()}
+        entries: dict[str, list[ShardEntry]] = {split.name: [] for split in manifest.splits}
+        for each in shards:
+            entries[each.entry.split].append(each.entry)
+            for name, images in each.seen.items():
+                seen[name].merge(images)
+        connectors = make_connectors(dataset.schema, manifest.labels, seen)
+        info = dataset_info(manifest, config, connectors.supervised, entries)
+        metadata = {
+            "tfrecreg": {
+                "reference": dataset.reference,
+                "content": manifest.content,
+                "manifest": manifest.digest,
+                "owner": config.owner,
+            }
+        }
+        _write_files(folder, connectors, info, metadata, config.license)
+        return iter((*_notes(manifest), *connectors.notes))
+
+    def how_to_read(self, folder: str) -> str:
+        """For TFDS."""
+        return f"read it: tfds.builder_from_directory({folder!a})"
+
+
+@dataclass(frozen=True, slots=True)
+class PlainShards:
+    """The task of a shard. Picklable."""
+
+    images: tuple[str, ...]
+    """Features whose values are encoded images."""
+
+    def __call__(self, task: ShardToExport) -> ExportedShard:
+        """Bring the shard, and see its images while it is read back."""
+        seen = {name: ImagesSeen() for name in self.images}
+
+        def see(batch: RecordBatch) -> None:
+            for number, example in enumerate(batch.examples, batch.first):
+                where = f"record {number} of `{safe(task.entry.path)}`"
+                for name, images in seen.items():
+                    if example is None:
+                        images.add_strange(where)
+                    elif (feature := example.get(name)) is not None and feature.kind is Kind.BYTES:
+                        for value in feature.values:
+                            images.add(value, where)
+
+        return export_plain(task, see if seen else None, seen)
+
+
+def require_split_names(manifest: Manifest) -> None:
+    """Make sure that TFDS can read every split by its name.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if any(split.name == "all" for split in manifest.splits):
+        raise UsageError(
+            "TFDS cannot read a split named `all`: that is its name for all splits together",
+            hint="rename the split in the raw data, then build again",
+        )
+
+
+def require_shards_of_splits(manifest: Manifest, name: str) -> None:
+    """Make sure that splits and shards name each other, as in every manifest that tfrecreg writes.
+
+    Args:
+        manifest: of the build or release.
+        name: its reference.
+
+    Raises:
+        ManifestError: a shard is of a split that the manifest does not list, or a split with
+            records has no shard.
+    """
+    listed = {split.name for split in manifest.splits}
+    used = {shard.split for shard in manifest.shards}
+    empty = [each.name for each in manifest.splits if each.records and each.name not in used]
+    for split, problem in (
+        *(
+            (split, "has shards of the split `{}`, which it does not list")
+            for split in used - listed
+        ),
+        *((split, "lists the split `{}`, but has no shard of it") for split in empty),
+    ):
+        raise ManifestError(
+            f"the manifest of `{name}` {problem.format(safe(split))}",
+            hint=f"`tfrecreg check {name}` has the details; restore the manifest, or build again",
+        )
+
+
+def dataset_info(
+    manifest: Manifest,
+    config: DatasetConfig,
+    supervised: tuple[str, str] | None,
+    shards: Mapping[str, Sequence[ShardEntry]],
+) -> Json:
+    """What `dataset_info.json` holds.
+
+    Args:
+        manifest: of the build or release.
+        config: license, description and citation.
+        supervised: the features that `as_supervised` gives.
+        shards: by split, in the order of their numbers.
+    """
+    version = manifest.release.version if manifest.release is not None else BUILD_VERSION
+    info: Json = {
+        "name": manifest.dataset,
+        "version": version,
+        "fileFormat": "tfrecord",
+        "description": config.description,
+        "citation": config.citation,
+        "splits": [
+            {
+                "name": split.name,
+                "filepathTemplate": _TEMPLATE,
+                "shardLengths": [str(shard.records) for shard in shards[split.name]],
+                # As TFDS counts: the payloads, without framing.
+                "numBytes": str(split.payload_bytes),
+            }
+            for split in manifest.splits
+        ],
+    }
+    if config.license:
+        info["redistributionInfo"] = {"license": config.license}
+    if manifest.raw.stored:
+        info["downloadSize"] = str(manifest.raw.stored)
+    if manifest.provenance is not None and manifest.provenance.note:
+        info["releaseNotes"] = {version: manifest.provenance.note}
+    if supervised is not None:
+        info["supervisedKeys"] = {"tuple": {"items": [{"featureKey": key} for key in supervised]}}
+    return info
+
+
+def _write_files(
+    folder: Storage, connectors: Connectors, info: Json, metadata: Json, license_text: str
+) -> None:
+    # In TFDS's own layout, so that a diff against what it writes itself shows what differs.
+    _write(folder, "features.json", json.dumps(connectors.to_json(), indent=4, sort_keys=True))
+    _write(folder, "dataset_info.json", json.dumps(info, indent=2, sort_keys=True))
+    _write(folder, "metadata.json", json.dumps(metadata, indent=2, sort_keys=True))
+    for name, names in connectors.label_files.items():
+        _write(folder, name, "".join(f"{each}\n" for each in names))
+    if license_text:
+        _write(folder, "LICENSE", license_text)
+
+
+def _write(folder: Storage, path: str, text: str) -> None:
+    with folder.create(path) as writer:
+        writer.write(text.encode("utf-8"))
+
+
+def _notes(manifest: Manifest) -> Iterator[str]:
+    if manifest.release is None:
+        yield f"a build has no number: it is exported as version {BUILD_VERSION}"
+    if manifest.compression == "gzip":
+        yield "TFDS does not read gzip: the shards were decompressed, with identical records"

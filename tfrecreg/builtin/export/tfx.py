@@ -1,0 +1,111 @@
+"""Examples, statistics and schema in the folders of TFX's components.
+
+The layout is that of TFX since 0.29: ExampleGen, StatisticsGen and SchemaGen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tfrecreg.exporters.interface import SCHEMA_FILE, Exporter
+from tfrecreg.exporters.records import verified_records
+from tfrecreg.exporters.shards import ExportedShard, ShardToExport, export_unchanged, read_back
+from tfrecreg.operations.stats import stats
+from tfrecreg.records.framing import frame
+from tfrecreg.records.gzip_writer import GzipEncoder
+from tfrecreg.statistics.tfdv import missing_tfdv
+from tfrecreg.storage.interface import Storage
+from tfrecreg.text import safe
+
+_EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema"
+
+
+class TfxExporter(Exporter):
+    """What ExampleGen, StatisticsGen and SchemaGen write."""
+
+    reader = "TFX"
+
+    def expect(self) -> None:
+        """Statistics can be made.
+
+        Raises:
+            MissingExtraError: TFDV is not installed.
+            FailureError: there is none for this Python or this platform.
+        """
+        missing = missing_tfdv()
+        if missing is not None:
+            raise missing
+
+    def file_name(self, split: str, number: int, of: int) -> str:
+        """As ExampleGen names them."""
+        return tfx_path(super().file_name(split, number, of), split)
+
+    def begin(self) -> Callable[[ShardToExport], ExportedShard]:
+        """Shards in gzip."""
+        return export_gzip
+
+    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+        """Write statistics and schema beside the examples.
+
+        Raises:
+            UsageError: there are no records.
+            RefusedError: a feature has values of two types.
+        """
+        dataset = self.dataset
+        found = stats(
+            dataset.resolved,
+            registry=dataset.resolved.registry,
+            engine=dataset.engine,
+            progress=dataset.progress,
+        )
+        for each in found.splits:
+            split = each.statistics.split
+            with folder.create(f"{_split_folder(_STATISTICS, split)}/FeatureStats.pb") as writer:
+                writer.write(each.statistics.proto.SerializeToString(deterministic=True))
+        dataset.write_schema(folder, f"{_SCHEMA}/{SCHEMA_FILE}")
+        there = {each.entry.split for each in shards}
+        for split_entry in dataset.manifest.splits:
+            if split_entry.name not in there:
+                yield (
+                    f"the split `{safe(split_entry.name)}` has no shards, and is left out: TFX "
+                    "reads no empty split"
+                )
+
+    def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - the same for all
+        """For pipelines."""
+        return "import it: an Importer each for `examples`, `statistics` and `schema`"
+
+
+def tfx_path(name: str, split: str) -> str:
+    """Path of a shard as ExampleGen writes it: ``data_tfrecord-00000-of-00010.gz`` in a folder for
+    each split.
+
+    Args:
+        name: of the shard.
+        split: name of the split.
+    """
+    tail = name.rpartition(".tfrecord-")[2]
+    return f"{_split_folder(_EXAMPLES, split)}/data_tfrecord-{tail}.gz"
+
+
+def export_gzip(task: ShardToExport) -> ExportedShard:
+    """Put the shard into the folder in gzip, and compare its records with the manifest there.
+
+    Raises:
+        RefusedError: the shard is missing, damaged or another one.
+        StorageError: the file system refused.
+    """
+    if task.compression == "gzip":
+        return export_unchanged(task)
+    encoder = GzipEncoder()
+    with task.folder.create(task.name) as writer:
+        for record in verified_records(task):
+            head, foot = frame(record.payload)
+            writer.write(encoder.write(b"".join((head, record.payload, foot))))
+        writer.write(encoder.end_member())
+    read_back(task, "gzip")
+    return ExportedShard(how="compressed", entry=task.entry, name=task.name)
+
+
+def _split_folder(artifact: str, split: str) -> str:
+    return f"{artifact}/Split-{split}"

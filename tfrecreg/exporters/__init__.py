@@ -1,0 +1,9 @@
+"""What an exporter is: it hands a build or a release to another tool, as a folder of its own.
+
+- `interface`: the base class, and the dataset that an exporter gets
+- `shards`: one shard in a worker: linked or decompressed, and verified
+- `records`: the records of a shard, verified while they are read
+- `convert`: exporters that hold the records in files of their own: written, read again, compared
+"""
+
+from __future__ import annotations

@@ -1,0 +1,182 @@
+"""Exporters that hold the records in files of another format, one for each shard.
+
+A worker writes the records of a shard, reads them again, and compares them; then the content digest
+of all that was read is compared with the manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfrecreg.digests import DIGEST_BYTES, ContentHasher, record_digest
+from tfrecreg.errors import FailureError
+from tfrecreg.example.decode import canonical
+from tfrecreg.exporters.interface import ExportedDataset, Exporter
+from tfrecreg.exporters.records import ShardRecord, verified_records
+from tfrecreg.exporters.shards import ExportedShard, ShardToExport
+from tfrecreg.storage.interface import Storage
+from tfrecreg.suggest import ExtensionPoint
+from tfrecreg.text import safe
+
+DESCRIPTION_NAME = "tfrecreg.json"
+_FORMAT_VERSION = 1
+
+
+class RecordFormat(ExtensionPoint, ABC):
+    """Writes and reads the file of a shard, in workers. Picklable."""
+
+    @abstractmethod
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> Any:
+        """Write all records to the file ``task.name`` of ``task.folder``, in order.
+
+        Returns:
+            What the exporter finds as :attr:`ExportedShard.seen`; small and picklable.
+
+        Raises:
+            UsageError: the format cannot hold a record.
+            StorageError: the file system refused.
+        """
+
+    @abstractmethod
+    def read(self, task: ShardToExport) -> Iterator[bytes]:
+        """The payloads in that file, in order, each in canonical form.
+
+        Raises:
+            FailureError: the file does not hold what the format demands.
+            StorageError: the file system refused.
+        """
+
+
+class RecordExporter(Exporter):
+    """An exporter of records. A subclass defines :meth:`format` and :meth:`file_name`."""
+
+    def __init__(self, dataset: ExportedDataset, options: Any) -> None:
+        super().__init__(dataset, options)
+        if dataset.has_schema:
+            _ = dataset.schema  # refuses here one that changed
+
+    @abstractmethod
+    def format(self) -> RecordFormat:
+        """What writes and reads the files."""
+
+    def begin(self) -> ShardConversion:
+        """Write the records of a shard, read them again, and compare them."""
+        return ShardConversion(self.format())
+
+    def verify(self, shards: Sequence[ExportedShard]) -> str:
+        """Make sure that the records that were written are those of the manifest."""
+        return _require_equal_content(self.dataset, shards)
+
+    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+        """Write ``tfrecreg.json`` and the schema."""
+        _write_description(folder, self.dataset, shards)
+        if self.dataset.has_schema:
+            self.dataset.write_schema(folder)
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class ShardConversion:
+    """The task of converting a shard. Picklable."""
+
+    format: RecordFormat
+
+    def __call__(self, task: ShardToExport) -> ExportedShard:
+        """Write the records of the shard, then read them again.
+
+        Raises:
+            RefusedError: the shard is missing, damaged or another one.
+            UsageError: the format cannot hold a record.
+            FailureError: what was read again differs from what was written.
+            StorageError: the file system refused.
+        """
+        expected = bytearray()
+        records = _digested(verified_records(task), expected)
+        seen = self.format.write(task, records)
+        for _ in records:  # the shard is verified only at its end
+            raise RuntimeError(f"the format of `{task.name}` did not take all records")
+        return ExportedShard(
+            how="converted",
+            entry=task.entry,
+            name=task.name,
+            digests=self._read_again(task, expected),
+            seen=seen,
+        )
+
+    def _read_again(self, task: ShardToExport, expected: bytearray) -> bytes:
+        """The record digests of what was written, concatenated."""
+        found = bytearray()
+        for number, payload in enumerate(self.format.read(task)):
+            digest = record_digest(payload)
+            if digest != expected[len(found) : len(found) + DIGEST_BYTES]:
+                if len(found) == len(expected):
+                    raise _differs(task, f"`{safe(task.name)}` has more than {number} records")
+                raise _differs(task, f"{_record(task, number)} has other content")
+            found += digest
+        if len(found) < len(expected):
+            raise _differs(task, f"{_record(task, len(found) // DIGEST_BYTES)} is missing")
+        return bytes(found)
+
+
+def _record(task: ShardToExport, number: int) -> str:
+    return f"record {number} of `{safe(task.entry.path)}` of `{task.reference}`"
+
+
+def _differs(task: ShardToExport, what: str) -> FailureError:
+    return FailureError(
+        f"{what} in what was written: read again from `{safe(task.name)}`",
+        hint="the disk or a library is faulty: export again; if it persists, report it",
+    )
+
+
+def _digested(records: Iterator[ShardRecord], digests: bytearray) -> Iterator[ShardRecord]:
+    for record in records:
+        digests += record_digest(canonical(record.payload))
+        yield record
+
+
+def _require_equal_content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
+    hasher = ContentHasher()
+    for split in dataset.manifest.splits:
+        hasher.add(split.name, b"")  # a split without records counts, too
+    for each in shards:
+        hasher.add(each.entry.split, each.digests)
+    found, expected = hasher.hexdigest(), dataset.manifest.content
+    if found != expected:
+        raise FailureError(
+            "the content digest of what was written differs from that of "
+            f"`{dataset.reference}`: expected {expected[:16]}…, found {found[:16]}…",
+            hint=f"`tfrecreg digest {dataset.reference}` computes it from the shards",
+        )
+    return found
+
+
+def _write_description(
+    folder: Storage, dataset: ExportedDataset, shards: Sequence[ExportedShard]
+) -> None:
+    """Write where the records are from, and their content digest."""
+    manifest = dataset.manifest
+    document: dict[str, Any] = {
+        "format_version": _FORMAT_VERSION,
+        "to": dataset.to,
+        "reference": dataset.reference,
+        "dataset": manifest.dataset,
+        "version": dataset.version,
+        "content": manifest.content,
+        "manifest": manifest.digest,
+        "splits": [
+            {"name": each.name, "records": each.records, "content": each.content}
+            for each in manifest.splits
+        ],
+        "files": [
+            {"path": each.name, "split": each.entry.split, "records": each.entry.records}
+            for each in shards
+        ],
+        "labels": manifest.labels,
+    }
+    with folder.create(DESCRIPTION_NAME) as writer:
+        writer.write((json.dumps(document, indent=2, sort_keys=True) + "\n").encode())

@@ -1,0 +1,177 @@
+"""The base class of exporters.
+
+The core finds the dataset, makes a hidden folder, brings every shard there in worker processes, and
+renames the folder when all is there. An exporter says what the files are called, what becomes of
+a shard, and which files stand beside the shards. One that writes the records to files of another
+format is a :class:`tfrecreg.exporters.convert.RecordExporter`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from tfrecreg.config import DatasetConfig
+from tfrecreg.engines.interface import Engine
+from tfrecreg.exporters.shards import ExportedShard, ShardToExport, export_unchanged
+from tfrecreg.manifest.model import Manifest
+from tfrecreg.progress import Progress
+from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.lookup import Build, Resolved
+from tfrecreg.registry.schemas import built_schema
+from tfrecreg.schema.definition import Schema
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.shards import shard_name
+from tfrecreg.sources.interface import NoOptions
+from tfrecreg.storage.interface import Storage
+from tfrecreg.suggest import ExtensionPoint
+
+BUILD_VERSION = "0.0.0"
+"""The version that a build, which has none, is exported as: some tools demand one."""
+SCHEMA_FILE = "schema.pbtxt"
+
+
+@dataclass(frozen=True)
+class ExportedDataset:
+    """The build or release that is exported."""
+
+    to: str
+    """Name of the exporter, as ``--to`` names it."""
+    resolved: Resolved
+    engine: Engine
+    """Where to work."""
+    progress: Progress
+
+    @property
+    def reference(self) -> str:
+        """With its selector resolved: ``mnist@1.0.0``."""
+        return self.resolved.name
+
+    @property
+    def manifest(self) -> Manifest:
+        """Of the build or release."""
+        return self.resolved.manifest
+
+    @property
+    def config(self) -> DatasetConfig:
+        """Owner, license, description and citation, from ``datasets/NAME.toml``."""
+        return self.resolved.dataset.config
+
+    @property
+    def version(self) -> str:
+        """``0.0.0`` for a build."""
+        release = self.manifest.release
+        return release.version if release is not None else BUILD_VERSION
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether there is a schema."""
+        return self.resolved.schema is not None
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema of the records.
+
+        Raises:
+            UsageError: there is none, or that of a build changed since it was built.
+        """
+        resolved = self.resolved
+        if resolved.schema is None:
+            raise absent_schema(resolved.dataset)
+        text = built_schema(resolved) if isinstance(resolved, Build) else resolved.schema
+        return parse_schema(text, resolved.schema_path)
+
+    def write_schema(self, folder: Storage, path: str = SCHEMA_FILE) -> None:
+        """Write the schema's own text into the folder of the export.
+
+        Raises:
+            UsageError: as :attr:`schema`.
+            StorageError: the file system refused.
+        """
+        with folder.create(path) as writer:
+            writer.write(self.schema.text.encode("utf-8", "surrogateescape"))
+
+
+class Exporter(ExtensionPoint, ABC):
+    """One export of one dataset, in the parent process. All methods are optional.
+
+    By default an export has the shards as they are, under their own names.
+    """
+
+    Options: ClassVar[type[Any]] = NoOptions
+    """A frozen dataclass of its options."""
+    reader: ClassVar[str] = ""
+    """The tool or the format, for messages: ``TFDS``."""
+    payloads: ClassVar[Literal["examples", "any"]] = "examples"
+    """The payloads that it takes. With ``examples`` the dataset has a schema, too."""
+    takes_shards: ClassVar[bool] = True
+    """Whether the folder has files of the shards. Otherwise their bytes need not be here."""
+
+    def __init__(self, dataset: ExportedDataset, options: Any) -> None:
+        """Keep both; cheap: nothing has been made yet.
+
+        Args:
+            dataset: what is exported.
+            options: an object of :attr:`Options`.
+        """
+        self.dataset = dataset
+        self.options = options
+
+    def expect(self) -> None:
+        """Refuse what the format cannot express, before anything is made.
+
+        Raises:
+            UsageError: the schema, a name or an option is one that the format does not have.
+        """
+
+    def file_name(self, split: str, number: int, of: int) -> str:
+        """Path of a shard's file in the folder. By default the name of the shard.
+
+        Args:
+            split: name of the split.
+            number: of the shard in its split, from 0.
+            of: number of shards of the split.
+        """
+        return shard_name(self.dataset.manifest.dataset, split, number, of)
+
+    def begin(self) -> Callable[[ShardToExport], ExportedShard]:
+        """A picklable function that brings one shard into the folder, in a worker.
+
+        By default it links or copies the shard, and verifies it.
+        """
+        return export_unchanged
+
+    def verify(self, shards: Sequence[ExportedShard]) -> str | None:  # noqa: ARG002 - a default
+        """The content digest of what was written; None if the shards were kept.
+
+        Raises:
+            FailureError: it is not that of the dataset.
+        """
+        return None
+
+    def finish(
+        self,
+        folder: Storage,  # noqa: ARG002 - a default
+        shards: Sequence[ExportedShard],  # noqa: ARG002 - a default
+    ) -> Iterator[str]:
+        """Write what stands beside the shards, and yield notes for the user, one line each.
+
+        Args:
+            folder: that of the export.
+            shards: all that are in it, in the order of the manifest.
+
+        Raises:
+            StorageError: the file system refused.
+        """
+        return iter(())
+
+    def how_to_read(self, folder: str) -> str:
+        """The last line for the user: what a reader opens.
+
+        Args:
+            folder: the absolute path.
+        """
+        return f"read it from {folder!a}"

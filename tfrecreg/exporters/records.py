@@ -1,0 +1,137 @@
+"""The records of a registered shard, verified while they are read, and decoded ones with keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tfrecreg.errors import ManifestError, MissingFileError, UsageError
+from tfrecreg.example.decode import decode_fast, decode_fully
+from tfrecreg.example.model import Example
+from tfrecreg.example.wire import NotAnExampleError
+from tfrecreg.exporters.shards import ShardToExport, expect_file, refused
+from tfrecreg.index import Index, load_index
+from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.reader import scan
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.large_records import LargeRecords
+from tfrecreg.text import safe
+
+
+class ShardRecord(NamedTuple):
+    """One record of a shard."""
+
+    number: int
+    """Its number in the shard, from 0."""
+    payload: bytes
+
+
+def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
+    """Read all records of the shard of `task`, in order.
+
+    What was read is known to be the registered stream only when the iterator has ended.
+
+    Raises:
+        RefusedError: the shard is missing, damaged or another one.
+        UsageError: a record is larger than 1 GiB.
+        StorageError: the file system refused.
+    """
+    expect_file(task)
+    entry = task.entry
+    large = LargeRecords(_shard(task), "export")
+    try:
+        for event in scan(task.storage, entry.path, declared=task.compression, digest=True):
+            if isinstance(event, Fault):
+                raise refused(task, f"{event.code} at byte {event.offset}: {event.detail}")
+            if isinstance(event, RecordBatch):
+                yield from _records(event, large)
+            elif event.stream_blake3 != entry.stream_blake3:
+                expected, found = entry.stream_blake3[:16], (event.stream_blake3 or "")[:16]
+                raise refused(
+                    task, f"its records should have the digest {expected}…, found {found}…"
+                )
+    finally:
+        large.close()
+
+
+def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[ShardRecord]:
+    if batch.whole:
+        yield from map(ShardRecord, range(batch.first, batch.first + len(batch)), batch.payloads())
+        return
+    for position, length in enumerate(batch.lengths):
+        number = batch.first + position
+        yield ShardRecord(number, large.payload(number, batch.offsets[position], length))
+
+
+def _shard(task: ShardToExport) -> Shard:
+    return Shard(
+        split=task.entry.split,
+        number=0,
+        name=task.entry.path,
+        storage=task.storage,
+        path=task.entry.path,
+        declared=task.compression,
+        entry=task.entry,
+        index=None,
+    )
+
+
+class KeyedExample(NamedTuple):
+    """One record of a shard, decoded."""
+
+    number: int
+    """Its number in the shard, from 0."""
+    key: str | None
+    """Key of its item, with surrogate escapes if it is not UTF-8; None without an index."""
+    size: int
+    """Bytes of the payload."""
+    features: Example
+
+
+def keyed_examples(task: ShardToExport, records: Iterator[ShardRecord]) -> Iterator[KeyedExample]:
+    """The records as Examples, with their keys.
+
+    Raises:
+        UsageError: a record is not an Example, or has fields that no Example has.
+        RefusedError: the index of the shard is missing.
+        ManifestError: the index of the shard is damaged.
+        StorageError: the index cannot be read.
+    """
+    index = _index(task)
+    for record in records:
+        features = _features(record.payload)
+        if features is None:
+            raise UsageError(
+                f"record {record.number} of `{safe(task.entry.path)}` of `{task.reference}` is not "
+                "a tf.train.Example, or has fields that it does not define",
+                hint="`--to arrayrecord` exports any payload",
+            )
+        key = None if index is None else index.key(record.number)
+        yield KeyedExample(record.number, key, len(record.payload), features)
+
+
+def _index(task: ShardToExport) -> Index | None:
+    path = task.entry.index
+    if not path:
+        return None
+    try:
+        index = load_index(task.storage, path)
+    except MissingFileError:
+        raise refused(task, f"its index `{safe(path)}` is missing") from None
+    if len(index) != task.entry.records:
+        raise ManifestError(
+            f"`{safe(path)}` has {len(index)} records, and its shard {task.entry.records}",
+            hint=f"tfrecreg check {task.reference}",
+        )
+    return index
+
+
+def _features(payload: bytes) -> Example | None:
+    found = decode_fast(payload)
+    if found is not None:
+        return found[0]
+    try:
+        features, unknown = decode_fully(payload)
+    except NotAnExampleError:
+        return None
+    return None if unknown else features
