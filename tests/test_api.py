@@ -4,13 +4,13 @@ import tfrecreg.api
 
 NAMES = """
 Cacheable Code CommandRecord Conversion Decoder DecoderRecord EngineRecord Entry Example
-ExporterRecord Fault Feature Finding ImageError ImageHeader Item JsonCodec Kind Location Manifest
-Measure MissingExtraError MissingFileError Need Part RawDataError RawFile Reader RecordBatch
-RecordProblem RecordValidator Remark ReportFormatRecord Severity Shard Skipped Source SourceRecord
-Storage StorageError StreamEnd Tally Target TensorflowOutcome Undecodable UsageError Validator
-ValidatorRecord Visitor Written bundled_schema bytes_feature float_feature hookimpl int64_feature
-is_truncated key_from normal_splits open_local read_header read_limits require_pillow safe
-shared_decoder sniff unset_feature
+ExporterRecord Fault Feature FeatureDecoder Finding ImageError ImageHeader Item JsonCodec Kind
+Location Manifest Measure MissingExtraError MissingFileError Need Part RawDataError RawFile Reader
+RecordBatch RecordProblem RecordValidator Remark ReportFormatRecord Severity Shard Skipped Source
+SourceRecord Storage StorageError StreamEnd Tally Target TensorflowOutcome Thumbnail Undecodable
+UsageError Validator ValidatorRecord Visitor Written bundled_schema bytes_feature float_feature
+hookimpl int64_feature is_truncated key_from normal_splits open_local read_header read_limits
+require_pillow safe shared_decoder sniff unset_feature
 """
 
 

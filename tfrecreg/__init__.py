@@ -8,7 +8,8 @@ and may change with any version:
   and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
   `suggest`;
   `progress`
-- bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
+- bytes: `storage`, `records`, `example`, `images`, `digests`, `index`;
+  `decoding`, by which formats come in
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`, `bundled`;

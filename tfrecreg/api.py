@@ -11,6 +11,7 @@
   `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`; for `check --cached`: `Cacheable`,
   `JsonCodec`, `key_from`
 - its reports: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
+- a decoder of features: `FeatureDecoder`, `Thumbnail`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `ImageHeader`, `ImageError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
@@ -23,6 +24,7 @@
 from __future__ import annotations
 
 from tfrecreg.config import read_limits
+from tfrecreg.decoding import FeatureDecoder, Thumbnail
 from tfrecreg.errors import (
     MissingExtraError,
     MissingFileError,
@@ -94,6 +96,7 @@ __all__ = [
     "ExporterRecord",
     "Fault",
     "Feature",
+    "FeatureDecoder",
     "Finding",
     "ImageError",
     "ImageHeader",
@@ -126,6 +129,7 @@ __all__ = [
     "Tally",
     "Target",
     "TensorflowOutcome",
+    "Thumbnail",
     "Undecodable",
     "UsageError",
     "Validator",

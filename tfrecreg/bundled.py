@@ -8,9 +8,14 @@ from __future__ import annotations
 
 BUNDLED = (
     "tfrecreg.builtin.export.plugin",
+    "tfrecreg.builtin.images.plugin",
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
     "tfrecreg_imagefolder.plugin",
     "tfrecreg_mnist.plugin",
 )
 """Modules with hooks, as an entry point would name them."""
+DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
+"""Classes of the decoders among them, which are asked without a search for plugins."""
+DISABLE = "TFRECREG_DISABLE"
+"""The environment variable for plugins that are switched off, with commas between them."""

@@ -511,6 +511,7 @@ ONE_OF_EACH = """
         Options = None
         raw_files = labels = items = example = schema = applies = begin = finish = len
         expect = file_name = verify = how_to_read = len
+        reads = array = len
 
     def load():
         return Thing

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.training.image_arrays import image_array
+from tfrecreg.plugins.decoders import Decoders
+from tfrecreg.training import image_arrays
 
 Image = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+image_array = partial(image_arrays.image_array, decode=Decoders().array)
 PIXELS = np.random.default_rng(1).integers(0, 256, (6, 5, 4), np.uint8)
 
 

@@ -3,6 +3,7 @@
 Each package is a room, and its `plugin` announces what it brings.
 
 - `export`: the exporters, values of ``export --to``
+- `images`: the decoder of images
 """
 
 from __future__ import annotations

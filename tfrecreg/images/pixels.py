@@ -29,8 +29,12 @@ def expect_pillow() -> None:
     Raises:
         MissingExtraError: it is not installed.
     """
+    _pillow()
+
+
+def _pillow() -> Any:
     try:
-        import_module("PIL.Image")
+        return import_module("PIL.Image")
     except ModuleNotFoundError:
         raise MissingExtraError("decoding images", "images") from None
 
@@ -44,12 +48,13 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
 
     Raises:
         ValueError: it does not decode; the text says why, escaped.
+        MissingExtraError: Pillow is not installed.
     """
     small = decode_alike([data])
     if small is not None:
         found: npt.NDArray[np.uint8] = small[0]
         return found
-    image_module: Any = import_module("PIL.Image")
+    image_module = _pillow()
     try:
         with image_module.open(io.BytesIO(data)) as image:
             image.load()

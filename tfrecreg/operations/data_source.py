@@ -11,7 +11,6 @@ from blake3 import blake3
 
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.images.pixels import expect_pillow
 from tfrecreg.operations.folder_builds import files_targets
 from tfrecreg.operations.split_target import (
     SplitTarget,
@@ -32,6 +31,7 @@ from tfrecreg.operations.targets import (
     names_one_file,
     read_schema_file,
 )
+from tfrecreg.plugins.decoders import Decoders, expect_decoder
 from tfrecreg.records.batch import Fault
 from tfrecreg.records.offsets import RecordOffsets, own_index
 from tfrecreg.records.reader import scan
@@ -80,7 +80,8 @@ def data_source(
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces that of the target.
         decode: whether images come out as uint8 arrays of shape (height, width, channels): True
-            for those of the schema, or the features to decode.
+            for those of the schema, or the features to decode. Values of other formats come out as
+            the decoder of a plugin makes them.
         raw: whether elements are payloads, as `bytes`. Those of an adopted build that holds no
             Examples always are.
         with_key: whether elements are pairs of key and element.
@@ -105,6 +106,7 @@ def data_source(
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: `decode` needs Pillow, which is not installed.
+        PluginError: a decoder cannot be loaded.
         StorageError: a shard cannot be read.
     """
     limit = _limit(damaged, max_damaged)
@@ -143,7 +145,9 @@ def data_source(
     selection = Selection(find_numbers(group.words, counts))
     allowed = limit.count if limit.share is None else int(limit.share * len(selection))
     elements = replace(elements, max_damaged=allowed)
-    return DataSource(group.name, shards, selection, elements, _identity(group, shards))
+    identity = _identity(group, shards)
+    how = Decoders().array if elements.images else None
+    return DataSource(group.name, shards, selection, elements, identity, how)
 
 
 _CALLER = "data_source"
@@ -289,7 +293,7 @@ def _images(
             else "the schema has no feature that holds images",
             hint='`decode=["image/encoded"]` names them; in a schema, `image_domain {}` does',
         )
-    expect_pillow()
+    expect_decoder()
     return chosen
 
 

@@ -8,6 +8,7 @@ the hooks. What is bundled implements the same hooks. Authors of plugins read
 - `specs`: the hooks; their docstrings are the tutorial
 - `discovery`: from modules to announced records, each under guard
 - `manager`: lookup by name, name clashes, and loading of what they bring
+- `decoders`: which decoder reads a value
 - `describe`: the options of a plugin, in words
 
 pluggy itself is imported on first use of plugins.

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tfrecreg.bundled import DISABLE
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import (
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=PluginRecord[Any])
 T = TypeVar("T")
-
-DISABLE = "TFRECREG_DISABLE"
-"""The environment variable for plugins that are switched off, with commas between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +274,7 @@ def plugins() -> Plugins:
     """The plugins of this process, searched on the first call.
 
     Raises:
-        UsageError: :data:`DISABLE` names one that cannot be switched off.
+        UsageError: `TFRECREG_DISABLE` names one that cannot be switched off.
     """
     names = [name.strip() for name in os.environ.get(DISABLE, "").split(",") if name.strip()]
     return Plugins.search().without(names, f"`{DISABLE}`")

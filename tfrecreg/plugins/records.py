@@ -144,7 +144,8 @@ class DecoderRecord(PluginRecord["type[Any]"]):
     kind = "decoder"
     plural = "decoders"
     hook = "tfrecreg_decoders"
-    flag = "--decoder"
+    flag = ""
+    methods = ("reads", "array")
 
 
 PLUGIN_KINDS: tuple[type[PluginRecord[Any]], ...] = (

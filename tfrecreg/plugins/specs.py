@@ -97,5 +97,8 @@ def tfrecreg_commands() -> Iterable[CommandRecord]:
 
 @hookspec
 def tfrecreg_decoders() -> Iterable[DecoderRecord]:
-    """Announce decoders of the bytes of features."""
+    """Announce decoders of the bytes of features: how checks, training and pages read them.
+
+    The class inherits from :class:`~tfrecreg.api.FeatureDecoder`.
+    """
     return ()

@@ -28,7 +28,7 @@ from tfrecreg.training.certificate import (
 from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
-from tfrecreg.training.image_arrays import image_array
+from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.order import Order, RecordNumbers
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
@@ -47,6 +47,7 @@ class DataSource(Sequence[Any]):
         selection: numbers of its records, through all of these shards.
         elements: what its elements are.
         identity: of the records in `shards`, in their order: equal for the same records.
+        decode: decodes values, if `elements` has features to decode; picklable.
         skipped: the list of damaged records that were left out; None for a new one.
 
     Raises:
@@ -60,6 +61,7 @@ class DataSource(Sequence[Any]):
         selection: Selection,
         elements: Elements,
         identity: str,
+        decode: Decode | None = None,
         skipped: SkippedRecords | None = None,
     ) -> None:
         self.name = name
@@ -68,6 +70,7 @@ class DataSource(Sequence[Any]):
         self._selection = selection
         self._elements = elements
         self._identity = identity
+        self._decode = decode
         self._read = ExampleReader(elements.columns)
         self._read_many = BlockReader(elements.columns)
         # Without a schema nothing else tells whether a feature holds one image or several.
@@ -320,9 +323,8 @@ class DataSource(Sequence[Any]):
         return RecordName(shown, record, None if key is None else safe(key, limit=200))
 
     def _with(self, selection: Selection) -> DataSource:
-        return DataSource(
-            self.name, self._shards, selection, self._elements, self._identity, self._skipped
-        )
+        same = (self._elements, self._identity, self._decode, self._skipped)
+        return DataSource(self.name, self._shards, selection, *same)
 
     def _number(self, record: SupportsIndex) -> int:
         position = operator.index(record)
@@ -368,10 +370,11 @@ class DataSource(Sequence[Any]):
                     element = self._read(payload)
                 if elements.with_digest:
                     element[DIGEST_FEATURE] = digest_of(payload)
+                decode = self._decode
                 for image in elements.images:
-                    if image in element:
-                        single = image in self._single
-                        element[image] = image_array(image, element[image], single=single)
+                    if image in element and decode is not None:
+                        single, value = image in self._single, element[image]
+                        element[image] = image_array(image, value, decode, single=single)
             except RefusedError as error:
                 raise self._about(number, error) from error.__cause__
         return (self._shards.key(number), element) if elements.with_key else element
@@ -394,10 +397,11 @@ class DataSource(Sequence[Any]):
             "identity": self._identity,
             "skipped": None if self._skipped is None else self._skipped.place,
         }
-        return _restored, (zlib.compress(json.dumps(state).encode("ascii"), 9),)
+        packed = zlib.compress(json.dumps(state).encode("ascii"), 9)
+        return _restored, (packed, self._decode)
 
 
-def _restored(data: bytes) -> DataSource:
+def _restored(data: bytes, decode: Decode | None) -> DataSource:
     state = json.loads(zlib.decompress(data))
     return DataSource(
         state["name"],
@@ -405,5 +409,6 @@ def _restored(data: bytes) -> DataSource:
         Selection([range(*each) for each in state["ranges"]]),
         Elements.of_plain(state["elements"]),
         state["identity"],
+        decode,
         None if state["skipped"] is None else SkippedRecords(tuple(state["skipped"])),
     )

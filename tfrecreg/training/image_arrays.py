@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.images.pixels import decode_pixels
 from tfrecreg.text import safe
 
+Decode = Callable[[str, bytes], npt.NDArray[Any]]
+"""Decodes a value of a feature; raises a ValueError for one that is damaged."""
 
-def image_array(feature: str, value: Any, *, single: bool) -> Any:
-    """What a feature has in an element where its images are decoded.
+
+def image_array(feature: str, value: Any, decode: Decode, *, single: bool) -> Any:
+    """What a feature has in an element where its values are decoded.
 
     Args:
         value: `bytes`, or an array of them.
+        decode: decodes one.
         single: whether an array with one value becomes one image; else it stays an array, and has
             an image for each value.
 
@@ -24,23 +28,23 @@ def image_array(feature: str, value: Any, *, single: bool) -> Any:
         RefusedError: an image does not decode. The message is the end of a sentence.
     """
     if isinstance(value, bytes):
-        return _decoded(feature, value)
+        return _decoded(feature, value, decode)
     if not isinstance(value, np.ndarray) or value.dtype != object:
         raise RefusedError(
             f"has numbers in `{safe(feature)}`, which cannot be decoded as an image",
             hint="`decode=[…]` names features that hold encoded images",
         )
     if single and value.size == 1:
-        return _decoded(feature, value.reshape(-1)[0])
+        return _decoded(feature, value.reshape(-1)[0], decode)
     images = np.empty(value.shape, object)
     for at, each in np.ndenumerate(value):
-        images[at] = _decoded(feature, each)
+        images[at] = _decoded(feature, each, decode)
     return images
 
 
-def _decoded(feature: str, data: bytes) -> npt.NDArray[np.uint8]:
+def _decoded(feature: str, data: bytes, decode: Decode) -> npt.NDArray[Any]:
     try:
-        return decode_pixels(data)
+        return decode(feature, data)
     except ValueError as error:
         raise RefusedError(
             f"has an image in `{safe(feature)}` that does not decode: {error}",

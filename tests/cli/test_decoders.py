@@ -1,0 +1,187 @@
+"""A decoder of another distribution: one class, and training, checks and pages read its format."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from sources_support import new_registry, tfrecreg
+
+PLUGIN = """
+import numpy as np
+from tfrecreg.api import (
+    DecoderRecord, FeatureDecoder, ImageHeader, Item, RawFile, Source, SourceRecord,
+    bytes_feature, hookimpl, int64_feature,
+)
+
+MAGIC = b"DPTH"
+
+def encoded(number):
+    values = number + np.arange(6, dtype="<f4").reshape(2, 3)
+    return MAGIC + bytes(values.shape) + values.tobytes()
+
+class Depths(FeatureDecoder):
+    def reads(self, feature, start):
+        assert len(start) <= 64
+        return start.startswith(MAGIC)
+
+    def header(self, data):
+        if len(data) < 6:
+            raise ValueError("a depth map that ends in its header")
+        return ImageHeader("depth", data[4], data[5], 1, 32, False)
+
+    def array(self, data):
+        head = self.header(data)
+        values = np.frombuffer(data[6:], "<f4").copy()
+        return values.reshape(head.height, head.width, 1)
+
+    def caption(self, data):
+        head = self.header(data)
+        return f"depth map, {head.width}x{head.height}"
+
+class Rooms(Source):
+    def raw_files(self):
+        yield RawFile("rooms.txt", 5, 5)
+
+    def items(self):
+        for number in range(12):
+            yield Item("train", str(number), 10)
+
+    def example(self, item):
+        number = int(item.key)
+        data = encoded(number)
+        spoiled = {
+            "cut": data[:5], "short": data[:-3], "high": data,
+        }
+        if number == 7:
+            data = spoiled.get(self.options.spoil, data)
+        return {
+            "depth/encoded": bytes_feature(data),
+            "depth/height": int64_feature(9 if number == 7 and self.options.spoil == "high" else 2),
+            "number": int64_feature(number),
+        }
+
+    def schema(self):
+        return '''
+feature { name: "depth/encoded" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }
+feature { name: "depth/height" type: INT shape {} }
+feature { name: "number" type: INT shape {} }
+'''
+
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Options:
+    spoil: str = ""
+
+Rooms.Options = Options
+
+@hookimpl
+def tfrecreg_sources():
+    yield SourceRecord("rooms", "rooms", lambda: Rooms)
+
+@hookimpl
+def tfrecreg_decoders():
+    yield DecoderRecord(name="depths", summary="depth maps", load=lambda: Depths)
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> dict[str, str]:
+    """An environment with a distribution that brings a source and a decoder."""
+    folder = tmp_path / "site"
+    info = folder / "rooms-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "rooms_plugin.py").write_text(PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rooms\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tfrecreg]\nrooms = rooms_plugin\n")
+    found = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Path:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "rooms.txt").write_text("rooms")
+    return new_registry(tmp_path / "registry")
+
+
+def build(registry: Path, site: dict[str, str], spoil: str = "") -> None:
+    raw = ("--source", "rooms", "--raw", str(registry.parent / "raw"))
+    done = tfrecreg(
+        *("-C", registry, "build", "rooms", *raw, "--option", f"spoil={spoil}"),
+        *("--jobs", "2", "--records-per-shard", "5"),
+        env=site,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def run(registry: Path, site: dict[str, str], code: str) -> subprocess.CompletedProcess[str]:
+    """Python in the registry."""
+    return subprocess.run(
+        [sys.executable, "-c", dedent(code)],
+        capture_output=True,
+        text=True,
+        cwd=registry,
+        env={**os.environ, **site},
+        timeout=120,
+    )
+
+
+def test_training_gets_its_arrays(registry: Path, site: dict[str, str]) -> None:
+    build(registry, site)
+    done = run(
+        registry,
+        site,
+        """
+        import pickle, subprocess, sys, tfrecreg
+
+        source = tfrecreg.data_source("rooms", "train", decode=True)
+        array = source[3]["depth/encoded"]
+        print(array.shape, array.dtype, array.flags.writeable)
+        print({int(each["depth/encoded"][1, 2, 0] - each["number"][0]) for each in source})
+        print(next(source.batches(4))["depth/encoded"].shape, flush=True)
+        named = tfrecreg.data_source("rooms", "train", decode="depth/encoded")
+        worker = "import pickle, sys; found = pickle.load(sys.stdin.buffer)[0]"
+        worker += "; print(found['depth/encoded'].shape)"
+        command = [sys.executable, "-c", worker]
+        subprocess.run(command, input=pickle.dumps(named), check=True)
+        """,
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "(2, 3, 1) float32 True",
+        "{5}",
+        "(4, 2, 3, 1)",
+        "(2, 3, 1)",
+    ]
+
+
+def test_without_it_the_value_is_no_image(registry: Path, site: dict[str, str]) -> None:
+    build(registry, site)
+    code = "import tfrecreg; tfrecreg.data_source('rooms', 'train', decode=True)[0]"
+    done = run(registry, {**site, "TFRECREG_DISABLE": "depths"}, code)
+    assert "RefusedError: record 0 of " in done.stderr
+    assert "has an image in `depth/encoded` that does not decode: " in done.stderr
+
+
+def test_a_damaged_value_is_named_in_its_words(registry: Path, site: dict[str, str]) -> None:
+    build(registry, site, "short")
+    code = "import tfrecreg; list(tfrecreg.data_source('rooms', 'train', decode=True))"
+    done = run(registry, site, code)
+    (line,) = [each for each in done.stderr.splitlines() if "RefusedError" in each]
+    assert "with the key `7`, has an image in `depth/encoded` that does not decode: " in line
+    assert line.endswith("buffer size must be a multiple of element size")
+
+
+def test_it_is_listed_and_shown(registry: Path, site: dict[str, str]) -> None:
+    listed = tfrecreg("-C", registry, "plugins", env=site).stdout
+    assert "decoder" in listed
+    (row,) = [each for each in listed.splitlines() if "depth maps" in each]
+    assert row.split() == ["decoder", "depths", "depth", "maps", "rooms", "1.0"]
+    shown = tfrecreg("-C", registry, "plugins", "show", "depths", env=site).stdout
+    assert "rooms_plugin" in shown

@@ -1,0 +1,53 @@
+"""Encoded images as a decoder of features reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfrecreg.decoding import FeatureDecoder, Thumbnail
+from tfrecreg.images.model import ImageHeader
+from tfrecreg.images.pixels import decode_pixels
+from tfrecreg.images.read import read_header
+from tfrecreg.images.sniff import sniff
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_LOSSLESS = 64
+"""Images up to this many pixels on their longer side become PNGs, as do their pixels."""
+_QUALITY = 80
+"""Quality of thumbnails that become JPEGs."""
+
+
+class PictureDecoder(FeatureDecoder):
+    """Images of the five formats: headers without a library, pixels by Pillow."""
+
+    def reads(self, feature: str, start: bytes) -> bool:
+        del feature
+        return sniff(start) is not None
+
+    def header(self, data: bytes) -> ImageHeader:
+        return read_header(data)
+
+    def array(self, data: bytes) -> npt.NDArray[np.uint8]:
+        return decode_pixels(data)
+
+    def thumbnail(self, data: bytes, side: int) -> Thumbnail:
+        """The first frame, made in a process with limits."""
+        from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
+
+        header = read_header(data)
+        small = max(header.width, header.height) <= _LOSSLESS
+        conversion = Conversion(
+            shorter=side,
+            width=0,
+            height=0,
+            format="png" if small else "jpeg",
+            quality=0 if small else _QUALITY,
+        )
+        try:
+            made = shared_decoder().convert(data, header, conversion)
+        except Undecodable as error:
+            raise ValueError(error.detail) from error
+        return Thumbnail("png" if small else "jpeg", made)

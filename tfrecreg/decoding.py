@@ -1,0 +1,120 @@
+"""What the bytes of a feature say: the door by which decoders of formats come in.
+
+A decoder serves ``data_source(decode=…)``, the check of images, and pages at once.
+:mod:`tfrecreg.plugins.decoders` finds the one that reads a value.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tfrecreg.images.model import ImageHeader
+
+START = 64
+"""Bytes of a value that tell which decoder reads it."""
+_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}
+"""Color type of a PNG by its number of channels."""
+
+
+class Thumbnail(NamedTuple):
+    """A small picture, encoded."""
+
+    format: Literal["jpeg", "png"]
+    data: bytes
+
+
+class FeatureDecoder(ABC):
+    """Reads the values of features that hold encoded data of one kind, such as depth maps.
+
+    One object serves all features and all records of a process, and several threads. Each method
+    gets one value. A :class:`ValueError` of a method means that the value is damaged, and its text
+    says how; any other exception is a failure of the decoder.
+    """
+
+    @abstractmethod
+    def reads(self, feature: str, start: bytes) -> bool:
+        """Whether it reads a value. Called for the first value of a feature, not for each.
+
+        Args:
+            feature: name of the feature.
+            start: the value, or its first 64 bytes.
+        """
+
+    @abstractmethod
+    def array(self, data: bytes) -> npt.NDArray[Any]:
+        """The decoded value, as an element of ``data_source(decode=…)`` has it.
+
+        Returns:
+            An array that may be written to, of numbers; for images of shape
+            (height, width, channels). All values of a feature should have one dtype and one number
+            of dimensions.
+
+        Raises:
+            ValueError: the value is damaged.
+        """
+
+    def header(self, data: bytes) -> ImageHeader | None:
+        """What the value says about itself, without decoding it: a check compares it with the
+        declarations of the record. None, as here, for what is no picture: then there is no
+        thumbnail of it either.
+
+        Raises:
+            ValueError: the value is damaged.
+        """
+        del data
+        return None
+
+    def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
+        """A small picture for a page; None if there is none. Here it is :meth:`array`, if that has
+        the shape of an image: numbers other than uint8 go from black, the lowest, to white.
+
+        Args:
+            data: the value.
+            side: pixels of the shorter side, at most.
+
+        Raises:
+            ValueError: the value is damaged.
+        """
+        return _small_png(self.array(data), side)
+
+    def caption(self, data: bytes) -> str:
+        """A few words for ``head`` and pages: ``depth map, 640x480``. Here they are empty, and the
+        name of the decoder stands for them.
+
+        Raises:
+            ValueError: the value is damaged.
+        """
+        del data
+        return ""
+
+
+def _small_png(array: npt.NDArray[Any], side: int) -> Thumbnail | None:
+    import numpy as np
+
+    pixels = array[:, :, np.newaxis] if array.ndim == 2 else array
+    if pixels.ndim != 3 or not pixels.size or pixels.shape[2] not in _COLOURS:
+        return None
+    step = -(-min(pixels.shape[:2]) // side)
+    pixels = pixels[::step, ::step]
+    if pixels.dtype != np.uint8:
+        numbers = np.nan_to_num(pixels.astype(np.float64), posinf=0, neginf=0)
+        numbers -= numbers.min()
+        pixels = (numbers * (255 / max(float(numbers.max()), 1e-300))).astype(np.uint8)
+    height, width, channels = pixels.shape
+    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with: no filter
+    lines[:, 1:] = pixels.reshape(height, -1)
+    head = struct.pack(">2I5B", width, height, 8, _COLOURS[channels], 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines.tobytes())), (b"IEND", b""))
+    made = b"".join(_chunk(kind, content) for kind, content in chunks)
+    return Thumbnail("png", b"\x89PNG\r\n\x1a\n" + made)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    checksum = zlib.crc32(kind + content)
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)

@@ -1,0 +1,199 @@
+"""Which decoder reads the values of a feature, and the guard around those of other distributions.
+
+The manager of plugins is imported only for a value that no bundled decoder reads: a training job
+opens its records in less time than a search for plugins takes.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.bundled import DECODERS, DISABLE
+from tfrecreg.decoding import START, FeatureDecoder, Thumbnail
+from tfrecreg.errors import MissingExtraError, PluginError
+from tfrecreg.guard import Brought, calling, failure
+from tfrecreg.images.model import ImageHeader
+from tfrecreg.images.pixels import expect_pillow
+from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_CAPTION = 200
+"""Characters of a caption."""
+
+
+class Decoders:
+    """The decoders of features: each feature gets the one that reads its first value.
+
+    Bundled decoders are asked first. Of several others that read a value, the first by name is
+    taken. Picklable, and usable by several threads.
+    """
+
+    def __init__(self) -> None:
+        self._chosen: dict[str, FeatureDecoder] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Decoders, ()
+
+    def array(self, feature: str, data: bytes) -> npt.NDArray[Any]:
+        """A value, decoded.
+
+        Raises:
+            ValueError: it does not decode; the text says why, escaped.
+            PluginError: a decoder cannot be loaded, or failed.
+            MissingExtraError: it needs an extra that is not installed.
+        """
+        decoder = self._chosen.get(feature)
+        if decoder is None:
+            decoder = self._chosen[feature] = _reader(feature, data)
+        try:
+            return decoder.array(data)
+        except ValueError:
+            other = _reader(feature, data)  # a feature may hold values of several kinds
+            if other is decoder:
+                raise
+            return other.array(data)
+
+
+def find_decoder(feature: str, data: bytes) -> FeatureDecoder | None:
+    """The decoder that reads a value; None if none does.
+
+    Raises:
+        PluginError, MissingExtraError: as :meth:`Decoders.array`.
+    """
+    start = data[:START]
+    bundled = (each for each in bundled_decoders() if each.reads(feature, start))
+    return next(bundled, None) or find_stranger(feature, data)
+
+
+def find_stranger(feature: str, data: bytes) -> FeatureDecoder | None:
+    """The decoder of another distribution that reads a value; None if none does.
+
+    Raises:
+        PluginError, MissingExtraError: as :meth:`Decoders.array`.
+    """
+    start = data[:START]
+    return next((each for each in strangers() if each.reads(feature, start)), None)
+
+
+def expect_decoder() -> None:
+    """Refuse to go on where nothing can be decoded.
+
+    Raises:
+        MissingExtraError: Pillow is not installed, nor is a decoder of another distribution.
+        PluginError: a decoder cannot be loaded.
+    """
+    try:
+        expect_pillow()
+    except MissingExtraError:
+        if not strangers():
+            raise
+
+
+def _reader(feature: str, data: bytes) -> FeatureDecoder:
+    """The decoder that reads a value, or says best why it cannot."""
+    found = find_decoder(feature, data) or next(iter(bundled_decoders()), None)
+    if found is None:
+        raise ValueError("no decoder reads it")
+    return found
+
+
+@cache
+def bundled_decoders() -> tuple[FeatureDecoder, ...]:
+    """The bundled decoders that are not switched off."""
+    if not os.environ.get(DISABLE):
+        return tuple(_class(place)() for place in DECODERS)
+    return tuple(kind() for kind, brought in _announced() if brought.is_ours)
+
+
+@cache
+def strangers() -> tuple[FeatureDecoder, ...]:
+    """The decoders of other distributions, in order of name.
+
+    Raises:
+        PluginError, MissingExtraError: one cannot be loaded.
+    """
+    return tuple(GuardedDecoder(kind, who) for kind, who in _announced() if not who.is_ours)
+
+
+def _announced() -> list[tuple[type[FeatureDecoder], Brought]]:
+    from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import DecoderRecord
+
+    known = plugins()
+    return [
+        (known.load(DecoderRecord, each.qualified), each.brought)
+        for each in known.every(DecoderRecord)
+    ]
+
+
+def _class(place: str) -> type[FeatureDecoder]:
+    module, _, name = place.partition(":")
+    found: type[FeatureDecoder] = getattr(import_module(module), name)
+    return found
+
+
+class GuardedDecoder(FeatureDecoder):
+    """A decoder of another distribution: every call guarded, every answer looked at.
+
+    Its methods raise a :class:`ValueError` with one line, or a :class:`PluginError` that names the
+    distribution.
+
+    Args:
+        kind: its class.
+        brought: the plugin that brought it.
+    """
+
+    def __init__(self, kind: type[FeatureDecoder], brought: Brought) -> None:
+        self._brought = brought
+        try:
+            with calling(brought, "__init__"):
+                self._decoder = kind()
+        except Exception as error:
+            raise failure(brought, "failed in `__init__`", error) from error
+
+    def reads(self, feature: str, start: bytes) -> bool:
+        try:
+            return bool(self._asked("reads", feature, start))
+        except ValueError as error:
+            raise failure(self._brought, "failed in `reads`", error) from error
+
+    def array(self, data: bytes) -> npt.NDArray[Any]:
+        import numpy as np
+
+        found: npt.NDArray[Any] = self._asked("array", data, kind=np.ndarray)
+        return found
+
+    def header(self, data: bytes) -> ImageHeader | None:
+        found: ImageHeader | None = self._asked("header", data, kind=(ImageHeader, type(None)))
+        return found
+
+    def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
+        kind = (Thumbnail, type(None))
+        found: Thumbnail | None = self._asked("thumbnail", data, side, kind=kind)
+        return found
+
+    def caption(self, data: bytes) -> str:
+        found = safe(self._asked("caption", data, kind=str), limit=_CAPTION)
+        return found or safe(self._brought.name)
+
+    def _asked(self, method: str, *given: Any, kind: Any = object) -> Any:
+        try:
+            with calling(self._brought, method):
+                found = getattr(self._decoder, method)(*given)
+        except ValueError as error:
+            text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ValueError(safe(text, limit=300)) from error
+        except Exception as error:
+            raise failure(self._brought, f"failed in `{method}`", error) from error
+        if not isinstance(found, kind):
+            raise PluginError(
+                f"{self._brought} returned an object of type `{safe(type(found).__name__)}` from "
+                f"`{method}`",
+                hint=self._brought.hint,
+            )
+        return found
