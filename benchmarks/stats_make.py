@@ -26,8 +26,8 @@ def ours(path: str) -> Callable[[], int]:
     from dataclasses import replace
 
     from tfrecreg.engines.local import LocalEngine
-    from tfrecreg.operations.targets import files_target
     from tfrecreg.scan.run import run_scan
+    from tfrecreg.shardset.target import files_target
     from tfrecreg.statistics.collect import StatisticsCollector
     from tfrecreg.statistics.options import StatisticsOptions
     from tfrecreg.statistics.tfdv import load_tfdv

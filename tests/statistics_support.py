@@ -22,8 +22,8 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.model import Feature
 from tfrecreg.example.wire import varint
-from tfrecreg.operations.targets import files_target
 from tfrecreg.scan.run import run_scan
+from tfrecreg.shardset.target import files_target
 from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv

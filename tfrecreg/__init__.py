@@ -11,7 +11,7 @@ and may change with any version:
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`;
   `decoding`, by which formats come in
 - state: `manifest`, `schema`, `registry`, `tracking`
-- work: `statistics`, `training`, `scan`, `engines`
+- work: `statistics`, `training`, `scan`, `engines`; `shardset`, which shards are meant
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`, `bundled`;
   `builtin`, what comes in by them; `guard`, through which all their code is called;
   `code_digest`, which identifies it; `testing`, for the tests of plugins

@@ -18,12 +18,12 @@ from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.init import init
-from tfrecreg.operations.targets import build_target, files_target
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.reader import scan
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.reports.model import Report
 from tfrecreg.shards import ShardPolicy
+from tfrecreg.shardset.target import build_target, files_target
 from tfrecreg.storage.local import LocalStorage
 
 ENGINE = LocalEngine(1)

@@ -20,8 +20,8 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import StorageError
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
-from tfrecreg.operations.targets import files_target
 from tfrecreg.reports.model import Report
+from tfrecreg.shardset.target import files_target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import refusal
 from tfrecreg.storage.reader import LocalReader

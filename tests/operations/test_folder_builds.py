@@ -16,8 +16,8 @@ from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.data_source import data_source
 from tfrecreg.operations.digest import digest
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.load import load
+from tfrecreg.shardset.target import find_target
 
 FOLDER = "data/digits"
 TRAIN = "digits-train.tfrecord-00000-of-00002"

@@ -18,9 +18,8 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.model import Example
 from tfrecreg.json_data import json_data
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import ShownFeature, ShownRecord, head
-from tfrecreg.operations.targets import files_target
+from tfrecreg.shardset.target import files_target, find_target
 from tfrecreg.storage.local import LocalStorage
 
 TENSOR = b"\x08\x01\x12\x08\x12\x02\x08\x02\x12\x02\x08\x03\x22\x18" + bytes(24)

@@ -15,7 +15,7 @@ from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.example.model import Example
 from tfrecreg.operations.head import ShownRecord, head
 from tfrecreg.operations.head_save import save_images
-from tfrecreg.operations.targets import files_target
+from tfrecreg.shardset.target import files_target
 
 
 def saved(folder: Path, out: Path, *examples: Example) -> list[str]:

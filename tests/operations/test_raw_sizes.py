@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.operations.raw_sizes import measure_raw, total_raw
+from tfrecreg.shardset.raw_sizes import measure_raw, total_raw
 from tfrecreg.sources.interface import RawFile
 
 

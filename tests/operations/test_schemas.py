@@ -16,12 +16,12 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import int64_feature
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.schemas.accept import AcceptOptions, propose
 from tfrecreg.operations.schemas.compare import find_schema
 from tfrecreg.operations.schemas.infer import infer_schema
 from tfrecreg.scan.interface import Target
 from tfrecreg.schema.proto import parse_schema
+from tfrecreg.shardset.target import find_target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.payload_kinds import described
 

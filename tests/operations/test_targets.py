@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import ManifestError, MissingFileError, UsageError
-from tfrecreg.operations.folder_builds import find_target
-from tfrecreg.operations.targets import files_target, reference_target
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.scan.interface import Target
+from tfrecreg.shardset.target import files_target, find_target, target_of
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -193,7 +192,7 @@ def test_files_with_a_schema_and_raw_data(here: Path) -> None:
 
 def of(root: Path, reference: str, **options: str | None) -> Target:
     values: dict[str, str | None] = {"schema": None, "raw": None, **options}
-    return reference_target(resolve(open_registry(root), reference), **values)
+    return target_of(resolve(open_registry(root), reference), **values)
 
 
 def test_a_build_is_what_its_manifest_says(digits_original: Path) -> None:

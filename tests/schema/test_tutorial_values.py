@@ -19,10 +19,10 @@ from tf_spec_support import feature_spec
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
 from tfrecreg.operations.schemas.infer import infer_schema
 from tfrecreg.schema.proto import parse_schema
+from tfrecreg.shardset.target import find_target
 
 
 class Colour(enum.IntEnum):

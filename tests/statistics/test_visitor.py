@@ -25,10 +25,10 @@ from tfrecreg.errors import RefusedError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.operations.targets import files_target
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.reader import scan
 from tfrecreg.scan.run import run_scan
+from tfrecreg.shardset.target import files_target
 from tfrecreg.statistics import part as parts_module
 from tfrecreg.statistics.collect import StatisticsCollector, StatisticsVisitor, make_visitor
 from tfrecreg.statistics.columns import LayoutReader

@@ -22,10 +22,10 @@ from tfrecreg.manifest.model import Ledger, Manifest, SourceEntry
 from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.init import init
-from tfrecreg.operations.targets import build_target
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.scan.run import run_scan
 from tfrecreg.shards import ShardPolicy
+from tfrecreg.shardset.target import build_target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.source import SourceValidator
 

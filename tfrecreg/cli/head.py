@@ -60,9 +60,9 @@ def command(
     TFRecord files, which need no registry. Damaged records are skipped, and the exit code is then
     1.
     """
-    from tfrecreg.operations.folder_builds import find_target
     from tfrecreg.operations.full_scan import passed_over
     from tfrecreg.operations.head import head
+    from tfrecreg.shardset.target import find_target
 
     if count is None:
         count = 5 if at is None else 1

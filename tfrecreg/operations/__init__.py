@@ -1,9 +1,6 @@
 """The operations: the library behind the command line. Nothing here prints or parses arguments.
 
 - `init`, `builds`, `release`, `check`: the main workflow
-- `targets`: from an argument to the files to read, with `url_targets` for URLs, `folder_builds`
-  for the builds that folders hold, and `url_copy` for readers that take paths only; `raw_sizes`:
-  the size of raw data
 - `gate`: judge a report, by `saved_report`; `policy`: gates and waivers that can never apply
 - `pipeline`: the stages in which DVC runs all of these
 - `diff`: compare two builds or releases, and the version number that the difference asks for
@@ -16,7 +13,7 @@
 - `digest`: the content digest of any TFRecords
 - `describe`: a version for the log of an experiment; `snippets`: code that uses it
 - `load` with `load_records` and `tf_dataset`, `data_source`, both with `split_target`; `export`:
-  pass the data to training and other tools
+  pass the data to training and other tools; `url_copy`: local copies for readers that take paths
 - `salvage`: undamaged records of damaged shards; `repair`: rebuild lost files, byte for byte
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data

@@ -11,39 +11,28 @@ from blake3 import blake3
 
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.folder_builds import files_targets
 from tfrecreg.operations.split_target import (
     SplitTarget,
     chosen_splits,
     expect_listed,
     of_target,
-    schema_of_folder,
-    splits_of_folder,
-    splits_of_release,
+    splits_of,
     without_keys,
-)
-from tfrecreg.operations.targets import (
-    TargetsLike,
-    display_name,
-    find,
-    named_targets,
-    names_folder,
-    names_one_file,
-    read_schema_file,
 )
 from tfrecreg.plugins.decoders import Decoders, expect_decoder
 from tfrecreg.records.batch import Fault
 from tfrecreg.records.offsets import RecordOffsets, own_index
 from tfrecreg.records.reader import scan
-from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.registry.verify import below, expect_intact
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.proto import parse_schema
+from tfrecreg.shardset.files import names_one_file
+from tfrecreg.shardset.find import TargetsLike, find, named_targets
+from tfrecreg.shardset.target import display_name, files_targets
 from tfrecreg.storage.interface import Readable
-from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn, columns_of
@@ -110,12 +99,7 @@ def data_source(
         StorageError: a shard cannot be read.
     """
     limit = _limit(damaged, max_damaged)
-    found = _find(target, registry)
-    group = (
-        splits_of_release(found, split, _CALLER)
-        if isinstance(found, Resolved)
-        else _of_files(found, split)
-    )
+    group = _find(target, split, registry)
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
     if raw or group.is_raw:
         if with_digest:
@@ -132,7 +116,7 @@ def data_source(
             )
         elements = replace(elements, raw=True)
     else:
-        columns, images = _schema(found, schema, group)
+        columns, images = _schema(schema, group)
         elements = replace(elements, columns=columns, images=_images(decode, images, columns))
     if verify:
         _verify(group)
@@ -176,28 +160,24 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
         ) from None
 
 
-def _find(target: TargetsLike, registry: RegistryLike | None) -> Resolved | list[str]:
+def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None) -> SplitTarget:
     names = named_targets(target)
     if not names:
         raise UsageError("nothing is named to read", hint='`data_source("mnist@1.0.0", "train")`')
     found = [find(name, registry) for name in names]
+    if len(found) == 1 and not isinstance(found[0], str):
+        return splits_of(found[0], split, _CALLER)
     for each in found:
         if isinstance(each, Resolved):
-            if len(found) > 1:
-                raise UsageError(
-                    f"`{each.name}` cannot be read together with others",
-                    hint="name one build or release, or files",
-                )
-            return each
-    return [each for each in found if isinstance(each, str)]
+            raise UsageError(
+                f"`{each.name}` cannot be read together with others",
+                hint="name one build or release, or files",
+            )
+    return _of_files([each for each in names if isinstance(each, str)], split)
 
 
 def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
-    if len(patterns) == 1 and names_folder(patterns[0]):
-        build = splits_of_folder(patterns[0], split, _CALLER)
-        if build is not None:
-            return build
-    targets = files_targets(patterns, schema=None, raw=None)
+    targets = files_targets(patterns)
     name = display_name(patterns)
     found = [
         shard
@@ -207,7 +187,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
         for shard in target.shards
     ]
     sets = Tally()
-    named_one_by_one = all(map(_exists, patterns)) and not any(map(names_folder, patterns))
+    named_one_by_one = all(map(names_one_file, patterns))
     if not named_one_by_one:
         check_sets(sets, found)
     for finding in sets.findings(""):
@@ -226,37 +206,18 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     for target in targets:
         expect_listed(target, splits, whole=not named_one_by_one)
     chosen = [shard for each in splits for shard in shards if shard.split == each]
-    if len(targets) > 1:
-        return SplitTarget(name, words, splits, chosen, is_raw=False)
-    return of_target(targets[0], SplitTarget(name, words, splits, chosen, is_raw=False))
-
-
-def _place(shard: Shard) -> str:
-    return f"{shard.storage.root}/{shard.path}"
-
-
-def _exists(path: str) -> bool:
-    return names_one_file(path) if is_url(path) else os.path.lexists(path)
+    group = SplitTarget(name, words, splits, chosen)
+    return group if len(targets) > 1 else of_target(targets[0], group)
 
 
 def _schema(
-    found: Resolved | list[str], path: str | os.PathLike[str] | None, group: SplitTarget
+    path: str | os.PathLike[str] | None, group: SplitTarget
 ) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...]]:
     """The columns of a target, and which of them hold images."""
-    text: str | None
-    if path is not None:
-        where = os.fspath(path)
-        text = read_schema_file(where)
-    elif isinstance(found, Resolved):
-        text, where = found.schema, found.schema_path
-        if text is None:
-            raise absent_schema(found.dataset)
-    else:
-        beside = schema_of_folder(group)
-        if beside is None:
-            return None, ()
-        text, where = beside
-    schema = parse_schema(text, where)
+    found = group.find_schema(path)
+    if found is None:
+        return None, ()
+    schema = parse_schema(*found)
     if schema.describes_sequences():
         raise UsageError(
             f"the schema of `{group.name}` describes SequenceExamples, which are read only as "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfrecreg.operations.targets import resolve_in
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.shardset.find import resolve_in
 
 
 def describe(reference: str | Resolved, *, registry: RegistryLike | None = None) -> dict[str, Any]:

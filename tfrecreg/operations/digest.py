@@ -11,20 +11,14 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.operations.folder_builds import build_in_folder
 from tfrecreg.operations.full_scan import read_whole
-from tfrecreg.operations.targets import (
-    TargetsLike,
-    files_target,
-    find,
-    named_targets,
-    names_one_file,
-    reference_target,
-)
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import Tally
+from tfrecreg.shardset.files import names_one_file
+from tfrecreg.shardset.find import TargetsLike, find, named_targets
+from tfrecreg.shardset.target import files_target, target_of
 from tfrecreg.text import safe
 from tfrecreg.validators.content import DigestPart, DigestVisitor
 from tfrecreg.validators.manifest.bare_files import check_sets
@@ -92,19 +86,17 @@ def digest(
     todo: list[Target] = []
     for each in named:
         found = find(each, registry)
-        if not isinstance(found, str):
-            todo.append(reference_target(found, schema=None, raw=None))
-        elif (built := build_in_folder(found, schema=None)) is not None:
-            todo.append(built)
-        else:
+        if isinstance(found, str):
             files.append(found)
+        else:
+            todo.append(target_of(found))
     if split is not None and not files:
         raise UsageError(
             "`--split` is for files, and the splits of builds and releases have names",
             hint="leave out `--split`",
         )
     if files:
-        target = files_target(files, schema=None, raw=None)
+        target = files_target(files)
         if not all(map(names_one_file, files)):
             _expect_whole_sets(target)
         todo.append(_named(target, split))

@@ -11,7 +11,6 @@ from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example
 from tfrecreg.index import Index
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.format_payload import (
     ShownImage,
     ShownPart,
@@ -20,13 +19,14 @@ from tfrecreg.operations.format_payload import (
     words,
 )
 from tfrecreg.operations.full_scan import PassedOver
-from tfrecreg.operations.targets import TargetLike
 from tfrecreg.records.access import Records
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import HOLD_LIMIT, scan
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.shardset.find import TargetLike
+from tfrecreg.shardset.target import find_target
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import hex_start, safe, si_bytes
 

@@ -11,29 +11,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
-from tfrecreg.operations.folder_builds import files_targets
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.operations.split_target import (
-    SplitTarget,
-    schema_of_folder,
-    splits_of_folder,
-    splits_of_release,
-    without_keys,
-)
-from tfrecreg.operations.targets import (
-    find,
-    named_targets,
-    names_files,
-    names_folder,
-    read_schema_file,
-)
+from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
 from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
 from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import Resolved, resolve
-from tfrecreg.registry.registry import RegistryLike, open_registry
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.storage.urls import is_url
+from tfrecreg.shardset.files import names_files
+from tfrecreg.shardset.find import find, named_targets, resolve_in
+from tfrecreg.shardset.target import files_targets
 from tfrecreg.text import safe
 from tfrecreg.training.pieces import find_pieces, host_numbers
 from tfrecreg.training.split_words import find_numbers
@@ -157,12 +144,18 @@ def load(
         with_digest=with_digest,
     )
     _expect_sense(chosen, request)
-    resolved, target = _find(reference, split, registry)
+    target = _find(reference, split, registry)
     form = ElementForm()
     if target.is_raw:
         request.expect_nothing()
     else:
-        form = find_form(parse_schema(*_schema(resolved, schema, target)), request)
+        text = target.find_schema(schema)
+        if text is None:
+            raise UsageError(
+                f"no schema says how to parse the records of `{target.name}`",
+                hint='`schema="schemas/mnist.pbtxt"` names one',
+            )
+        form = find_form(parse_schema(*text), request)
     assert target.manifest is not None
     assert target.storage is not None
     entries = [shard.entry for shard in target.shards if shard.entry is not None]
@@ -205,60 +198,41 @@ def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
 
 def _find(
     reference: str | os.PathLike[str] | Resolved, split: str | None, registry: RegistryLike | None
-) -> tuple[Resolved | None, SplitTarget]:
-    """The build or release, unless it is a folder, and its shards."""
+) -> SplitTarget:
+    """The shards of the build or release, as local files."""
     (named,) = named_targets(reference)
     found = find(named, registry)
-    if isinstance(found, str) and names_files(found):
-        target = splits_of_folder(found, split, _CALLER) if names_folder(found) else None
-        if target is not None and is_url(found):
-            from tfrecreg.operations.url_copy import local_copy  # few targets are URLs
+    if isinstance(found, str):
+        found = _expect_build(found, registry)
+    target = splits_of(found, split, _CALLER)
+    if target.storage is None or target.manifest is None or target.storage.is_local:
+        return target
+    from tfrecreg.operations.url_copy import local_copy  # few builds are in a store
 
-            # TensorFlow has other file systems than fsspec, and reads no credentials as they do.
-            return None, local_copy(target)
-        if target is not None:
-            return None, target
-        for each in files_targets([found], schema=None, raw=None):
-            if each.storage is not None:
-                folder = safe(each.storage.root, limit=1000)
-                raise UsageError(
-                    f"`{safe(found, limit=1000)}` names shards of the build in `{folder}`, and "
-                    "`load` reads splits of a build",
-                    hint=f"`tfrecreg.load({folder!r}, ...)`; `tfrecreg.data_source` reads shards",
-                )
-        raise UsageError(
-            f"`{safe(found, limit=1000)}` has no manifest, which `load` needs",
-            hint="`tfrecreg.data_source` reads TFRecords of any tool, `tfrecreg adopt` makes a "
-            "build of them",
-        )
-    # Anything else that is no reference is an error, and this is where it is told.
-    resolved = resolve(open_registry(registry), found) if isinstance(found, str) else found
-    target = splits_of_release(resolved, split, _CALLER)
-    if target.storage is not None and not target.storage.is_local:
-        from tfrecreg.operations.url_copy import local_copy  # few builds are in a store
-
-        target = local_copy(target)
-    return resolved, target
+    # TensorFlow has other file systems than fsspec, and reads no credentials as they do.
+    entries = [shard.entry for shard in target.shards if shard.entry is not None]
+    return target._replace(
+        storage=local_copy(target.name, target.manifest, target.storage, entries)
+    )
 
 
-def _schema(
-    resolved: Resolved | None, path: str | os.PathLike[str] | None, target: SplitTarget
-) -> tuple[str, str]:
-    """The text of the schema, and where it is."""
-    if path is not None:
-        return read_schema_file(os.fspath(path)), os.fspath(path)
-    if resolved is None:
-        beside = schema_of_folder(target)
-        if beside is not None:
-            return beside
-        raise UsageError(
-            f"no schema says how to parse the records of `{target.name}`",
-            hint='`schema="schemas/mnist.pbtxt"` names one',
-        )
-    text = resolved.schema
-    if text is None:
-        raise absent_schema(resolved.dataset)
-    return text, resolved.schema_path
+def _expect_build(word: str, registry: RegistryLike | None) -> Resolved:
+    """Refuse what names no build or release."""
+    if not names_files(word):
+        return resolve_in(registry, word)  # says why it is no reference
+    for each in files_targets([word]):
+        if each.storage is not None:
+            folder = safe(each.storage.root, limit=1000)
+            raise UsageError(
+                f"`{safe(word, limit=1000)}` names shards of the build in `{folder}`, and "
+                "`load` reads splits of a build",
+                hint=f"`tfrecreg.load({folder!r}, ...)`; `tfrecreg.data_source` reads shards",
+            )
+    raise UsageError(
+        f"`{safe(word, limit=1000)}` has no manifest, which `load` needs",
+        hint="`tfrecreg.data_source` reads TFRecords of any tool, `tfrecreg adopt` makes a "
+        "build of them",
+    )
 
 
 def _tensorflow() -> Any:

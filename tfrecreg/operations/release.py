@@ -26,7 +26,6 @@ from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.diff.classify import classify
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
-from tfrecreg.operations.targets import reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
@@ -41,6 +40,7 @@ from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.reports.model import Report
+from tfrecreg.shardset.target import target_of
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 
@@ -232,7 +232,7 @@ def _judge(
     if raw is None and not build.raw.files:
         raw = registry.dataset(name).raw_folder
     resolved = resolve(registry, name)
-    target = reference_target(resolved, schema=None, raw=raw, progress=progress)
+    target = target_of(resolved, raw=raw, progress=progress)
     if target.raw is None:
         progress.note("the size of the raw data is not known: inflation is not judged; see --raw")
     report = check_target(

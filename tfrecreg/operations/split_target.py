@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,12 +10,14 @@ from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.manifest.model import Manifest
-from tfrecreg.operations.folder_builds import manifest_in, schema_beside
 from tfrecreg.operations.load_records import SplitRecords
+from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.shardset.find import Built
+from tfrecreg.shardset.folder_build import FolderBuild
+from tfrecreg.shardset.target import read_schema_file
 from tfrecreg.storage.interface import Readable
-from tfrecreg.storage.locations import storage_at
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.split_words import named_splits
@@ -31,13 +34,36 @@ class SplitTarget(NamedTuple):
     """Those that it names."""
     shards: list[Shard]
     """Of these splits, split by split."""
-    is_raw: bool
-    """Whether its records are known not to be Examples."""
     manifest: Manifest | None = None
     storage: Readable | None = None
     """Rooted at the folder that the manifest describes."""
-    schema: tuple[str, str] | None = None
-    """Text and path of the schema of its registry, for shards that were named one by one."""
+    origin: Built | Target | None = None
+    """What they are the shards of; None for files that no manifest describes together."""
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether its records are known not to be Examples."""
+        return self.manifest is not None and adopted_kind(self.manifest) is not PayloadKind.EXAMPLE
+
+    def find_schema(self, path: str | os.PathLike[str] | None) -> tuple[str, str] | None:
+        """The text of its schema, and the path of that for messages; None if there is none.
+
+        Args:
+            path: of a schema that replaces its own; None for that.
+
+        Raises:
+            UsageError: `path` cannot be read.
+            NotHereError: the working schema of a build is missing.
+            ManifestError: it is not the schema that the manifest names.
+        """
+        if path is not None:
+            return read_schema_file(os.fspath(path)), os.fspath(path)
+        if self.origin is None:
+            return None
+        text = self.origin.schema
+        if text is None and isinstance(self.origin, Resolved):
+            raise absent_schema(self.origin.dataset)
+        return None if text is None else (text, self.origin.schema_path or "schema")
 
 
 def without_keys(name: str) -> UsageError:
@@ -48,11 +74,11 @@ def without_keys(name: str) -> UsageError:
     )
 
 
-def splits_of_release(resolved: Resolved, split: str | None, caller: str) -> SplitTarget:
+def splits_of(found: Built, split: str | None, caller: str) -> SplitTarget:
     """The shards of a build or a release.
 
     Args:
-        resolved: the build or release.
+        found: the build or release.
         split: the expression; None if there is only one split.
         caller: the function that the user called, for hints.
 
@@ -60,21 +86,26 @@ def splits_of_release(resolved: Resolved, split: str | None, caller: str) -> Spl
         UsageError: there is no such split, or shards are missing.
         RefusedError: a shard does not have the size that the manifest says.
     """
-    return _of_manifest(resolved.manifest, resolved.storage(), resolved.name, split, caller)
-
-
-def splits_of_folder(path: str, split: str | None, caller: str) -> SplitTarget | None:
-    """The build whose manifest lies in a folder, as DVC or a copy brings it; None without one.
-
-    Raises:
-        UsageError, RefusedError: as for a release.
-        ManifestError, NewerFormatError: as :func:`manifest_in`.
-    """
-    storage = storage_at(path)
-    manifest = manifest_in(storage, [])
-    if manifest is None:
-        return None
-    return _of_manifest(manifest, storage, safe(path, limit=1000), split, caller)
+    manifest, storage, name = found.manifest, found.storage(), found.name
+    words, splits = chosen_splits(name, [each.name for each in manifest.splits], split, caller)
+    shards: list[Shard] = []
+    for each in splits:
+        entries = [entry for entry in manifest.shards if entry.split == each]
+        SplitRecords(storage, entries, name).expect_whole()
+        shards += [
+            Shard(
+                split=each,
+                number=number,
+                name=f"{storage.root}/{entry.path}",
+                storage=storage,
+                path=entry.path,
+                declared=manifest.compression,
+                entry=entry,
+                index=entry.index or None,
+            )
+            for number, entry in enumerate(entries)
+        ]
+    return SplitTarget(name, words, splits, shards, manifest, storage, found)
 
 
 def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None:
@@ -113,29 +144,14 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
 
 def of_target(target: Target, found: SplitTarget) -> SplitTarget:
     """The named shards with the manifest and the schema of the build that they belong to."""
-    if target.manifest is None:
+    if target.manifest is None or target.storage is None:
         return found
-    schema = None
-    if target.home is not None and target.schema is not None:
-        schema = target.schema, target.schema_path or "schema"
-    is_raw = adopted_kind(target.manifest) is not PayloadKind.EXAMPLE
+    beside = FolderBuild(target.name, target.manifest, target.storage)
     return found._replace(
-        is_raw=is_raw, manifest=target.manifest, storage=target.storage, schema=schema
+        manifest=target.manifest,
+        storage=target.storage,
+        origin=beside if target.schema is None else target,
     )
-
-
-def schema_of_folder(target: SplitTarget) -> tuple[str, str] | None:
-    """The text of the schema that lies in the folder of a build, and its path for messages.
-
-    None if there is none: bare files, a build that was adopted in place, and those of earlier
-    versions of tfrecreg have none.
-
-    Raises:
-        ManifestError: it is not the schema that the manifest names.
-    """
-    if target.schema is not None or target.manifest is None or target.storage is None:
-        return target.schema
-    return schema_beside(target.manifest, target.storage)
 
 
 def chosen_splits(
@@ -161,28 +177,3 @@ def chosen_splits(
         (words,) = splits
         return words, [words]
     return words, named_splits(words, splits, name)
-
-
-def _of_manifest(
-    manifest: Manifest, storage: Readable, name: str, split: str | None, caller: str
-) -> SplitTarget:
-    words, splits = chosen_splits(name, [each.name for each in manifest.splits], split, caller)
-    shards: list[Shard] = []
-    for each in splits:
-        entries = [entry for entry in manifest.shards if entry.split == each]
-        SplitRecords(storage, entries, name).expect_whole()
-        shards += [
-            Shard(
-                split=each,
-                number=number,
-                name=f"{storage.root}/{entry.path}",
-                storage=storage,
-                path=entry.path,
-                declared=manifest.compression,
-                entry=entry,
-                index=entry.index or None,
-            )
-            for number, entry in enumerate(entries)
-        ]
-    is_raw = adopted_kind(manifest) is not PayloadKind.EXAMPLE
-    return SplitTarget(name, words, splits, shards, is_raw, manifest, storage)

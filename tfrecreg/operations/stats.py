@@ -11,13 +11,13 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.full_scan import read_whole
-from tfrecreg.operations.targets import TargetLike
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
+from tfrecreg.shardset.find import TargetLike
+from tfrecreg.shardset.target import find_target
 from tfrecreg.statistics.cache import StatisticsCache
 from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
 from tfrecreg.statistics.options import StatisticsOptions

@@ -7,49 +7,44 @@ there is not fetched again. Nothing removes them: the folder may be deleted at a
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from blake3 import blake3
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME
+from tfrecreg.manifest.model import MANIFEST_NAME, Manifest, ShardEntry
 from tfrecreg.registry.verify import copy_verified
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage, user_cache
 
-if TYPE_CHECKING:  # what reads records comes with it, and who only copies needs none of it
-    from tfrecreg.operations.split_target import SplitTarget
 
-
-def local_copy(target: SplitTarget) -> SplitTarget:
-    """The same shards with their indexes and the schema, as local files.
+def local_copy(
+    name: str, manifest: Manifest, remote: Readable, shards: Sequence[ShardEntry]
+) -> LocalStorage:
+    """Where shards of a build behind a URL are as local files, with their indexes.
 
     Args:
-        target: of a build behind a URL.
+        name: of the build, for messages.
+        manifest: of the build.
+        remote: the folder of the build.
+        shards: those that are wanted.
 
     Raises:
         UsageError: this user has no folder for caches.
         RefusedError: a file is not what the manifest names.
     """
-    remote, manifest = target.storage, target.manifest
-    assert remote is not None
-    assert manifest is not None
     cache = user_cache()
     if cache is None:
         raise UsageError(
-            f"`{target.name}` is copied before it is loaded, and there is no folder for it",
+            f"`{name}` is copied before it is loaded, and there is no folder for it",
             hint="set `HOME` or `XDG_CACHE_HOME`",
         )
-    name = blake3(remote.read(MANIFEST_NAME)).hexdigest(16)
-    local = LocalStorage(f"{cache.root}/tfrecreg/remote/{name}")
+    folder = blake3(remote.read(MANIFEST_NAME)).hexdigest(16)
+    local = LocalStorage(f"{cache.root}/tfrecreg/remote/{folder}")
     files = {each.path: each for each in manifest.files}
-    for shard in target.shards:
-        assert shard.entry is not None
-        copy_verified(remote, local, shard.entry)
-        index = files.get(shard.entry.index)
+    for shard in shards:
+        copy_verified(remote, local, shard)
+        index = files.get(shard.index)
         if index is not None:
             copy_verified(remote, local, index)
-    if SCHEMA_NAME in files:
-        copy_verified(remote, local, files[SCHEMA_NAME])
-    shards = [replace(shard, storage=local) for shard in target.shards]
-    return target._replace(shards=shards, storage=local)
+    return local

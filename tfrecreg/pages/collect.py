@@ -16,7 +16,6 @@ from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
 from tfrecreg.operations.stats import Stats, StatsOfCheck
-from tfrecreg.operations.targets import TargetsLike, find, named_targets, resolve_in
 from tfrecreg.pages.budget import Budget
 from tfrecreg.pages.charts import charts_of
 from tfrecreg.pages.content import (
@@ -33,10 +32,11 @@ from tfrecreg.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry.lookup import Build, Release, resolve
+from tfrecreg.registry.lookup import Build, Release, Resolved, resolve
 from tfrecreg.registry.registry import Registry, RegistryLike, open_registry
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target, Validator
+from tfrecreg.shardset.find import TargetsLike, find, named_targets, resolve_in
 from tfrecreg.statistics.cache import StatisticsCache
 from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.text import safe
@@ -128,7 +128,7 @@ def _no_images(surveyed: Sequence[_Surveyed]) -> str:
 
 def _expect_one_version(targets: TargetsLike, registry: RegistryLike | None) -> None:
     named = named_targets(targets)
-    if len(named) != 1 or isinstance(find(named[0], registry), str):
+    if len(named) != 1 or not isinstance(find(named[0], registry), Resolved):
         raise UsageError(
             "`--against` compares one build or release with another",
             hint="tfrecreg report mnist --against mnist@latest --output page.html",

@@ -9,26 +9,25 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.diff.result import RecordDiff
 from tfrecreg.operations.diff.run import diff
-from tfrecreg.operations.folder_builds import build_in_folder
-from tfrecreg.operations.targets import reference_target
 from tfrecreg.pages.budget import Budget
 from tfrecreg.pages.charts import class_charts
 from tfrecreg.pages.content import Bars, PageChange, PageDifference
 from tfrecreg.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.pages.survey import Survey, SurveyValidator
 from tfrecreg.progress import Progress
-from tfrecreg.registry.lookup import Resolved
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Target
 from tfrecreg.scan.run import run_scan
+from tfrecreg.shardset.find import Built
+from tfrecreg.shardset.target import target_of
 
 _CHANGES = 12
 """Examples of each kind of difference."""
 
 
 def difference_of(
-    before: Resolved | str,
-    after: Resolved | str,
+    before: Built,
+    after: Built,
     budget: Budget,
     progress: Progress,
     *,
@@ -40,13 +39,12 @@ def difference_of(
     Records are read where the bytes of their side are on this machine.
 
     Args:
-        before: a build, a release, or the URL of a folder that holds a build.
-        after: the same of the second side.
+        before: the first side.
+        after: the second side.
         budget: is spent on the records.
         surveyed: survey of `after` by split; None to make it.
 
     Raises:
-        UsageError: a URL names no folder with a manifest.
         ManifestError: a manifest or an index is not the one that was released.
     """
     engine = engine or LocalEngine(1)
@@ -85,11 +83,9 @@ def _key_before(change: RecordDiff) -> _Key:
     return change.from_split or change.split, change.from_key or change.key
 
 
-def _target(found: Resolved | str) -> Target | None:
+def _target(found: Built) -> Target | None:
     try:
-        if isinstance(found, str):
-            return build_in_folder(found, schema=None)
-        return reference_target(found, schema=None, raw=None)
+        return target_of(found)
     except TfrecregError:
         return None  # its bytes are not here: the comparison is from the indexes
 

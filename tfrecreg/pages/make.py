@@ -11,7 +11,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.diff.result import DiffResult
-from tfrecreg.operations.targets import TargetsLike, resolve_in
+from tfrecreg.operations.diff.side import find_side
 from tfrecreg.pages.budget import Budget
 from tfrecreg.pages.collect import make_page
 from tfrecreg.pages.difference import difference_of
@@ -22,8 +22,8 @@ from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target
+from tfrecreg.shardset.find import TargetsLike
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
 BUDGET = 8_000_000
@@ -130,16 +130,9 @@ def diff_page(
     Raises:
         UsageError: there is no such build or release.
     """
-    first, second = (_compared(registry, each) for each in (before, after))
+    first, second = (find_side(each, registry) for each in (before, after))
     found = difference_of(first, second, Budget(BUDGET), progress, engine=engine)
     return render_difference(found), found.result
-
-
-def _compared(registry: RegistryLike | None, named: str | Resolved) -> Resolved | str:
-    """The build or release that is named; a URL as it is used from here on."""
-    if isinstance(named, str) and is_url(named):
-        return named_url(named)
-    return resolve_in(registry, named)
 
 
 def _write(path: Path, html: str) -> None:

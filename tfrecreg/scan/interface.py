@@ -56,11 +56,11 @@ class Shard:
     storage: Readable
     path: str
     """In `storage`."""
-    declared: Literal["none", "gzip"] | None
+    declared: Literal["none", "gzip"] | None = None
     """The compression that the manifest declares; None for bare files, which may have any."""
-    entry: ShardEntry | None
+    entry: ShardEntry | None = None
     """The manifest's entry; None for bare files."""
-    index: str | None
+    index: str | None = None
     """Path of the index in `storage`; None without one."""
 
     def locate(

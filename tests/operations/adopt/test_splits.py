@@ -8,7 +8,7 @@ import pytest
 
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.adopt.request import deal
-from tfrecreg.operations.targets import files_target
+from tfrecreg.shardset.target import files_target
 
 Rules = tuple[tuple[str, str], ...]
 

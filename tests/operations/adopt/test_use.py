@@ -9,9 +9,9 @@ import pytest
 
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.export.run import export
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
 from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.shardset.target import find_target
 
 
 @pytest.fixture(scope="session")

@@ -19,10 +19,10 @@ from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.operations.check.choose import Choice, choose
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
-from tfrecreg.operations.targets import build_target
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Baseline, Expected, Target
+from tfrecreg.shardset.target import build_target
 from tfrecreg.storage.local import LocalStorage
 
 Install = Callable[..., None]

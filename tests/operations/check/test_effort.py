@@ -7,15 +7,13 @@ from pathlib import Path
 
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.check.target import engine_for
-from tfrecreg.operations.targets import files_target, reference_target
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.shardset.target import files_target, target_of
 
 
 def test_a_small_build_is_checked_in_this_process(digits_original: Path) -> None:
-    target = reference_target(
-        resolve(open_registry(digits_original), "digits"), schema=None, raw=None
-    )
+    target = target_of(resolve(open_registry(digits_original), "digits"), schema=None, raw=None)
     engine = engine_for(target, LocalEngine(2))
     assert engine.jobs == 1
 

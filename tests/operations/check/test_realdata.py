@@ -10,8 +10,8 @@ import pytest
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.head import head
+from tfrecreg.shardset.target import find_target
 
 pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("light_workers")]
 

@@ -17,10 +17,10 @@ from memory_support import PRINT_PEAK, on_linux
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
-from tfrecreg.operations.targets import files_target
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.framing import frame
 from tfrecreg.scan.run import run_scan
+from tfrecreg.shardset.target import files_target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.validators.duplicates.validator import DuplicatesValidator
 

@@ -12,7 +12,6 @@ from typing import Literal
 
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.schemas.compare import find_schema
-from tfrecreg.operations.targets import files_target
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
@@ -20,6 +19,7 @@ from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shards import ShardName, is_split_word, normal_split, parse_shard_name, shard_name
+from tfrecreg.shardset.target import files_target
 from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import check_sets
@@ -278,7 +278,7 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
                 "adopted",
                 hint="copy the files first; `tfrecreg check` reads them where they lie",
             )
-    target = files_target(paths, schema=None, raw=None)
+    target = files_target(paths)
     _expect_places(request, folder, [shard.path for shard in target.shards])
     _expect_whole_sets(target.shards)
     files: list[PlannedFile] = []

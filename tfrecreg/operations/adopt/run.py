@@ -43,7 +43,6 @@ from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.overwrite_guard import expect_no_loss
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.raw_sizes import raw_totals
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.hashing import FileDigest
@@ -54,6 +53,7 @@ from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.scan.interface import Shard
 from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.shardset.raw_sizes import raw_totals
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import mostly_examples

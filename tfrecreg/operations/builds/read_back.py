@@ -15,13 +15,13 @@ from tfrecreg.operations.builds.begin import Begun
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
-from tfrecreg.operations.targets import build_target
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import Progress
 from tfrecreg.registry.registry import Registry
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target, Validator
+from tfrecreg.shardset.target import build_target
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.text import safe
 

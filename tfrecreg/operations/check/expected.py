@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.diff.side import Side, side_of
-from tfrecreg.operations.targets import resolve_in
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import Expected
+from tfrecreg.shardset.find import resolve_in
 from tfrecreg.text import safe
 
 _DIGEST = re.compile("[0-9a-f]{64}")

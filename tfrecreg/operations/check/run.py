@@ -25,15 +25,7 @@ from tfrecreg.errors import (
 from tfrecreg.operations.check.choose import asked_for, validators_with
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
-from tfrecreg.operations.folder_builds import build_in_folder, files_targets, find_target
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.targets import (
-    TargetsLike,
-    display_name,
-    find,
-    named_targets,
-    reference_target,
-)
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.plugins.records import ValidatorRecord
@@ -46,6 +38,8 @@ from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.reports.model import Report, error_report
 from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import Baseline, Expected, Need, Target, Validator
+from tfrecreg.shardset.find import Built, TargetsLike, find, named_targets
+from tfrecreg.shardset.target import display_name, files_targets, find_target, target_of
 from tfrecreg.storage.local import user_cache
 from tfrecreg.storage.locations import is_absolute
 from tfrecreg.suggest import listed
@@ -58,7 +52,7 @@ _UNFIT = (*_BROKEN, NotHereError)
 Beside: TypeAlias = Callable[[Target], Sequence[Validator]]
 """Gives validators that look at the records of a target beside those that judge them."""
 
-_Found: TypeAlias = tuple[Target, "Registry | None"]
+_Judged: TypeAlias = tuple[Target, "Registry | None"]
 """A target, and the registry whose gate judges it."""
 
 
@@ -111,21 +105,16 @@ def check(
         raise UsageError(
             "`--ignore-missing` goes without targets", hint="leave it out, or name no target"
         )
-    todo: list[_Found | Report] = []
+    todo: list[_Judged | Report] = []
     files: list[str] = []
     for name in named:
         try:
             found = find(name, registry)
             if isinstance(found, str):
-                built = build_in_folder(
-                    found, schema=options.schema, raw=options.raw, progress=progress
-                )
-                if built is None:
-                    files.append(found)
-                else:
-                    todo.append((replace(built, expected=expected), _registry_here(registry)))
+                files.append(found)
             else:
-                target, home = _target(found, options, progress)
+                target = _target(found, options, progress)
+                home = found.registry or _registry_here(registry)
                 todo.append((replace(target, expected=expected), home))
         except _UNFIT as error:
             if len(named) == 1 or _is_the_users(error, options):
@@ -151,10 +140,9 @@ def check(
     ]
 
 
-def _target(found: Resolved, options: CheckOptions, progress: Progress) -> _Found:
-    raw = _raw(found, options, progress)
-    target = reference_target(found, schema=options.schema, raw=raw, progress=progress)
-    return target, found.registry
+def _target(found: Built, options: CheckOptions, progress: Progress) -> Target:
+    raw = _raw(found, options, progress) if isinstance(found, Resolved) else options.raw
+    return target_of(found, schema=options.schema, raw=raw, progress=progress)
 
 
 def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected | None:
@@ -189,7 +177,7 @@ def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str |
 
 
 def _judged(
-    found: _Found | Report,
+    found: _Judged | Report,
     registry: RegistryLike | None,
     options: CheckOptions,
     engine: Engine,
@@ -288,9 +276,9 @@ def _check_all(
     known = (each.name for each in opened.datasets() if not _is_history(each))
     names = sorted({*known, *strays(opened)})
     for name in names:
-        found: _Found | Report
+        found: _Judged | Report
         try:
-            found = _target(_here(opened.dataset(name)), options, progress)
+            found = _target(_here(opened.dataset(name)), options, progress), opened
         except _UNFIT as error:
             if _is_the_users(error, options):
                 raise

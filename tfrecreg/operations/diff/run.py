@@ -22,7 +22,7 @@ from tfrecreg.operations.diff.result import (
     SideSummary,
     SplitDiff,
 )
-from tfrecreg.operations.diff.side import Side, side_at_url, side_of
+from tfrecreg.operations.diff.side import Side, find_side, side_of
 from tfrecreg.operations.diff.verdict import (
     judge_change,
     missing_hint,
@@ -30,21 +30,19 @@ from tfrecreg.operations.diff.verdict import (
     per_split,
     shard_counts,
 )
-from tfrecreg.operations.targets import resolve_in
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
-from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
-from tfrecreg.storage.urls import is_url, named_url
+from tfrecreg.shardset.find import Built
 
 _SHOWN = 20
 """Maximum number of examples of each kind in the result."""
 
 
 def diff(
-    before: str | Resolved,
-    after: str | Resolved,
+    before: str | Built,
+    after: str | Built,
     *,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
@@ -69,13 +67,8 @@ def diff(
         ManifestError: a manifest, a schema or an index is not the one that was released.
         FailureError: a worker died.
     """
-    return diff_sides(_side(before, registry), _side(after, registry), progress, engine=engine)
-
-
-def _side(argument: str | Resolved, registry: RegistryLike | None) -> Side:
-    if isinstance(argument, str) and is_url(argument):
-        return side_at_url(named_url(argument))
-    return side_of(resolve_in(registry, argument))
+    first, second = (side_of(find_side(each, registry)) for each in (before, after))
+    return diff_sides(first, second, progress, engine=engine)
 
 
 def diff_sides(

@@ -16,12 +16,14 @@ from tfrecreg.records.access import Records
 from tfrecreg.registry.indexes import find_index, index_places
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Resolved, in_store
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.registry import Registry, RegistryLike
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import parse_schema
+from tfrecreg.shardset.find import Built, find, resolve_in
+from tfrecreg.shardset.folder_build import FolderBuild
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.locations import storage_at
+from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
 
@@ -39,7 +41,7 @@ class Side:
     schema_text: str | None
     schema_path: str
     remote: Readable | None = None
-    """Storage of the folder of a build behind a URL, or of one whose shards are in a store."""
+    """Readable of the folder of a build behind a URL, or of one whose shards are in a store."""
     kept: Mapping[str, str] | None = None
     """Files in DVC's cache: path in the build to path from the root of the file system; None where
     they were not looked up."""
@@ -212,44 +214,43 @@ def _read_index_file(storage: Readable, path: str, listed: FileEntry) -> bytes |
     return data if blake3(data).hexdigest() == listed.blake3 else None
 
 
-def side_of(resolved: Resolved) -> Side:
-    """What a reference names, as a side.
+def find_side(argument: str | Built, registry: RegistryLike | None) -> Built:
+    """What is compared: a build or a release, by its reference, or the build in a folder, by its
+    URL.
 
     Raises:
-        ManifestError: the schema of a release is not the one that was released.
-        MissingFileError: it is not there.
-    """
-    return Side(
-        name=resolved.name,
-        registry=resolved.registry,
-        manifest=resolved.manifest,
-        folder=resolved.folder,
-        schema_text=resolved.schema,
-        schema_path=resolved.schema_path,
-        remote=resolved.storage(to_check=True) if in_store(resolved) else None,
-    )
-
-
-def side_at_url(url: str) -> Side:
-    """The build in the folder that a URL names, as a side.
-
-    Args:
-        url: from :func:`tfrecreg.storage.urls.named_url`.
-
-    Raises:
-        UsageError: there is no manifest.
-        ManifestError: it is damaged.
+        UsageError: there is no such thing.
+        ManifestError: its manifest is damaged.
         StorageError: the store cannot be asked.
     """
-    from tfrecreg.operations.folder_builds import manifest_in, schema_beside
-    from tfrecreg.operations.url_targets import is_folder_url  # few sides are URLs
-
-    shown, storage = safe(url, limit=1000), storage_at(url)
-    manifest = manifest_in(storage, []) if is_folder_url(url) else None
-    if manifest is None:
+    if isinstance(argument, FolderBuild):
+        return argument
+    if not isinstance(argument, str) or not is_url(argument):
+        return resolve_in(registry, argument)
+    found = find(named_url(argument), registry)
+    if isinstance(found, str):
         raise UsageError(
-            f"`{shown}` is no folder with a manifest, which a diff needs",
+            f"`{safe(found, limit=1000)}` is no folder with a manifest, which a diff needs",
             hint="`tfrecreg digest` compares files without one",
         )
-    text, path = schema_beside(manifest, storage) or (None, "")
-    return Side(shown, None, manifest, None, text, path, remote=storage)
+    return found
+
+
+def side_of(found: Built) -> Side:
+    """A build or a release as a side.
+
+    Raises:
+        ManifestError: the schema of a release, or one in a folder, is not the one that its manifest
+            names.
+        MissingFileError: it is not there.
+    """
+    is_remote = not isinstance(found, Resolved) or in_store(found)
+    return Side(
+        name=found.name,
+        registry=found.registry,
+        manifest=found.manifest,
+        folder=found.folder,
+        schema_text=found.schema,
+        schema_path=found.schema_path,
+        remote=found.storage(to_check=True) if is_remote else None,
+    )

@@ -13,11 +13,12 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.operations.salvage.shard import DOUBTFUL, QUARANTINE
-from tfrecreg.operations.targets import files_target, find_reference, reference_target
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import Shard
+from tfrecreg.shardset.find import find_reference
+from tfrecreg.shardset.target import files_target, target_of
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.text import safe
@@ -54,7 +55,7 @@ def find_shards(
     passed = 0
     for each in found:
         if isinstance(each, Resolved):
-            target = reference_target(each, schema=None, raw=None)
+            target = target_of(each)
             same = engine.map(is_named, target.shards)
             damaged = [
                 shard for shard, is_same in zip(target.shards, same, strict=True) if not is_same
@@ -64,7 +65,7 @@ def find_shards(
             missing += _missing(each.manifest, each.storage(to_check=True))
     files = [each for each in found if isinstance(each, str)]
     if files:
-        here += _with_company(files_target(files, schema=None, raw=None).shards)
+        here += _with_company(files_target(files).shards)
     _require_distinct([*here, *missing])
     return Found(tuple(here), tuple(missing), passed)
 

@@ -15,11 +15,11 @@ from tfrecreg.operations.salvage.find import find_shards, require_elsewhere
 from tfrecreg.operations.salvage.local_copy import UnreadableShardError, read_locally
 from tfrecreg.operations.salvage.model import SalvageResult, ShardResult
 from tfrecreg.operations.salvage.shard import missing_shard, salvage_shard
-from tfrecreg.operations.targets import TargetsLike, named_targets
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.scan.interface import Shard
+from tfrecreg.shardset.find import TargetsLike, named_targets
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 

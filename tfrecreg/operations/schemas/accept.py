@@ -15,9 +15,7 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConflictError, UsageError
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.operations.folder_builds import find_target
 from tfrecreg.operations.full_scan import read_whole
-from tfrecreg.operations.targets import find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.registry.absence import absent_schema
@@ -28,6 +26,8 @@ from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
 from tfrecreg.schema.check import Problem
 from tfrecreg.schema.compiled import CompiledSchema
 from tfrecreg.schema.proto import parse_schema
+from tfrecreg.shardset.find import Built, find
+from tfrecreg.shardset.target import find_target, target_of
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
@@ -125,7 +125,7 @@ def propose(
     # From the bytes: text that is not UTF-8 is refused, and not written back with replacements.
     schema = parse_schema(storage.read(path), where)
     if isinstance(found, Resolved):
-        scanned = reference_target(found, schema=options.schema, raw=None)
+        scanned = target_of(found, schema=options.schema)
         config = found.registry.config
     else:
         scanned = find_target(found, registry=registry, schema=options.schema)
@@ -189,7 +189,7 @@ def write_proposal(proposal: Proposal) -> None:
         file.write(proposal.after.encode("utf-8"))
 
 
-def _place(found: Resolved | str, named: str | None) -> tuple[Storage, str, str]:
+def _place(found: Built | str, named: str | None) -> tuple[Storage, str, str]:
     """The storage of the schema to change, its path there, and its path for messages."""
     if named is not None:
         file = Path(os.path.abspath(named))  # noqa: PTH100 - links stay, as the user wrote them
@@ -200,9 +200,10 @@ def _place(found: Resolved | str, named: str | None) -> tuple[Storage, str, str]
                 hint=f"draft one: tfrecreg schema infer TARGET --output {safe(named)}",
             )
         return storage, file.name, named
-    if isinstance(found, str):
+    if not isinstance(found, Resolved):
+        name = safe(found) if isinstance(found, str) else found.name
         hint = "name the one to change: --schema FILE"
-        raise UsageError(f"`{safe(found)}` has no schema of its own", hint=hint)
+        raise UsageError(f"`{name}` has no schema of its own", hint=hint)
     if isinstance(found, Release):
         raise UsageError(
             f"`{found.name}` is a release: its schema never changes",

@@ -9,7 +9,6 @@ from typing import Literal
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Location, Severity, fingerprint
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.targets import expect_no_misspelt_reference, read_schema_file
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.lookup import Release, expect_dataset, resolve
@@ -19,6 +18,8 @@ from tfrecreg.schema.compat import Mode, clashes
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
 from tfrecreg.schema.proto import parse_schema
+from tfrecreg.shardset.find import expect_no_misspelt_reference
+from tfrecreg.shardset.target import read_schema_file
 from tfrecreg.text import safe
 
 

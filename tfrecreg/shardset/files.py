@@ -1,0 +1,210 @@
+"""The files that paths, globs, folders and sets name, on a disk or behind URLs."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tfrecreg.errors import UsageError
+from tfrecreg.shards import parse_shard_name
+from tfrecreg.storage.interface import Readable
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.locations import storage_at, store_at
+from tfrecreg.storage.urls import is_url, is_web, query_of, split_url
+from tfrecreg.text import safe
+
+
+class BareFile(NamedTuple):
+    """A file that was found by its name."""
+
+    storage: Readable
+    path: str
+    """In `storage`."""
+    name: str
+    """As findings have it: as it was given, or its URL. Not escaped."""
+
+    @property
+    def place(self) -> str:
+        """What no other file has."""
+        return f"{self.storage.root.rstrip('/')}/{self.path}"
+
+
+def find_files(word: str) -> list[BareFile]:
+    """The files that one word names.
+
+    What a folder or a glob finds and cannot be read (a FIFO, a link that leads nowhere) is among
+    them: the check then says that it was not read.
+
+    Args:
+        word: a path or a URL from :func:`tfrecreg.storage.urls.named_url`: a file, a glob, a folder
+            (every shard below it) or a set, ``train@10``.
+
+    Raises:
+        UsageError: nothing matches.
+        StorageError: a store cannot be asked, or a folder not be read.
+        FailureError: a library is missing.
+    """
+    place = _place(word)
+    if place.is_folder():
+        found = list(place.shards())
+        missing = f"there is no TFRecord file below the folder `{safe(word, limit=1000)}`"
+    else:
+        found = place.matches() or place.glob(_of_set(place.pattern))
+        missing = f"no file matches `{safe(word, limit=1000)}`"
+    if not found:
+        raise UsageError(place.why_none() or missing, hint=place.hint)
+    return [place.file(each) for each in found]
+
+
+def names_one_file(word: str) -> bool:
+    """Whether a word is the path or the URL of one file, not of a folder."""
+    return _place(word).is_file()
+
+
+def names_folder(word: str) -> bool:
+    """Whether a word is the path or the URL of a folder."""
+    return not query_of(word) and _place(word).is_folder()
+
+
+def names_files(word: str) -> bool:
+    """Whether a word that is no reference means files, such as ``shards/train-*``."""
+    return "/" in word or glob.has_magic(word) or os.path.lexists(word)
+
+
+def names_set(word: str) -> bool:
+    """Whether a word such as ``train@10`` names files of a set."""
+    return bool(_Paths(word).glob(_of_set(word)))
+
+
+def files_below(storage: Readable) -> Collection[str] | None:
+    """The paths of all files of a folder behind a URL, by a request for each thousand.
+
+    None for folders on a disk, which are asked file by file, and for web servers, which need not
+    list what they have.
+    """
+    if storage.is_local or is_web(storage.root):
+        return None
+    return frozenset(entry.path for entry in storage.list() if entry.kind != "dir")
+
+
+def _of_set(word: str) -> str:
+    """The glob of ``prefix@5``, the files of one set of five, as TFX and Beam write it.
+
+    Empty for any other word.
+    """
+    prefix, _, count = word.rpartition("@")
+    if not prefix or not count.isdecimal():
+        return ""
+    return f"{glob.escape(prefix)}-[0-9]*-of-{int(count):05d}*"
+
+
+def _shards_below(storage: Readable) -> Iterator[str]:
+    """By their names; hidden folders are left out, as globs leave them out."""
+    for entry in storage.list():
+        *above, name = entry.path.split("/")
+        if entry.kind == "dir" or any(part.startswith(".") for part in above):
+            continue
+        if parse_shard_name(name) is not None:
+            yield entry.path
+
+
+_ROOT = LocalStorage("/")
+
+
+class _Paths:
+    """What a word means on the disk."""
+
+    hint = "quote globs; `tfrecreg list` lists the names in this registry"
+
+    def __init__(self, word: str) -> None:
+        self.pattern = word
+
+    def is_folder(self) -> bool:
+        return os.path.isdir(self.pattern)  # noqa: PTH112 - False where it may not be looked at
+
+    def is_file(self) -> bool:
+        return os.path.lexists(self.pattern) and not self.is_folder()
+
+    def shards(self) -> Iterator[str]:
+        folder = Path(self.pattern)
+        return (str(folder / each) for each in _shards_below(LocalStorage(folder)))
+
+    def matches(self) -> list[str]:
+        return [self.pattern] if self._may_exist() else self.glob(self.pattern)
+
+    def glob(self, pattern: str) -> list[str]:
+        found = glob.glob(pattern, recursive=True)
+        return [each for each in found if not os.path.isdir(each)]  # noqa: PTH112 - as above
+
+    def file(self, path: str) -> BareFile:
+        # Links above the file are followed, for that is what `..` means; its own name is kept.
+        folder, name = os.path.split(path)
+        absolute = str(Path(os.path.realpath(folder or "."), name))
+        return BareFile(_ROOT, absolute.lstrip("/"), path)
+
+    def why_none(self) -> str:
+        return ""
+
+    def _may_exist(self) -> bool:
+        """Whether it exists or is not accessible: then reading it will tell."""
+        try:
+            os.lstat(self.pattern)
+        except PermissionError:
+            return True
+        except (OSError, ValueError):
+            return False
+        return True
+
+
+class _Urls:
+    """What a word means behind a URL."""
+
+    hint = "quote globs, and look at the name and the bucket"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._root, self.pattern = split_url(url)
+        self._store = store_at(self._root)
+        self._is_glob = glob.has_magic(self.pattern)
+
+    def is_folder(self) -> bool:
+        """Web servers have none: there a slash at the end says so."""
+        if self._is_glob or not self.pattern or self.pattern.endswith("/"):
+            return not self._is_glob
+        return not is_web(self._url) and self._kind() == "dir"
+
+    def is_file(self) -> bool:
+        if self._is_glob or not self.pattern or self.pattern.endswith("/"):
+            return False
+        return self._kind() == "file"
+
+    def shards(self) -> Iterator[str]:
+        above = self.pattern.rstrip("/")
+        return (f"{above}/{each}".lstrip("/") for each in _shards_below(storage_at(self._url)))
+
+    def matches(self) -> list[str]:
+        found = self.glob(self.pattern) if self._is_glob else []
+        return found or [self.pattern] * (self._kind() != "")
+
+    def glob(self, pattern: str) -> list[str]:
+        return [entry.path for entry in self._store.glob(pattern)] if pattern else []
+
+    def file(self, path: str) -> BareFile:
+        return BareFile(self._store, path, f"{self._store.root}/{path}")
+
+    def why_none(self) -> str:
+        is_bucket = self._root.startswith(("s3:", "s3a:", "gs:", "gcs:"))
+        if not is_bucket or self._store.stat("") is not None:
+            return ""
+        return f"there is no bucket `{safe(self._root, limit=1000)}`"
+
+    def _kind(self) -> str:
+        entry = self._store.stat(self.pattern)
+        return "" if entry is None else entry.kind
+
+
+def _place(word: str) -> _Paths | _Urls:
+    return _Urls(word) if is_url(word) else _Paths(word)

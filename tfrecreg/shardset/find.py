@@ -1,0 +1,115 @@
+"""The build or release that a word names, or the word itself where it names files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from tfrecreg.reference import looks_like_reference, parse_reference
+from tfrecreg.registry.lookup import Resolved, resolve, resolve_folder
+from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
+from tfrecreg.shardset.files import names_files, names_folder, names_set
+from tfrecreg.shardset.folder_build import FolderBuild, folder_build
+from tfrecreg.storage.locations import storage_at
+from tfrecreg.storage.urls import is_url, named_url
+
+TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
+"""A reference, path, URL, glob or folder; or a build or a release."""
+TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
+"""One target or several."""
+Built: TypeAlias = Resolved | FolderBuild
+"""A build or a release."""
+
+
+def named_targets(targets: TargetsLike) -> list[str | Resolved]:
+    """The targets, each once, paths as text and URLs without queries.
+
+    Raises:
+        UsageError: a URL with a password, or one that names nothing to read.
+    """
+    several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
+    named = (each if isinstance(each, Resolved) else _text_of(each) for each in several)
+    return list(dict.fromkeys(named))
+
+
+def _text_of(target: str | os.PathLike[str]) -> str:
+    text = os.fsdecode(target)
+    return named_url(text) if is_url(text) else text
+
+
+def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
+    """The build or the release that `reference` names; a resolved target is returned unchanged.
+
+    Raises:
+        UsageError, NotHereError, ManifestError: as :func:`tfrecreg.resolve`.
+    """
+    if isinstance(reference, Resolved):
+        return reference
+    return resolve(open_registry(registry), reference)
+
+
+def find(word: str | Resolved, registry: RegistryLike | None) -> Built | str:
+    """The build or release that `word` names; `word` itself where it names files.
+
+    A dataset of the registry comes before a file or folder of the same name, for which
+    ``./mnist`` can be written. The folder of a build or release, such as ``data/mnist``, names
+    what its reference names, and any other folder with a manifest the build in it.
+
+    Raises:
+        UsageError: it is a reference, and there is no such thing.
+        ManifestError: the manifest of what it names is damaged.
+        NewerFormatError: a newer tfrecreg wrote it.
+        StorageError: the folder cannot be read.
+    """
+    found = find_reference(word, registry)
+    if isinstance(found, Resolved) or not names_folder(found):
+        return found
+    opened = registry if isinstance(registry, Registry) else None
+    build = None if is_url(found) else resolve_folder(found, opened)
+    return build or folder_build(found, storage_at(found), []) or found
+
+
+def find_reference(word: str | Resolved, registry: RegistryLike | None) -> Resolved | str:
+    """As :func:`find`, but a folder names the files in it.
+
+    Raises:
+        UsageError, ManifestError: as :func:`find`.
+    """
+    if isinstance(word, Resolved) or is_url(word):
+        return word
+    if not looks_like_reference(word):
+        expect_no_misspelt_reference(word, registry)
+        return word
+    if os.path.lexists(word):
+        root = registry if registry is not None else find_registry()
+        if root is None:
+            return word
+        opened = open_registry(root)
+        if parse_reference(word).name not in opened.dataset_names():
+            return word
+        return resolve(opened, word)
+    return resolve(open_registry(registry), word)
+
+
+def expect_no_misspelt_reference(word: str, registry: RegistryLike | None) -> None:
+    """Refuse what names no file and was meant as a reference: ``mnist@1``, ``Mnist@latest``.
+
+    What has a slash or a wildcard means files, and so does ``prefix@5``, the files of one set of
+    five, unless a dataset has that name.
+
+    Raises:
+        UsageError: it is such a word; the message says which part of it is wrong.
+    """
+    name, *others = re.split("([@#])", word, maxsplit=1)
+    mark, rest = others or ("", "")
+    if not mark or names_files(word):
+        return
+    if mark == "@" and rest.isdecimal():
+        root = registry if registry is not None else find_registry()
+        if root is None or name not in open_registry(root).dataset_names():
+            return
+        if names_set(word):
+            return
+    parse_reference(word)

@@ -1,0 +1,331 @@
+"""The target of a build, a release or files: shards with their manifest and schema."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry.lookup import resolve_folder
+from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.interface import RawSize, Shard, Target
+from tfrecreg.shards import parse_shard_name
+from tfrecreg.shardset.files import BareFile, files_below, find_files, names_folder
+from tfrecreg.shardset.find import Built, TargetLike, find, named_targets
+from tfrecreg.shardset.folder_build import FolderBuild, folder_build
+from tfrecreg.shardset.raw_sizes import measure_raw
+from tfrecreg.storage.interface import Readable, Storage
+from tfrecreg.storage.locations import absolute_place, storage_at
+from tfrecreg.storage.urls import query_of
+from tfrecreg.text import safe
+
+
+def find_target(
+    word: TargetLike | FolderBuild,
+    *,
+    registry: RegistryLike | None = None,
+    schema: str | None = None,
+) -> Target:
+    """What one word names, as a target.
+
+    Raises:
+        UsageError: it does not exist.
+        ManifestError: the manifest of what it names is damaged.
+    """
+    found: Built | str
+    if isinstance(word, FolderBuild):
+        found = word
+    else:
+        (named,) = named_targets(word)
+        found = find(named, registry)
+    if not isinstance(found, str):
+        return target_of(found, schema=schema)
+    targets = files_targets([found], schema=schema)
+    if len(targets) == 1:
+        return targets[0]
+    bare = files_target([found], schema=schema)
+    several = f"`{bare.name}` has shards of several folders, whose manifests are not used together"
+    return replace(bare, notes=(several,))
+
+
+def target_of(
+    found: Built,
+    *,
+    schema: str | None = None,
+    raw: str | None = None,
+    name: str | None = None,
+    named: Collection[str] | None = None,
+    progress: Progress = SILENT,
+) -> Target:
+    """A build or a release.
+
+    Args:
+        found: what was named.
+        schema: path of a schema to check against instead of its own.
+        raw: folder of raw data to measure instead of taking the manifest's word.
+        name: of the target, escaped; None for its own.
+        named: the shards that were named; None for all.
+        progress: updated for the raw files that are measured.
+
+    Raises:
+        UsageError: its bytes are not here, or a path does not exist.
+        ManifestError: the schema in a folder is not the one that the manifest names.
+    """
+    text, path = (
+        (read_schema_file(schema), schema)
+        if schema is not None
+        else (found.schema, found.schema_path)
+    )
+    made = build_target(
+        found.manifest,
+        found.storage(to_check=True),
+        name=found.name if name is None else name,
+        kind=found.kind,
+        schema=text,
+        schema_path=path,
+        raw=measure_raw(raw, progress) if raw is not None else None,
+        raw_folder=raw,
+        home=found.registry.storage if found.registry is not None else None,
+        named=named,
+    )
+    if named is not None:
+        # The raw data are those of the whole build.
+        made = replace(made, partial=True, raw=made.raw if raw is not None else None)
+    if isinstance(found, FolderBuild):
+        made = replace(made, notes=(_basis(text, schema),))
+    return made
+
+
+def _basis(text: str | None, given: str | None) -> str:
+    """The note that says by what a build of no registry is judged."""
+    if given is not None:
+        return f"judged by the `{MANIFEST_NAME}` in its folder, and the schema that was named"
+    if text is None:
+        return (
+            f"judged by the `{MANIFEST_NAME}` in its folder, and by no schema: there is no "
+            f"`{SCHEMA_NAME}` beside it, name one with `--schema`"
+        )
+    return f"judged by the `{MANIFEST_NAME}` and the `{SCHEMA_NAME}` in its folder"
+
+
+def build_target(
+    manifest: Manifest,
+    storage: Readable,
+    *,
+    name: str,
+    kind: Literal["build", "release"],
+    schema: str | None,
+    schema_path: str | None,
+    raw: RawSize | None = None,
+    raw_folder: str | None = None,
+    home: Storage | None = None,
+    read_from: Readable | None = None,
+    named: Collection[str] | None = None,
+) -> Target:
+    """A folder that a manifest describes; `storage` is rooted at it.
+
+    `read_from` is where shards and indexes are read; None for a place that all workers see.
+    `named` are the existing shards that were named, listed or not; None for all that are listed.
+    """
+    present = files_below(storage) if named is None else None
+
+    def exists(path: str) -> bool:
+        return storage.stat(path) is not None if present is None else path in present
+
+    shards: list[Shard] = []
+    numbers: dict[str, int] = {}
+
+    if read_from is None:
+        # Of a build in a bucket from there alone: workers on other machines do not see its folder.
+        read_from = storage if storage.is_local else storage_at(storage.root)
+    for entry in manifest.shards:
+        number = numbers[entry.split] = numbers.get(entry.split, -1) + 1
+        if not exists(entry.path) if named is None else entry.path not in named:
+            continue  # the `manifest` validator says so
+        index = entry.index if entry.index and exists(entry.index) else None
+        shards.append(
+            Shard(
+                split=entry.split,
+                number=number,
+                name=entry.path,
+                storage=read_from,
+                path=entry.path,
+                declared=manifest.compression,
+                entry=entry,
+                index=index,
+            )
+        )
+    listed = {entry.path for entry in manifest.shards}
+    strange = [BareFile(read_from, path, path) for path in set(named or ()) - listed]
+    if raw is None and manifest.raw.files:
+        raw = RawSize(manifest.raw.stored, manifest.raw.decoded)
+    return Target(
+        name=name,
+        kind=kind,
+        dataset=manifest.dataset,
+        shards=(*shards, *_numbered(strange, numbers)),
+        storage=storage,
+        manifest=manifest,
+        schema=schema,
+        schema_path=schema_path,
+        raw=raw,
+        raw_folder=raw_folder,
+        home=home,
+    )
+
+
+def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shard]:
+    """Shards without a manifest, in order of split and place.
+
+    Args:
+        files: the files.
+        numbers: the last number of each split that is taken.
+    """
+    shards: list[Shard] = []
+    for file in sorted(files, key=lambda each: (_split_of(each), os.fsencode(each.place))):
+        split = _split_of(file)
+        number = numbers[split] = numbers.get(split, -1) + 1
+        shards.append(Shard(split, number, file.name, file.storage, file.path))
+    return shards
+
+
+def _split_of(file: BareFile) -> str:
+    name = parse_shard_name(os.path.basename(file.path))  # noqa: PTH119 - a str stays a str
+    return (name.split or "") if name is not None else ""
+
+
+def files_target(
+    words: Sequence[str],
+    *,
+    schema: str | None = None,
+    raw: str | None = None,
+    progress: Progress = SILENT,
+) -> Target:
+    """Bare files: paths, globs, folders (every shard below them) and ``prefix@N`` shard sets.
+
+    Each may be a URL.
+
+    Raises:
+        UsageError: a word matches nothing.
+        StorageError: a store cannot be asked.
+    """
+    files: dict[str, BareFile] = {}
+    for word in words:
+        for file in find_files(word):
+            files.setdefault(file.place, file)
+    return Target(
+        name=display_name(words),
+        kind="files",
+        dataset="",
+        shards=tuple(_numbered(files.values(), {})),
+        storage=None,
+        manifest=None,
+        schema=read_schema_file(schema) if schema is not None else None,
+        schema_path=schema,
+        raw=measure_raw(raw, progress) if raw is not None else None,
+        raw_folder=raw,
+    )
+
+
+def files_targets(
+    words: Sequence[str],
+    *,
+    schema: str | None = None,
+    raw: str | None = None,
+    progress: Progress = SILENT,
+) -> list[Target]:
+    """Files, each judged by the manifest in its folder: a target for each build that has some of
+    them, and one for all others.
+
+    Args:
+        words: as for :func:`files_target`.
+        schema: path of a schema to check against instead of those of the builds.
+        raw: folder of raw data to measure.
+        progress: updated for the raw files that are measured.
+
+    Raises:
+        UsageError: a word matches nothing.
+        ManifestError: a manifest is damaged, or a schema is not the one that it names.
+        NewerFormatError: a newer tfrecreg wrote a manifest.
+        StorageError: a store cannot be asked.
+    """
+    bare = files_target(words, schema=schema, raw=raw, progress=progress)
+    told: list[str] = []
+    folders: dict[tuple[str, str], list[Shard]] = {}
+    for shard in bare.shards:
+        folders.setdefault((shard.storage.root, shard.path.rpartition("/")[0]), []).append(shard)
+    builds = [(_build_of(shards, told), shards) for shards in folders.values()]
+    rest = {id(shard) for build, shards in builds if build is None for shard in shards}
+    targets = []
+    above = [absolute_place(each) for each in words if names_folder(each)]
+    for build, shards in builds:
+        if build is None:
+            continue
+        named: list[str] | None = [each.path.rpartition("/")[2] for each in shards]
+        name = bare.name if len(builds) == 1 else display_name([each.name for each in shards])
+        folder = shards[0].name.rpartition("/")[0]
+        if any(f"{absolute_place(folder)}/".startswith(f"{each.rstrip('/')}/") for each in above):
+            named = None  # a folder that contains the build was named
+            name = build.name
+        targets.append(
+            target_of(build, schema=schema, raw=raw, name=name, named=named, progress=progress)
+        )
+    if rest:
+        shards = [shard for shard in bare.shards if id(shard) in rest]
+        name = bare.name if not targets else display_name([each.name for each in shards])
+        targets.append(replace(bare, shards=tuple(shards), name=name, notes=tuple(told)))
+    return targets
+
+
+_NAMED = 3
+"""Maximum number of files or globs in the display name of a target."""
+
+
+def display_name(words: Sequence[str]) -> str:
+    """The name of a target of files: the first arguments, for a shell may have expanded a glob."""
+    shown = " ".join(safe(word) for word in words[:_NAMED])
+    more = len(words) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def read_schema_file(path: str) -> str:
+    """The text of a schema; bytes that are no UTF-8 are replaced, and parsing it says where.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(
+            f"the schema `{safe(path)}` cannot be read: {error.strerror}",
+            hint="name a dataset, a release or a `.pbtxt` file",
+        ) from None
+
+
+def _build_of(shards: Sequence[Shard], notes: list[str]) -> Built | None:
+    """The build that has some files of one folder."""
+    first = shards[0]
+    above = first.name.rpartition("/")[0]
+    if not first.storage.is_local:
+        if query_of(first.name):
+            return None  # what signs this URL does not sign others
+        try:
+            folder = first.storage.below(first.path.rpartition("/")[0])
+            return folder_build(above, folder, notes)
+        except StorageError as error:
+            # A store need not let everybody look at what was not named.
+            notes.append(f"`{MANIFEST_NAME}` beside the shards is not used: {error.message}")
+            return None
+    path = os.path.dirname(first.name) or os.curdir  # noqa: PTH120 - a str stays a str
+    try:
+        return resolve_folder(path) or folder_build(above, storage_at(path), notes)
+    except StorageError:
+        if os.access(path, os.X_OK):
+            raise
+        return None  # the folder is closed, and so are its shards: the scan reports each of them
