@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_metadata.proto.v0.schema_pb2 import Schema
 
-from tfrecreg.schema.pbtxt import append_lines, quoted, rewrite
+from tfrecreg.schema.pbtxt import append_lines, rewrite
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.schema.text_places import position, spans
+from tfrecreg.schema.text_places import position, quoted, spans
 
 X = ("feature", 0)
 

@@ -207,3 +207,20 @@ class _Reader:
             if not more.any():
                 break
         return value.view(np.int64), position, ~more
+
+
+def message_bytes(values: _Ints) -> _Ints:
+    """Size in bytes of features as messages, as in `Feature.wire_bytes`.
+
+    Args:
+        values: size in bytes of the value of each feature: a byte string, or packed numbers.
+    """
+    lists = 1 + _length_bytes(values) + values
+    return 1 + _length_bytes(lists) + lists
+
+
+def _length_bytes(lengths: _Ints) -> _Ints:
+    found: _Ints = np.ones_like(lengths)
+    for bits in (7, 14, 21, 28):
+        found += lengths >= 1 << bits
+    return found

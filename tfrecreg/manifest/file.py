@@ -120,3 +120,21 @@ def _writing(manifest: Manifest) -> AbstractContextManager[None]:
         f"the manifest of `{safe(manifest.dataset)}` cannot be written",
         hint="names of files, labels and features have to be UTF-8: rename those that are not",
     )
+
+
+def build_manifest(manifest: Manifest) -> Manifest:
+    """The manifest that lies with the bytes: a release's is that of its build and more.
+
+    Raises:
+        ManifestError: it is not the one that the release names.
+    """
+    if manifest.release is None:
+        return manifest
+    found = seal(replace(manifest, release=None, provenance=None))
+    if found.digest != manifest.release.build:
+        raise ManifestError(
+            f"the release `{manifest.dataset}@{manifest.release.version}` does not say what was "
+            "built: its digest of the build's manifest differs",
+            hint="restore its manifest from git",
+        )
+    return found

@@ -18,7 +18,7 @@ from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
 from tfrecreg.images.sniff import sniff
 from tfrecreg.schema.messages import KIND_NAMES, counted
-from tfrecreg.schema.pbtxt import quoted
+from tfrecreg.schema.text_places import quoted
 from tfrecreg.text import safe
 
 

@@ -8,20 +8,7 @@ from __future__ import annotations
 from collections.abc import MutableSequence
 from typing import Any
 
-from tfrecreg.schema.text_places import FieldPath, Span, spans
-
-
-def quoted(text: str) -> str:
-    r"""`text` as a string of the text form; characters that do not print are octal escapes."""
-    shown = []
-    for character in text:
-        if character in '"\\':
-            shown.append(f"\\{character}")
-        elif character.isprintable():
-            shown.append(character)
-        else:
-            shown += [f"\\{byte:03o}" for byte in character.encode()]
-    return f'"{"".join(shown)}"'
+from tfrecreg.schema.text_places import FieldPath, Span, quoted, spans
 
 
 def append_lines(text: str, lines: list[str]) -> str:

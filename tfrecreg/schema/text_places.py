@@ -1,4 +1,4 @@
-"""Where each field of a schema's text is written.
+"""Where each field of a schema's text is written, and how a string is written in one.
 
 protobuf's parser gives positions only for text that does not parse. So the fields are located by a
 small scanner. It gets text that parsed, and does not validate it.
@@ -125,3 +125,16 @@ def _tokens(text: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(text):
         if match.lastgroup is not None:
             yield _Token(match.lastgroup, match.group(), match.start(), match.end())
+
+
+def quoted(text: str) -> str:
+    r"""`text` as a string of the text form; characters that do not print are octal escapes."""
+    shown = []
+    for character in text:
+        if character in '"\\':
+            shown.append(f"\\{character}")
+        elif character.isprintable():
+            shown.append(character)
+        else:
+            shown += [f"\\{byte:03o}" for byte in character.encode()]
+    return f'"{"".join(shown)}"'

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tfrecreg.example.columns import message_bytes
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.wire import varint_size
@@ -20,7 +21,6 @@ from tfrecreg.validators.inflation.feature_sample import (
     FeatureSample,
     Range,
     byte_levels,
-    message_bytes,
     png_bytes,
     smooth_levels,
     varint_bytes,

@@ -13,11 +13,10 @@ from typing import Any
 
 from tfrecreg.exporters.interface import Exporter
 from tfrecreg.exporters.shards import ExportedShard
-from tfrecreg.manifest.file import render_manifest
+from tfrecreg.manifest.file import build_manifest, render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.operations.builds.parts.provenance import BuildProvenance
 from tfrecreg.operations.origin import Origin, origin_of
-from tfrecreg.operations.repair.run import build_manifest
 from tfrecreg.storage.interface import Storage
 
 STATEMENT_NAME = "statement.intoto.json"

@@ -12,9 +12,9 @@ from blake3 import blake3
 from tfrecreg.documents import canonical_json
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
+from tfrecreg.errors import RefusedError, StorageError, UsageError
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.manifest.file import render_manifest, seal
+from tfrecreg.manifest.file import build_manifest, render_manifest
 from tfrecreg.manifest.model import (
     LABELS_NAME,
     LEDGER_NAME,
@@ -69,24 +69,6 @@ class State:
     def sound(self) -> bool:
         """Whether nothing is wrong."""
         return not self.shards and not self.files and not self.manifest
-
-
-def build_manifest(manifest: Manifest) -> Manifest:
-    """The manifest that lies with the bytes: a release's is that of its build and more.
-
-    Raises:
-        ManifestError: it is not the one that the release names.
-    """
-    if manifest.release is None:
-        return manifest
-    found = seal(replace(manifest, release=None, provenance=None))
-    if found.digest != manifest.release.build:
-        raise ManifestError(
-            f"the release `{manifest.dataset}@{manifest.release.version}` does not say what was "
-            "built: its digest of the build's manifest differs",
-            hint="restore its manifest from git",
-        )
-    return found
 
 
 def look_over(storage: Readable, manifest: Manifest, progress: Progress) -> State:

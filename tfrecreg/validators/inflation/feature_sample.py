@@ -114,23 +114,6 @@ def varint_bytes(values: npt.NDArray[np.int64]) -> int:
     return len(bits) + sum(int((bits >> np.uint64(7 * each) > 0).sum()) for each in range(1, 10))
 
 
-def message_bytes(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Size in bytes of features as messages, as in `Feature.wire_bytes`.
-
-    Args:
-        values: size in bytes of the value of each feature: a byte string, or packed numbers.
-    """
-    lists = 1 + _length_bytes(values) + values
-    return 1 + _length_bytes(lists) + lists
-
-
-def _length_bytes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = np.ones_like(lengths)
-    for bits in (7, 14, 21, 28):
-        found += lengths >= 1 << bits
-    return found
-
-
 Pixels = npt.NDArray[np.uint8]
 """Shape (height, width, channels)."""
 

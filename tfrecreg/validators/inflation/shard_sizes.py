@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tfrecreg.example.columns import message_bytes
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Location
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor
-from tfrecreg.validators.inflation.feature_sample import FeatureSample, message_bytes
+from tfrecreg.validators.inflation.feature_sample import FeatureSample
 from tfrecreg.validators.inflation.stored_numbers import declared_shapes
 from tfrecreg.validators.record_tables import Table, Tables, tables_of, value_digest
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import TfrecregError
+from tfrecreg.example.columns import message_bytes
 from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
@@ -39,7 +40,6 @@ from tfrecreg.scan.interface import Need, Shard, Target, Visitor
 from tfrecreg.scan.large_records import LargeRecords
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.inflation.feature_sample import message_bytes
 from tfrecreg.validators.record_tables import tables_of
 
 
