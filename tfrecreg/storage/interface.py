@@ -179,28 +179,28 @@ class Appendable(Readable, Protocol):
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create `path` with `data` unless it exists, atomically. False if it exists."""
 
+    def expect_condition(self) -> None:
+        """Refuse a store that overwrites a file although it must not.
+
+        A file is put twice at the root, and removed; no file system is asked.
+
+        Raises:
+            MissingFileError: there is no such bucket.
+            StorageError: it overwrites, or it cannot be written.
+        """
+
     def remove(self, path: str) -> None:
         """Remove a file, in a :class:`Storage` also a whole folder. It may be missing."""
 
 
 PROBE = ".tfrecreg-probe-"
-"""How the names of files begin that :meth:`Store.expect_condition` may leave."""
+"""How the names of files begin that :meth:`Appendable.expect_condition` may leave."""
 
 
 class Store(Appendable, Protocol):
     """Files behind a URL: none is replaced, but by a repair."""
 
     def below(self, path: str) -> Store: ...
-
-    def expect_condition(self) -> None:
-        """Refuse a store that overwrites a file although it must not.
-
-        A file is put twice at the root, and removed.
-
-        Raises:
-            MissingFileError: there is no such bucket.
-            StorageError: it overwrites, or it cannot be written.
-        """
 
     def glob(self, pattern: str) -> Iterator[Entry]:
         """The files that a pattern below the root matches, sorted by the bytes of their paths."""

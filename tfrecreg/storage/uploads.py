@@ -96,7 +96,7 @@ def has_bytes_of(reader: Reader, source: str) -> bool:
 
 
 def expect_condition(store: Appendable) -> None:
-    """As :meth:`tfrecreg.storage.interface.Store.expect_condition`."""
+    """As :meth:`tfrecreg.storage.interface.Appendable.expect_condition`."""
     probe = f"{PROBE}{secrets.token_hex(8)}"
     # If an attempt was lost on its way back, the next one finds the name taken: by this probe.
     try:

@@ -117,7 +117,7 @@ def _path(shard: PlannedShard) -> str:
     return f"journal/{shard.path}.json"
 
 
-def is_intact(build: Storage, made: MadeShard) -> bool:
+def is_intact(build: Readable, made: MadeShard) -> bool:
     """Whether a shard, and its index if it was made, are in the folder with the bytes of then.
 
     Raises:

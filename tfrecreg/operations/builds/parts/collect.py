@@ -28,7 +28,6 @@ from tfrecreg.operations.builds.parts.open_source import (
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_store import (
     enter_bucket,
-    enter_plan,
     expect_same_place,
     stage_shards,
 )
@@ -148,7 +147,7 @@ def _collect(
         raise _incomplete(folder, missing, raw)
     verified = _verify(request, folder, begun, receipts, change, engine, progress)
     if missing:
-        enter_plan(folder)
+        folder.storage.expect_condition()
         to_make = replace(plan, shards=tuple(missing))
         with change.stage("missing") as making:
             make_shards(

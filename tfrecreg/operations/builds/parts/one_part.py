@@ -20,7 +20,7 @@ from tfrecreg.operations.builds.parts.open_source import (
 )
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
-from tfrecreg.operations.builds.parts.plan_store import NOTES, enter_bucket, enter_plan
+from tfrecreg.operations.builds.parts.plan_store import NOTES, enter_bucket
 from tfrecreg.operations.builds.parts.receipts import PlanSink
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
@@ -144,7 +144,7 @@ def run_part(
     folder = PlanFolder.open(plan)
     folder.expect_dataset(name)
     shards = deal_shards(folder.document.shards, part)
-    enter_plan(folder)
+    folder.storage.expect_condition()
     enter_bucket(folder)
     _leave_note(folder, part)
     if not shards:

@@ -33,7 +33,7 @@ from tfrecreg.operations.builds.sink import BUILD
 from tfrecreg.shards import shard_name
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Item, Remark, Skipped
-from tfrecreg.storage.interface import Storage, Store
+from tfrecreg.storage.interface import Appendable, Readable, Storage, Store
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import store_at
 from tfrecreg.storage.urls import is_bucket, is_url, named_url
@@ -82,14 +82,14 @@ def _raw_path(shard: str) -> str:
     return f"{_RAW_OF_ITEMS}/{shard}.jsonl.gz"
 
 
-def plan_storage(folder: str) -> LocalStorage | Store:
-    """The storage of the folder of a plan, as a user names it: a path or a URL.
+def plan_store(folder: str) -> Store | None:
+    """The store of the folder of a plan, as a user names it: a path or a URL; None for a path.
 
     Raises:
         UsageError: a URL with a password, or one that files cannot be put below.
     """
     if not is_url(folder):
-        return LocalStorage(folder)
+        return None
     root = named_url(folder)
     if not is_bucket(root):
         raise UsageError(
@@ -182,7 +182,7 @@ class _ItemsOfShard(Sequence[Item]):
         shard: their shard.
     """
 
-    def __init__(self, storage: LocalStorage | Store, shard: ShardOfPlan) -> None:
+    def __init__(self, storage: Readable, shard: ShardOfPlan) -> None:
         self._storage = storage
         self._shard = shard
 
@@ -208,9 +208,7 @@ class _ItemsOfShard(Sequence[Item]):
 
 
 @lru_cache(maxsize=2)
-def _read_items(
-    storage: LocalStorage | Store, shard: str, split: str, said: TextDigest
-) -> tuple[Item, ...]:
+def _read_items(storage: Readable, shard: str, split: str, said: TextDigest) -> tuple[Item, ...]:
     """The items of a shard. Those of two shards are in memory, not those of all."""
     path = _items_path(shard)
     rows = read_lines(storage, path, said, _ItemRow, where=f"{storage.root}/{path}")
@@ -221,9 +219,11 @@ def _read_items(
 class PlanFolder:
     """A plan, and what its parts leave beside it."""
 
-    storage: LocalStorage | Store
+    storage: Appendable
     """Rooted at the folder."""
     document: PlanDocument
+    store: Store | None
+    """Rooted at the folder that the shards go to; None if that is in the folder of the plan."""
 
     @classmethod
     def open(cls, folder: str) -> PlanFolder:
@@ -232,7 +232,8 @@ class PlanFolder:
         Raises:
             UsageError: the folder has no plan, or it was changed.
         """
-        storage = plan_storage(folder)
+        store = plan_store(folder)
+        storage = LocalStorage(folder) if store is None else store
         try:
             data = storage.read(PLAN_NAME, limit=PLAN_LIMIT)
         except MissingFileError:
@@ -242,7 +243,11 @@ class PlanFolder:
             ) from None
         document = parse_plan(data, f"{folder}/{PLAN_NAME}")
         _expect_sound(document, f"{folder}/{PLAN_NAME}")
-        return cls(storage, document)
+        if document.data is not None:
+            shards: Store | None = store_at(document.data)
+        else:
+            shards = None if store is None else store.below(BUILD)
+        return cls(storage, document, shards)
 
     @property
     def name(self) -> str:
@@ -250,17 +255,14 @@ class PlanFolder:
         return safe(self.storage.root, limit=1000)
 
     @property
-    def shards(self) -> LocalStorage | Store:
+    def shards(self) -> Readable:
         """Rooted at the folder that the shards and their indexes go to."""
-        data = self.document.data
-        return self.storage.below(BUILD) if data is None else store_at(data)
+        return self.storage.below(BUILD) if self.store is None else self.store
 
     @property
     def local(self) -> LocalStorage | None:
         """Rooted at the folder, where shards are made in it; None if they go to a store."""
-        if self.document.data is None and isinstance(self.storage, LocalStorage):
-            return self.storage
-        return None
+        return LocalStorage(self.storage.root) if self.store is None else None
 
     def expect_dataset(self, name: str | None) -> None:
         """Refuse a plan of another dataset than `name`, if one was named.

@@ -19,7 +19,7 @@ from tfrecreg.progress import Progress, working
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry.registry import Dataset
 from tfrecreg.storage.daemon_threads import at_once
-from tfrecreg.storage.interface import PROBE, Storage, Store
+from tfrecreg.storage.interface import PROBE, Readable, Storage, Store
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import store_at
 from tfrecreg.text import safe
@@ -87,16 +87,6 @@ def _raw(document: PlanDocument) -> str:
     return document.planned.raw if document.planned is not None else ""
 
 
-def enter_plan(folder: PlanFolder) -> None:
-    """Refuse a plan in a store that overwrites files, or that cannot be written.
-
-    Raises:
-        StorageError: it is in one.
-    """
-    if not isinstance(folder.storage, LocalStorage):
-        folder.storage.expect_condition()
-
-
 def enter_bucket(folder: PlanFolder) -> None:
     """Refuse a bucket that overwrites files, and note that the shards there are in use. Does
     nothing where the dataset has its shards in the registry.
@@ -143,14 +133,13 @@ def stage_shards(
     Raises:
         StorageError: a file cannot be read or written.
     """
-    if folder.document.data is not None:
-        data = store_at(folder.document.data)
-        return BucketSink(LocalStorage(stage.root), data, indexed=False)
     shards = folder.shards
-    if isinstance(shards, LocalStorage):
+    if folder.store is None:
         for path in receipts:
             stage.link(path, path, origin=shards)
         return StageSink(stage, stage, indexed=False)
+    if folder.document.data is not None:
+        return BucketSink(LocalStorage(stage.root), folder.store, indexed=False)
     with (
         working(progress, f"fetching {folder.document.dataset}", len(receipts)),
         shards.reading_ahead(receipts, shards.list()),
@@ -161,7 +150,7 @@ def stage_shards(
     return StageSink(stage, stage, indexed=False)
 
 
-def _copy(entry: ShardEntry, shards: Store, stage: Storage) -> None:
+def _copy(entry: ShardEntry, shards: Readable, stage: Storage) -> None:
     """Copy a file. Whether it is that of the receipt is for the proof to say."""
     for _ in range(2):  # bytes may have been altered on their way
         with stage.create(entry.path) as writer:

@@ -15,7 +15,7 @@ from tfrecreg.operations.builds.bucket import note_use, store_of
 from tfrecreg.operations.builds.parts.open_source import codecs_here
 from tfrecreg.operations.builds.parts.plan_files import (
     RawOfItems,
-    plan_storage,
+    plan_store,
     write_document,
     write_listed,
     write_lists,
@@ -75,9 +75,9 @@ def plan_to(
         StorageError: the file system or the store refused.
     """
     expect_policy(registry, request.name)
-    place = plan_storage(os.fsdecode(folder))
-    if not isinstance(place, LocalStorage):
-        expect_plan_place(place)
+    store = plan_store(os.fsdecode(folder))
+    if store is not None:
+        expect_plan_place(store)
         making = temporary_folder("plan")
     else:
         making = new_folder(free_folder(folder, registry, "a plan"), "plan")
@@ -126,8 +126,9 @@ def plan_to(
             )
         )
         write_document(made, document)
-        if not isinstance(place, LocalStorage):
-            document = put_plan(made, document, place)
+        if store is not None:
+            document = put_plan(made, document, store)
     if document.data is not None:
         note_use(store_at(document.data))
-    return PlanWritten(folder=place.root, document=document, items=plan.splits())
+    root = LocalStorage(folder).root if store is None else store.root
+    return PlanWritten(folder=root, document=document, items=plan.splits())

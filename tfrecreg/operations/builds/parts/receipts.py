@@ -146,10 +146,10 @@ class PlanSink:
 
     @property
     def work(self) -> WorkFolder:
-        shards = self.folder.shards
-        if isinstance(shards, LocalStorage):
-            return StageFolder(shards)
-        return BucketSink(LocalStorage(self.stage.below(BUILD).root), shards, indexed=False).work
+        local, store = self.stage.below(BUILD), self.folder.store
+        if store is None:  # then the stage is the folder of the plan
+            return StageFolder(local)
+        return BucketSink(LocalStorage(local.root), store, indexed=False).work
 
     def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
         """The finished ones of these shards, by path, hashed again.
@@ -169,7 +169,7 @@ class PlanSink:
 
     def _intact(self) -> Callable[[MadeShard], bool]:
         build = self.folder.shards
-        if isinstance(build, LocalStorage):
+        if self.folder.store is None:
             return partial(is_intact, build)
         sizes = {entry.path: entry.size for entry in build.list()}
         return lambda made: sizes.get(made.entry.path) == made.entry.bytes
@@ -204,22 +204,20 @@ class PlanSink:
 
     def _put(self, path: str, data: bytes) -> None:
         storage = self.folder.storage
-        if isinstance(storage, LocalStorage):
-            with storage.create(path) as writer:
-                writer.write(data)
-            return
-        if storage.put_if_absent(path, data):
-            return
-        try:
-            same = parse_receipt(storage.read(path, limit=_RECEIPT_LIMIT)).digest
-        except ValueError:
-            same = ""
-        if same != parse_receipt(data).digest:
-            raise StorageError(
-                f"`{safe(storage.root, limit=1000)}/{safe(path)}` is not the receipt of the shard "
-                "that was made here",
-                hint="find out how it was made; remove it, and run the part again",
-            )
+        while not storage.put_if_absent(path, data):
+            try:
+                same = parse_receipt(storage.read(path, limit=_RECEIPT_LIMIT)).digest
+            except ValueError:
+                same = ""
+            if same == parse_receipt(data).digest:
+                return
+            if not storage.is_local:
+                raise StorageError(
+                    f"`{safe(storage.root, limit=1000)}/{safe(path)}` is not the receipt of the "
+                    "shard that was made here",
+                    hint="find out how it was made; remove it, and run the part again",
+                )
+            storage.remove(path)
 
 
 @contextmanager
@@ -327,10 +325,10 @@ def refused_shard(
 
 def made_again(shard: str, plan: PlanFolder) -> str:
     """What makes a part make a finished shard again, for hints."""
-    receipt, build = safe(receipt_path(shard)), plan.shards
-    if isinstance(build, LocalStorage):
+    receipt = safe(receipt_path(shard))
+    if plan.store is None:
         return f"without `{receipt}` it is made again"
-    there = safe(build.root, limit=1000)  # files in a store are not replaced
+    there = safe(plan.store.root, limit=1000)  # files in a store are not replaced
     return f"remove `{plan.name}/{receipt}` and `{there}/{safe(shard)}`, and it is made again"
 
 
