@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tfrecreg.manifest.model import ShardEntry
-from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt, render_receipt
+from tfrecreg.operations.builds.parts.receipt_model import Receipt, parse_receipt, render_receipt
 from tfrecreg.records.hashing import hash_both
 from tfrecreg.records.writer import ShardWriter
 from tfrecreg.storage.local import LocalStorage

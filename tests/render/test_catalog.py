@@ -22,7 +22,7 @@ from tfrecreg.manifest.model import (
 )
 from tfrecreg.operations.builds.parts.plan_model import Versions
 from tfrecreg.operations.builds.parts.provenance import BuildProvenance
-from tfrecreg.operations.builds.parts.receipts import MadeWhere, Receipt
+from tfrecreg.operations.builds.parts.receipt_model import MadeWhere, Receipt
 from tfrecreg.operations.catalog import Listed, LogEntry
 from tfrecreg.operations.origin import Origin
 from tfrecreg.render.catalog import (

@@ -4,6 +4,7 @@
 - `plan_files`: writing the folder of a plan, and reading it again
 - `plan_store`: what plans in a store, and shards that go to one, need besides
 - `lines`: the compressed lists in that folder
+- `receipt_model`: a receipt as data
 - `receipts`: what a part leaves for each shard
 - `open_source`: the source of a plan on this machine, with the versions and raw data of the plan
 - `prepare_plan`: the operation that lists the items and writes the plan

@@ -33,12 +33,8 @@ from tfrecreg.operations.builds.parts.plan_store import (
 )
 from tfrecreg.operations.builds.parts.proof import ReceiptProof
 from tfrecreg.operations.builds.parts.provenance import keep_receipts
-from tfrecreg.operations.builds.parts.receipts import (
-    Receipt,
-    read_receipt,
-    reading_receipts,
-    refuse_all,
-)
+from tfrecreg.operations.builds.parts.receipt_model import Receipt
+from tfrecreg.operations.builds.parts.receipts import read_receipt, reading_receipts, refuse_all
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared

@@ -13,7 +13,7 @@ from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.builds.bucket import BucketSink, note_use, store_of
 from tfrecreg.operations.builds.parts.plan_files import PLAN_FILES, PLAN_LIMIT, PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import PLAN_NAME, PlanDocument
-from tfrecreg.operations.builds.parts.receipts import RECEIPTS, Receipt
+from tfrecreg.operations.builds.parts.receipt_model import RECEIPTS, Receipt
 from tfrecreg.operations.builds.sink import BUILD, BuildSink, StageSink
 from tfrecreg.progress import Progress, working
 from tfrecreg.records.hashing import hash_file

@@ -23,9 +23,9 @@ from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.index import INDEX_LIMIT, IndexBuilder
 from tfrecreg.manifest.model import FileEntry
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.receipt_model import Receipt
 from tfrecreg.operations.builds.parts.receipts import (
     FalseClaimError,
-    Receipt,
     record_keys,
     refuse_all,
     refused_shard,

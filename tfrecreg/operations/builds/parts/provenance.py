@@ -14,7 +14,7 @@ from tfrecreg.errors import ManifestError, TfrecregError
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.builds.parts.lines import json_line
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument
-from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt
+from tfrecreg.operations.builds.parts.receipt_model import Receipt, parse_receipt
 from tfrecreg.registry import layout
 from tfrecreg.registry.lookup import Release, Resolved
 from tfrecreg.registry.receipts import RECEIPTS_LIMIT, lines_of, receipts_of

@@ -13,121 +13,40 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import msgspec
-from blake3 import blake3
-
-from tfrecreg.documents import strict_json
 from tfrecreg.errors import RefusedError, StorageError
-from tfrecreg.manifest.model import ShardEntry, SourceEntry
 from tfrecreg.operations.builds.bucket import BucketSink
-from tfrecreg.operations.builds.parts.lines import json_line
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
-from tfrecreg.operations.builds.parts.plan_model import Versions
+from tfrecreg.operations.builds.parts.receipt_model import (
+    RECEIPT_FORMAT,
+    RECEIPTS,
+    MadeWhere,
+    Receipt,
+    parse_receipt,
+    receipt_path,
+    render_receipt,
+)
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard, StageFolder, WorkFolder
 from tfrecreg.operations.builds.sink import BUILD, is_intact
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import Progress
-from tfrecreg.sources.interface import Remark, Skipped
+from tfrecreg.sources.interface import Skipped
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
-RECEIPTS = "receipts"
-"""Folder of the receipts, in that of the plan."""
-RECEIPT_FORMAT = 1
 _RECEIPT_LIMIT = 1 << 30
 """Largest receipt that is read, in bytes: millions of skipped items."""
 
 
 class FalseClaimError(Exception):
     """A receipt says of its shard what is not so. The message says what, and names no shard."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadeWhere:
-    """When and where a shard was made. Not covered by the receipt's digest."""
-
-    part: str
-    """The part, ``17/64``; empty if the shard was made by the command that publishes."""
-    created: str
-    """UTC, ISO 8601 to the second."""
-    by: str
-    host: str
-    python: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What a part says of a shard that it made."""
-
-    format_version: int
-    plan: str
-    """Digest of the plan."""
-    items: int
-    """Number of items of the shard, in the plan."""
-    shard: ShardEntry
-    """Its `sha256` is empty."""
-    features: dict[str, int]
-    """Feature name to bytes of its values."""
-    source: SourceEntry
-    versions: Versions
-    skipped: list[Skipped] = field(default_factory=list)
-    """The items that have no record: with the records, all items of the shard."""
-    remarks: list[Remark] = field(default_factory=list)
-    kept: bool = False
-    """It is a shard of the base, as it was."""
-    made: MadeWhere | None = None
-    digest: str = ""
-    """blake3 over everything but `digest` and `made`, as a line of JSON."""
-
-    def made_shard(self) -> MadeShard:
-        """The shard as a build knows it."""
-        return MadeShard(
-            entry=self.shard,
-            index=None,
-            features=self.features,
-            skipped=self.skipped,
-            remarks=self.remarks,
-            kept=self.kept,
-        )
-
-
-def receipt_path(shard: str) -> str:
-    """Where the receipt of a shard is, in the folder of the plan."""
-    return f"{RECEIPTS}/{shard}.json"
-
-
-def render_receipt(receipt: Receipt) -> bytes:
-    """The file: one line of JSON in ASCII."""
-    plain = msgspec.to_builtins(receipt)
-    return json_line({**plain, "digest": _digest(plain)})
-
-
-def parse_receipt(data: bytes) -> Receipt:
-    """Read a receipt and check its digest.
-
-    Raises:
-        ValueError: it is not one, or was changed; the message says how.
-    """
-    found = strict_json(data)
-    if not isinstance(found, dict) or found.get("format_version") != RECEIPT_FORMAT:
-        raise ValueError(f"its `format_version` is not {RECEIPT_FORMAT}")
-    receipt = msgspec.convert(found, Receipt)
-    if receipt.digest != _digest(found):
-        raise ValueError("it was changed after it was written: its digest does not fit")
-    return receipt
-
-
-def _digest(plain: Mapping[str, Any]) -> str:
-    covered = {name: plain[name] for name in plain if name not in ("digest", "made")}
-    return blake3(json_line(covered)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,8 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.operations.builds.make import make_all
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
-from tfrecreg.operations.builds.parts.receipts import (
-    FalseClaimError,
-    Receipt,
-    made_again,
-    record_keys,
-)
+from tfrecreg.operations.builds.parts.receipt_model import Receipt
+from tfrecreg.operations.builds.parts.receipts import FalseClaimError, made_again, record_keys
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
