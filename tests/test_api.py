@@ -3,14 +3,15 @@ from __future__ import annotations
 import tfrecreg.api
 
 NAMES = """
-Cacheable Code CommandRecord Conversion Decoder DecoderRecord EngineRecord Entry Example
-ExporterRecord Fault Feature FeatureDecoder Finding ImageError ImageHeader Item JsonCodec Kind
-Location Manifest Measure MissingExtraError MissingFileError Need Part RawDataError RawFile Reader
-RecordBatch RecordProblem RecordValidator Remark ReportFormatRecord Severity Shard Skipped Source
-SourceRecord Storage StorageError StreamEnd Tally Target TensorflowOutcome Thumbnail Undecodable
-UsageError Validator ValidatorRecord Visitor Written bundled_schema bytes_feature float_feature
-hookimpl int64_feature is_truncated key_from normal_splits open_local read_header read_limits
-require_pillow safe shared_decoder sniff unset_feature
+Cacheable Code CommandRecord Conversion Decoder DecoderRecord EngineRecord EngineRequest Entry
+Example Exchange ExporterRecord FailureError Fault Feature FeatureDecoder Finding ImageError
+ImageHeader Item JsonCodec Kind Location Manifest Measure MissingExtraError MissingFileError Need
+Part RawDataError RawFile Reader RecordBatch RecordProblem RecordValidator Remark RemoteEngine
+ReportFormatRecord Severity Shard Skipped Source SourceRecord Storage StorageError StreamEnd Tally
+Target TensorflowOutcome Thumbnail Undecodable UsageError Validator ValidatorRecord Visitor Written
+bundled_schema bytes_feature did_you_mean engine_failed exchange_at float_feature hookimpl
+int64_feature is_truncated key_from new_exchange normal_splits one_line open_local perform_work
+read_header read_limits require_pillow safe shared_decoder sniff unset_feature usable_cores
 """
 
 

@@ -30,7 +30,6 @@ from tfrecreg._version import __version__
 
 if TYPE_CHECKING:
     from tfrecreg.amounts import SkipLimit
-    from tfrecreg.engines.choose import open_engine
     from tfrecreg.errors import TfrecregError
     from tfrecreg.example.decode import decode
     from tfrecreg.example.encode import encode
@@ -72,6 +71,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.tag import TagRequest, tag
     from tfrecreg.pages.make import PageResult, report
     from tfrecreg.pages.static_site import SiteResult, site
+    from tfrecreg.plugins.engines import open_engine
     from tfrecreg.records.access import Records, read
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
     from tfrecreg.registry.lookup import Build, Release, resolve
@@ -151,7 +151,7 @@ __all__ = [
 
 _EXPORTS = {
     "tfrecreg.amounts": ("SkipLimit",),
-    "tfrecreg.engines.choose": ("open_engine",),
+    "tfrecreg.plugins.engines": ("open_engine",),
     "tfrecreg.errors": ("TfrecregError",),
     "tfrecreg.example.decode": ("decode",),
     "tfrecreg.example.encode": ("encode",),

@@ -16,7 +16,10 @@
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
-- both: `UsageError`, `MissingExtraError`, `normal_splits`, `safe`
+- an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
+  workers that take no bytes: `Exchange`, `new_exchange`, `exchange_at`
+- all: `UsageError`, `MissingExtraError`, `FailureError`, `normal_splits`, `safe`, `one_line`,
+  `did_you_mean`
 
 ``docs/plugins.md`` has a complete source and a complete validator.
 """
@@ -25,7 +28,12 @@ from __future__ import annotations
 
 from tfrecreg.config import read_limits
 from tfrecreg.decoding import FeatureDecoder, Thumbnail
+from tfrecreg.engines.exchange import Exchange, exchange_at, new_exchange
+from tfrecreg.engines.interface import EngineRequest
+from tfrecreg.engines.local import usable_cores
+from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
 from tfrecreg.errors import (
+    FailureError,
     MissingExtraError,
     MissingFileError,
     RawDataError,
@@ -35,6 +43,7 @@ from tfrecreg.errors import (
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
+from tfrecreg.guard import one_line
 from tfrecreg.images.decoder import (
     Conversion,
     Decoder,
@@ -81,6 +90,7 @@ from tfrecreg.sources.interface import (
 from tfrecreg.storage.interface import Entry, Reader
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.local_copy import open_local
+from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
 __all__ = [
@@ -91,9 +101,12 @@ __all__ = [
     "Decoder",
     "DecoderRecord",
     "EngineRecord",
+    "EngineRequest",
     "Entry",
     "Example",
+    "Exchange",
     "ExporterRecord",
+    "FailureError",
     "Fault",
     "Feature",
     "FeatureDecoder",
@@ -117,6 +130,7 @@ __all__ = [
     "RecordProblem",
     "RecordValidator",
     "Remark",
+    "RemoteEngine",
     "ReportFormatRecord",
     "Severity",
     "Shard",
@@ -138,13 +152,19 @@ __all__ = [
     "Written",
     "bundled_schema",
     "bytes_feature",
+    "did_you_mean",
+    "engine_failed",
+    "exchange_at",
     "float_feature",
     "hookimpl",
     "int64_feature",
     "is_truncated",
     "key_from",
+    "new_exchange",
     "normal_splits",
+    "one_line",
     "open_local",
+    "perform_work",
     "read_header",
     "read_limits",
     "require_pillow",
@@ -152,4 +172,5 @@ __all__ = [
     "shared_decoder",
     "sniff",
     "unset_feature",
+    "usable_cores",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 BUNDLED = (
     "tfrecreg.builtin.export.plugin",
     "tfrecreg.builtin.images.plugin",
+    "tfrecreg.builtin.engines.plugin",
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
     "tfrecreg_imagefolder.plugin",

@@ -225,7 +225,7 @@ _PASSED = (UsageError, MissingExtraError, StorageError)
 """Errors of plugins that are shown to the user unchanged."""
 
 
-def failure(brought: Brought, what: str, error: Exception, *, hint: str = "") -> TfrecregError:
+def failure(brought: Brought, what: str, error: BaseException, *, hint: str = "") -> TfrecregError:
     """The error to raise after a plugin raised `error`.
 
     Args:

@@ -19,7 +19,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import date
 from enum import Enum
 from functools import cache
@@ -47,6 +47,11 @@ _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "min_length": "with a l
 _BOOLS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a plugin that has none."""
 
 
 class KeyPath:

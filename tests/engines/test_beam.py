@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tfrecreg.engines.beam import BeamEngine, _Pipeline
+from tfrecreg.builtin.engines.beam import BeamEngine, _Pipeline
 from tfrecreg.engines.exchange import Exchange, new_exchange
-from tfrecreg.engines.remote import is_installed
 from tfrecreg.errors import FailureError
+from tfrecreg.plugins.engines import open_engine
 
 
 # `importorskip` would import Beam, which takes seconds.
-@pytest.mark.skipif(not is_installed("apache_beam"), reason="the extra `beam` is not installed")
+@pytest.mark.skipif(find_spec("apache_beam") is None, reason="the extra `beam` is not installed")
 def test_an_outcome_that_is_there_is_taken_and_its_files_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.engines.beam._Pipeline", None)  # none is needed
-    engine = BeamEngine()
-    engine._exchange = exchange = new_exchange(str(tmp_path))
-    number = engine._submit(b"work")
+    monkeypatch.setattr("tfrecreg.builtin.engines.beam._Pipeline", None)  # none is needed
+    engine = open_engine("beam")
+    assert isinstance(engine, BeamEngine)
+    engine._exchange = exchange = new_exchange(str(tmp_path), "beam")
+    number = engine.submit(b"work")
     assert exchange.get("00000001.work") == b"work"
     exchange.put("00000001.outcome", b"outcome")
-    assert engine._result(number) == b"outcome"
+    assert engine.result(number) == b"outcome"
     assert not exchange.has("00000001.work")
     assert not exchange.has("00000001.outcome")
 
@@ -49,7 +51,7 @@ class Held(_Pipeline):
 
 
 def test_a_pipeline_has_ended_when_it_has(tmp_path: Path) -> None:
-    exchange = new_exchange(str(tmp_path))
+    exchange = new_exchange(str(tmp_path), "beam")
     with closing(Held(exchange, 1, 2)) as pipeline:
         assert not pipeline.has_ended(1)
         assert not pipeline.has_ended(3)
@@ -61,7 +63,7 @@ def test_a_pipeline_has_ended_when_it_has(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_that_fails_says_so_of_every_outcome_it_did_not_leave(tmp_path: Path) -> None:
-    exchange = new_exchange(str(tmp_path))
+    exchange = new_exchange(str(tmp_path), "beam")
     exchange.put("00000001.outcome", b"outcome")
     pipeline = Held(exchange, 1, 2)
     pipeline.close(ValueError("no runner"))

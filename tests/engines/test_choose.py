@@ -11,6 +11,7 @@ import tfrecreg
 from tfrecreg.cli.main import main
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.plugins.manager import plugins
 
 SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"
 
@@ -96,6 +97,7 @@ def test_a_missing_library_is_an_error_with_the_command_that_installs_it(
 ) -> None:
     for each in [each for each in sys.modules if each.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, each)
+    plugins()  # found while they can be
     monkeypatch.setattr(sys, "path", [])
     with pytest.raises(MissingExtraError) as caught:
         tfrecreg.open_engine(name)

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
 
@@ -14,10 +15,10 @@ import pytest
 from dask_support import Cluster, cluster
 from engines_support import exit_hard, fail, process_of, refuse_two, touch_late
 
-from tfrecreg.engines.choose import open_engine
 from tfrecreg.engines.handshake import terms
-from tfrecreg.engines.remote import AHEAD, is_installed
+from tfrecreg.engines.remote import AHEAD
 from tfrecreg.errors import FailureError, RawDataError, UsageError
+from tfrecreg.plugins.engines import open_engine
 
 SLOW = pytest.mark.slow
 
@@ -74,7 +75,7 @@ def test_an_address_that_does_not_answer_is_a_failure_within_the_timeout() -> No
 
 
 # `importorskip` would import Dask, which takes seconds.
-@pytest.mark.skipif(not is_installed("distributed"), reason="the extra `dask` is not installed")
+@pytest.mark.skipif(find_spec("distributed") is None, reason="the extra `dask` is not installed")
 def test_a_scheduler_without_workers_is_a_failure_within_the_timeout() -> None:
     from distributed import LocalCluster
 

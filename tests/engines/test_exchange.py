@@ -17,7 +17,7 @@ from tfrecreg.storage.remote import RemoteStorage
 def make(request: pytest.FixtureRequest, memory: Any, tmp_path: Path) -> Callable[[], Exchange]:
     """Makes an empty exchange."""
     parent = str(tmp_path) if request.param == "folder" else "memory://bucket/tasks"
-    return lambda: new_exchange(parent)
+    return lambda: new_exchange(parent, "test")
 
 
 def test_files_come_and_go(make: Callable[[], Exchange]) -> None:
@@ -56,7 +56,7 @@ def test_a_folder_that_a_worker_does_not_see(tmp_path: Path) -> None:
 
 def test_a_url_with_a_password_is_refused() -> None:
     with pytest.raises(UsageError, match="holds a password or token"):
-        new_exchange("s3://key:secret@bucket/tasks")
+        new_exchange("s3://key:secret@bucket/tasks", "test")
 
 
 def test_what_cannot_be_removed_stays(

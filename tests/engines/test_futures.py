@@ -22,11 +22,11 @@ from engines_support import (
 )
 
 from tfrecreg.code_digest import code_digest, code_of
-from tfrecreg.engines.choose import open_engine
 from tfrecreg.engines.handshake import terms
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.remote import AHEAD
 from tfrecreg.errors import FailureError, RawDataError
+from tfrecreg.plugins.engines import open_engine
 from tfrecreg.storage.local import LocalStorage
 
 KINDS = ("threads", "processes")

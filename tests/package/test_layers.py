@@ -137,14 +137,14 @@ def test_only_the_faces_know_how_to_print_and_parse() -> None:
 
 HOMES: dict[str, set[str]] = {
     "PIL": {"tfrecreg.images.pixels"},
-    "apache_beam": {"tfrecreg.engines.beam"},
-    "distributed": {"tfrecreg.engines.dask"},
+    "apache_beam": {"tfrecreg.builtin.engines.beam"},
+    "distributed": {"tfrecreg.builtin.engines.dask"},
     "dvc": {"tfrecreg.tracking.dvc"},
     "pandas": set(),
     "array_record": {"tfrecreg.builtin.export.arrayrecord"},
     "pyarrow": {"tfrecreg.example.arrow"},
     "pycocotools": {"tfrecreg_coco.masks"},
-    "ray": {"tfrecreg.engines.ray"},
+    "ray": {"tfrecreg.builtin.engines.ray"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": set(),

@@ -14,6 +14,7 @@ SAME = {
     "header": "the header of an image, in the module of each format",
     "tfrecreg_exporters": "a hook, and those who implement it",
     "tfrecreg_decoders": "a hook, and those who implement it",
+    "tfrecreg_engines": "a hook, and those who implement it",
     "tfrecreg_sources": "a hook, and those who implement it",
     "tfrecreg_validators": "a hook, and those who implement it",
     "format_names": "names in a message, in two distributions",

@@ -26,7 +26,7 @@ def jobs_option(function: F) -> F:
     def call(
         *args: Any, jobs: int | None, engine_name: str, engine_option: Any, **more: Any
     ) -> Any:
-        from tfrecreg.engines.choose import open_engine
+        from tfrecreg.plugins.engines import open_engine
 
         ctx = click.get_current_context()
         given = ctx.get_parameter_source("jobs")
@@ -50,7 +50,7 @@ def jobs_option(function: F) -> F:
             metavar="NAME",
             default="local",
             envvar="TFRECREG_ENGINE",
-            help="Where to work: local, dask, beam, ray or futures:MODULE:CALLABLE. Default: "
+            help="Where to work: local, or an engine that `tfrecreg plugins list` shows. Default: "
             "TFRECREG_ENGINE, or local.",
         ),
         click.option(

@@ -5,9 +5,7 @@ and returns results in order.
 - `local`: tasks on this machine, in this process or in worker processes
 - `pool`: those worker processes; imported only for several jobs
 - `outcome`: results and exceptions as bytes
-- `choose`: engines by name
-- `dask`, `beam`, `ray`, `futures`: tasks on the workers of another library. Each imports it when
-  the engine connects
-- `exchange`: files of tasks and outcomes, in a folder or a bucket
-- `remote`: what these have in common; `handshake`: what their workers check before a task
+- `remote`: the base class of engines over the workers of other libraries; `handshake`: what their
+  workers check before a task
+- `exchange`: files of tasks and outcomes, in a folder or a bucket, for workers that take no bytes
 """

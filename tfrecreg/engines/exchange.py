@@ -60,20 +60,22 @@ class Exchange(ABC):
         """Remove the place and all that is in it. What cannot be removed stays."""
 
 
-def new_exchange(parent: str | None) -> Exchange:
+def new_exchange(parent: str | None, engine: str) -> Exchange:
     """An empty place with a name of its own.
 
     Args:
         parent: a folder or a URL; None for the folder of temporary files.
+        engine: whose it is; its name begins with it.
 
     Raises:
         OSError: no folder can be made there.
         UsageError: the URL has a password or a token.
         MissingExtraError: the library for the URL is not installed.
     """
+    prefix = f"tfrecreg-{engine}-"
     if parent is None or not is_url(parent):
-        return FolderExchange(Path(tempfile.mkdtemp(prefix="tfrecreg-beam-", dir=parent)))
-    return exchange_at(f"{named_url(parent).rstrip('/')}/tfrecreg-beam-{os.urandom(8).hex()}")
+        return FolderExchange(Path(tempfile.mkdtemp(prefix=prefix, dir=parent)))
+    return exchange_at(f"{named_url(parent).rstrip('/')}/{prefix}{os.urandom(8).hex()}")
 
 
 def exchange_at(place: str) -> Exchange:

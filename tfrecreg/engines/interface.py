@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, redirect_stdout
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from tfrecreg.errors import FailureError
+from tfrecreg.guard import Brought
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.text import safe
 
@@ -19,6 +21,24 @@ R = TypeVar("R")
 WORTH_SECONDS = 0.5
 """Work of this process from which on worker processes pay: they take about half of that to start.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRequest:
+    """What the user asks of an engine of that name."""
+
+    name: str
+    """As in ``--engine``, for messages: ``futures:loky:get_reusable_executor``."""
+    argument: str
+    """What follows the name of the engine and a colon: ``loky:get_reusable_executor``."""
+    jobs: int | None
+    """Number of workers; None for what the library has."""
+    options: Any
+    """An object of the engine's `Options`."""
+    others: Mapping[str, Any]
+    """Options that `Options` does not have, as text or as values of Python."""
+    brought: Brought
+    """The plugin, for messages."""
 
 
 class Engine(ABC):

@@ -1,18 +1,40 @@
-"""The common part of engines whose workers belong to another library.
+"""The base class of engines whose workers belong to another library.
 
-Such an engine starts or connects to its workers when they are first needed, because a command that
-runs third-party plugins forks before that, and a fork does not survive threads.
+An engine sends work as bytes, and brings back bytes::
+
+    class Threads(RemoteEngine["Future[bytes]"]):
+        def connect(self) -> None:
+            self._pool = ThreadPoolExecutor(self.workers())
+
+        def disconnect(self) -> None:
+            self._pool.shutdown()
+
+        def workers(self) -> int:
+            return self.request.jobs or usable_cores()
+
+        def submit(self, work: bytes) -> Future[bytes]:
+            return self._pool.submit(perform_work, work)
+
+        def result(self, handle: Future[bytes]) -> bytes:
+            return handle.result()
+
+        def cancel(self, handles: Sequence[Future[bytes]]) -> None:
+            for handle in handles:
+                handle.cancel()
+
+It comes in through a :class:`~tfrecreg.api.EngineRecord` of the hook ``tfrecreg_engines``.
 """
 
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from importlib.util import find_spec
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
+from typing import Any, ClassVar, Generic, TypeVar
 
 from tfrecreg import guard
 from tfrecreg.engines.handshake import (
@@ -22,9 +44,12 @@ from tfrecreg.engines.handshake import (
     is_elsewhere,
     terms,
 )
-from tfrecreg.engines.interface import WORTH_SECONDS, Engine
+from tfrecreg.engines.interface import WORTH_SECONDS, Engine, EngineRequest
 from tfrecreg.engines.outcome import packed_error, perform, result_of
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.suggest import ExtensionPoint
+from tfrecreg.text import safe
+from tfrecreg.typed_values import NoOptions
 
 H = TypeVar("H")
 R = TypeVar("R")
@@ -35,9 +60,6 @@ AHEAD = 4
 processes, because a task travels.
 """
 
-RERUN = "run the command again: a build goes on from its finished shards"
-"""The hint where workers or their scheduler are lost."""
-
 _ALONE = threading.Lock()
 """Sources and validators need not be thread-safe: a process runs one task at a time."""
 
@@ -47,7 +69,7 @@ def pack(function: Callable[[T], object], task: T) -> bytes:
     return pickle.dumps((terms(), folders_of(task), pickle.dumps((function, task))))
 
 
-def perform_there(work: bytes) -> bytes:
+def perform_work(work: bytes) -> bytes:
     """In a worker: run what :func:`pack` packed, and pack its outcome. It may run twice.
 
     Never raises an `Exception`: what this raises is a failure of the engine's library.
@@ -64,37 +86,94 @@ def perform_there(work: bytes) -> bytes:
         return perform(inner)
 
 
-def greeting() -> bytes:
-    """Work that only compares versions."""
-    return pack(_nothing, None)
-
-
 def _nothing(task: None) -> None:
     del task
 
 
-class RemoteEngine(Engine, Generic[H]):
-    """An engine over the workers of another library; `H` is its handle of a task.
+class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
+    """An engine over the workers of another library; `H` is its handle of a piece of work.
+
+    A subclass defines :meth:`connect`, :meth:`disconnect`, :meth:`workers`, :meth:`submit`,
+    :meth:`result` and :meth:`cancel`. They raise UsageError for what the user can change, and else
+    what :func:`engine_failed` returns.
+
+    It starts or connects to its workers when they are first needed, because a command that runs
+    plugins of others forks before that, and a fork does not survive threads.
 
     Args:
-        jobs: number of workers; None for what the library has.
+        request: what the user asks for.
 
     Raises:
-        UsageError: `jobs` is below 1.
+        UsageError: fewer than 1 job are asked for.
     """
 
-    is_local = False
-    name = ""
-    """As in ``--engine``."""
+    Options: ClassVar[type[Any]] = NoOptions
+    """A frozen dataclass whose fields type ``--engine-option K=V``."""
+    takes_any_option: ClassVar[bool] = False
+    """Whether options that `Options` does not have are taken, too: as ``request.others``."""
+    RERUN: ClassVar[str] = "run the command again: a build goes on from its finished shards"
+    """The hint where workers or their scheduler are lost."""
 
-    def __init__(self, jobs: int | None = None) -> None:
-        if jobs is not None and jobs < 1:
+    is_local = False
+
+    def __init__(self, request: EngineRequest) -> None:
+        if request.jobs is not None and request.jobs < 1:
             raise UsageError(
-                f"--jobs should be at least 1, found {jobs}",
+                f"--jobs should be at least 1, found {request.jobs}",
                 hint="omit it to use every worker",
             )
-        self._wanted = jobs
+        self.request = request
         self._is_open = False
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Start or reach the workers, within a bounded time."""
+
+    @abstractmethod
+    def disconnect(self) -> None:
+        """Leave workers of others alone, end those of this engine. Also after half a connect."""
+
+    @abstractmethod
+    def workers(self) -> int:
+        """Number of workers. Called when they are connected."""
+
+    @abstractmethod
+    def submit(self, work: bytes) -> H:
+        """Send work to a worker, which calls :func:`perform_work` with it, and do not wait.
+
+        The library may do it twice, where a worker was lost.
+        """
+
+    @abstractmethod
+    def result(self, handle: H) -> bytes:
+        """Wait for what :func:`perform_work` returned.
+
+        Raises:
+            FailureError: a worker died, or the library lost it.
+        """
+
+    @abstractmethod
+    def cancel(self, handles: Sequence[H]) -> None:
+        """Stop work whose results nobody needs, and wait for what cannot be stopped."""
+
+    def ahead(self) -> int:
+        """Number of tasks that are sent and whose results are not yet taken."""
+        return AHEAD * self.jobs
+
+    def greet(self, work: bytes) -> Iterable[bytes]:
+        """The outcomes of `work`, which compares versions, on each worker, before tasks are sent.
+
+        Optional: by default it is submitted once for each worker. Every task compares them, too.
+        """
+        handles = [self.submit(work) for _ in range(max(1, self.workers()))]
+        return [self.result(handle) for handle in handles]
+
+    @staticmethod
+    def interrupts_held() -> AbstractContextManager[None]:
+        """Delay ^C until after the block; it does not reach a process that is started in it."""
+        from tfrecreg.engines.pool import interrupts_held  # with multiprocessing
+
+        return interrupts_held()
 
     @property
     def jobs(self) -> int:
@@ -104,7 +183,8 @@ class RemoteEngine(Engine, Generic[H]):
             FailureError: the workers cannot be started or reached, or their versions differ.
         """
         self._open()
-        return max(1, self._slots())
+        with self._asking("workers"):
+            return max(1, self.workers())
 
     def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> RemoteEngine[H]:  # noqa: ARG002
         return self
@@ -118,104 +198,82 @@ class RemoteEngine(Engine, Generic[H]):
         """Disconnect, and end workers that this engine started. The engine stays usable."""
         if self._is_open:
             self._is_open = False
-            self._disconnect()
+            with self._asking("disconnect"):
+                self.disconnect()
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """Results in the order of the tasks. See :class:`Engine`."""
         self._open()
-        most = self._ahead()
+        with self._asking("ahead"):
+            most = self.ahead()
         sent: deque[H] = deque()
         try:
             for task in tasks:
-                sent.append(self._submit(pack(function, task)))
+                work = pack(function, task)
+                with self._asking("submit"):
+                    sent.append(self.submit(work))
                 if len(sent) >= most:
-                    yield result_of(self._result(sent.popleft()))
+                    yield self._next(sent)
             while sent:
-                yield result_of(self._result(sent.popleft()))
+                yield self._next(sent)
         finally:
             if sent:
-                self._cancel(sent)
+                with self._asking("cancel"):
+                    self.cancel(sent)
+
+    def _next(self, sent: deque[H]) -> Any:
+        handle = sent.popleft()
+        with self._asking("result"):
+            outcome = self.result(handle)
+        return result_of(outcome)
 
     def _open(self) -> None:
         if self._is_open:
             return
         self._is_open = True
         try:
-            self._connect()
-            self._greet()
+            with self._asking("connect"), redirect_stdout(sys.stderr):
+                self.connect()
+            with self._asking("greet"):
+                outcomes = list(self.greet(pack(_nothing, None)))
+            for outcome in outcomes:
+                result_of(outcome)
         except BaseException:
-            self.close()
+            with suppress(Exception):  # what it says of half a connect is not the reason
+                self.close()
             raise
 
-    def _greet(self) -> None:
-        """Compare the versions of workers before work starts."""
-        sent = [self._submit(greeting()) for _ in range(max(1, self._slots()))]
-        for handle in sent:
-            result_of(self._result(handle))
+    @contextmanager
+    def _asking(self, method: str) -> Iterator[None]:
+        """Around a method of the subclass: an exception of it names the plugin.
 
-    @abstractmethod
-    def _connect(self) -> None:
-        """Start or reach the workers, within a bounded time."""
-
-    @abstractmethod
-    def _disconnect(self) -> None:
-        """Leave workers of others alone, end those of this engine. Also after half a connect."""
-
-    @abstractmethod
-    def _slots(self) -> int:
-        """Number of workers."""
-
-    def _ahead(self) -> int:
-        """Number of tasks that are sent and whose results are not yet taken."""
-        return AHEAD * self.jobs
-
-    @abstractmethod
-    def _submit(self, work: bytes) -> H:
-        """Send work for :func:`perform_there`."""
-
-    @abstractmethod
-    def _result(self, handle: H) -> bytes:
-        """Wait for an outcome.
-
-        Raises:
-            FailureError: a worker died, or the library lost it.
+        The time limit of plugins does not hold: the method waits for work.
         """
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            if isinstance(error, TfrecregError) or self.request.brought.is_ours:
+                raise
+            raise guard.failure(self.request.brought, f"failed in `{method}`", error) from error
 
-    @abstractmethod
-    def _cancel(self, handles: Sequence[H]) -> None:
-        """Stop work whose results nobody needs."""
 
+def engine_failed(engine: str, what: str, error: BaseException, *, hint: str = "") -> TfrecregError:
+    """The error to raise for an exception of an engine's library; one of tfrecreg is returned
+    itself.
 
-def failed(engine: str, what: str, error: BaseException, *, hint: str = "") -> TfrecregError:
-    """The error for an exception that the engine's library raised."""
+    Args:
+        engine: its name.
+        what: the words after the name: ``lost a task``.
+        error: the exception.
+        hint: what to do.
+    """
     if isinstance(error, TfrecregError):
         return error
+    name, line = safe(engine), guard.one_line(error)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tfrecreg"):
         version = terms().versions["tfrecreg"]
         return FailureError(
-            f"a worker of the engine `{engine}` has no tfrecreg {version}: {_line(error)}",
+            f"a worker of the engine `{name}` has no tfrecreg {version}: {line}",
             hint=f"install it in the workers' environment: pip install tfrecreg=={version}",
         )
-    return FailureError(f"the engine `{engine}` {what}: {_line(error)}", hint=hint)
-
-
-def _line(error: BaseException) -> str:
-    return guard.one_line(error)
-
-
-def is_installed(module: str) -> bool:
-    """Whether the engine's library is installed. It is not imported."""
-    return find_spec(module) is not None
-
-
-def read_options(kind: type[T], options: Mapping[str, Any], engine: str) -> T:
-    """The options of an engine, from values or text.
-
-    Raises:
-        UsageError: one is unknown, or a value of another type.
-    """
-    from tfrecreg.typed_values import parse_options
-
-    return parse_options(
-        kind, options, of=engine, hint=f"docs/engines.md lists the options of `{engine}`"
-    )
+    return FailureError(f"the engine `{name}` {what}: {line}", hint=hint)

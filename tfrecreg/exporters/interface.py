@@ -25,9 +25,9 @@ from tfrecreg.registry.schemas import built_schema
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shards import shard_name
-from tfrecreg.sources.interface import NoOptions
 from tfrecreg.storage.interface import Storage
 from tfrecreg.suggest import ExtensionPoint
+from tfrecreg.typed_values import NoOptions
 
 BUILD_VERSION = "0.0.0"
 """The version that a build, which has none, is exported as: some tools demand one."""

@@ -10,6 +10,7 @@ the hooks. What is bundled implements the same hooks. Authors of plugins read
 - `manager`: lookup by name, name clashes, and loading of what they bring
 - `decoders`: which decoder reads a value
 - `describe`: the options of a plugin, in words
+- `engines`: an engine by its name
 
 pluggy itself is imported on first use of plugins.
 """

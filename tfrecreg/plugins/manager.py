@@ -186,8 +186,16 @@ class Plugins:
         kind: type[PluginRecord[Any]],
         name: str,
         given: Sequence[str] | Mapping[str, Any],
+        *,
+        hint: str = "",
     ) -> tuple[Any, dict[str, str]]:
         """The options of the plugin of that kind and name: an object of its `Options`, and as text.
+
+        Args:
+            kind: the class of its record.
+            name: as for :meth:`find`.
+            given: text, or values of Python.
+            hint: of errors without a better one; by default how to list the options.
 
         Raises:
             UsageError: an option is unknown, or a value is invalid.
@@ -197,7 +205,7 @@ class Plugins:
         loaded = self.load(kind, name)
         try:
             with calling(brought, "Options"):
-                options = parse_options(loaded.Options, given, of=name)
+                options = parse_options(loaded.Options, given, of=name, hint=hint)
                 return options, options_as_text(options)
         except Exception as error:
             raise failure(brought, "failed over its options", error) from error
@@ -261,12 +269,17 @@ class Plugins:
     ) -> UnknownPluginError:
         known = {one.qualified if ":" in name else one.name for one in announced}
         hint = f"available: {listed(sorted(known))}" if known else f"no {kind} is installed"
-        if self._broken:
-            names = listed(sorted({one.distribution or "?" for one in self._broken}))
-            hint += f"; broken plugins of {names}: see `tfrecreg plugins list`"
         shown = safe(name, limit=60)
         message = f"no {kind} named `{shown}`{did_you_mean(name, known)}"
-        return UnknownPluginError(message, hint=hint)
+        return UnknownPluginError(message, hint=f"{hint}{self.or_broken}")
+
+    @property
+    def or_broken(self) -> str:
+        """The end of a hint that lists what is available; empty if no plugin is broken."""
+        if not self._broken:
+            return ""
+        names = listed(sorted({one.distribution or "?" for one in self._broken}))
+        return f"; broken plugins of {names}: see `tfrecreg plugins list`"
 
 
 @cache

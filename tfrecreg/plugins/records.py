@@ -117,10 +117,15 @@ class ReportFormatRecord(PluginRecord["type[Any]"]):
 class EngineRecord(PluginRecord["type[Any]"]):
     """How a plugin announces an engine, a value of ``--engine``."""
 
+    argument: str = ""
+    """What follows the name and a colon, for messages: ``MODULE:CALLABLE``; empty for nothing."""
+
     kind = "engine"
     plural = "engines"
     hook = "tfrecreg_engines"
     flag = "--engine"
+    methods = ("connect", "disconnect", "workers", "submit", "result", "cancel")
+    has_options = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,12 +32,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from tfrecreg.example.model import Example
 from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import ExtensionPoint
+from tfrecreg.typed_values import NoOptions
 
 
 class Item(NamedTuple):
@@ -95,11 +95,6 @@ class RawFile(NamedTuple):
     """Bytes as it lies."""
     decoded: int
     """Bytes with whole-file compression taken off: the IDX inside the gzip. Else as `stored`."""
-
-
-@dataclass(frozen=True)
-class NoOptions:
-    """The options of a source that has none."""
 
 
 class Source(ExtensionPoint, ABC):

@@ -12,7 +12,6 @@ from git_support import start
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from tfrecreg.engines.choose import open_engine
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import int64_feature
 from tfrecreg.json_data import json_data
@@ -21,6 +20,7 @@ from tfrecreg.operations.adopt.run import adopt
 from tfrecreg.operations.diff.run import diff
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.plugins.engines import open_engine
 from tfrecreg.records.framing import frame
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import open_registry

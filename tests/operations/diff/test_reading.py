@@ -17,7 +17,6 @@ from engines_support import lighten
 from tests_support import flip
 
 from tfrecreg.cli.main import main
-from tfrecreg.engines.choose import open_engine
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, UsageError
@@ -27,6 +26,7 @@ from tfrecreg.json_data import json_data
 from tfrecreg.operations.diff.match import Pairs
 from tfrecreg.operations.diff.reading import Readers, Reading, alone
 from tfrecreg.operations.diff.run import diff
+from tfrecreg.plugins.engines import open_engine
 
 RECORDS = 150
 SMALL_TASKS = {"_STEP": 3, "_TASK": 7, "_SHARD": 1, "_FEW": 0}

@@ -14,12 +14,12 @@ from engines_support import lighten
 from salvage_support import filler, make, nested, put
 
 from tfrecreg.cli.main import main
-from tfrecreg.engines.choose import open_engine
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import StorageError
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.salvage.run import SalvageTask, salvage
+from tfrecreg.plugins.engines import open_engine
 from tfrecreg.storage.interface import Writer
 from tfrecreg.storage.local import LocalStorage
 

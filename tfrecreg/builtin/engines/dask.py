@@ -5,25 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tfrecreg.engines.local import usable_cores
-from tfrecreg.engines.outcome import result_of
-from tfrecreg.engines.pool import interrupts_held
-from tfrecreg.engines.remote import (
-    RERUN,
+from tfrecreg.api import (
+    EngineRequest,
+    FailureError,
     RemoteEngine,
-    failed,
-    greeting,
-    is_installed,
-    perform_there,
+    UsageError,
+    engine_failed,
+    perform_work,
+    safe,
+    usable_cores,
 )
-from tfrecreg.errors import FailureError, MissingExtraError, UsageError
-from tfrecreg.text import safe
 
 _LOOK = 2.0
 """Seconds between checks whether there are workers."""
@@ -52,26 +49,19 @@ class DaskEngine(RemoteEngine[Any]):
     `distributed.scheduler.allowed-failures` per task.
 
     Args:
-        options: where the scheduler is.
-        jobs: number of workers of a cluster on this machine, by default one for each processor;
-            with an address, the number of workers to keep busy, by default those connected.
-
-    Raises:
-        MissingExtraError: `distributed` is not installed.
-        UsageError: `jobs` is below 1.
+        request: its `jobs` are the workers of a cluster on this machine, by default one for each
+            processor; with an address, the workers to keep busy, by default those connected.
     """
 
-    name = "dask"
+    Options = DaskOptions
 
-    def __init__(self, options: DaskOptions | None = None, *, jobs: int | None = None) -> None:
-        super().__init__(jobs)
-        if not is_installed("distributed"):
-            raise MissingExtraError("the engine `dask`", "dask")
-        self._options = options or DaskOptions()
+    def __init__(self, request: EngineRequest) -> None:
+        super().__init__(request)
+        self._options: DaskOptions = request.options
         self._cluster: Any = None
         self._client: Any = None
 
-    def _connect(self) -> None:
+    def connect(self) -> None:
         import distributed
 
         library: Any = distributed  # it has types for half of its functions
@@ -79,9 +69,9 @@ class DaskEngine(RemoteEngine[Any]):
         address: Any = self._options.address
         try:
             if address is None:
-                with interrupts_held():  # ^C is this process's to handle
+                with self.interrupts_held():  # ^C is this process's to handle
                     address = self._cluster = library.LocalCluster(
-                        n_workers=self._wanted or usable_cores(),
+                        n_workers=self.request.jobs or usable_cores(),
                         threads_per_worker=1,
                         dashboard_address="127.0.0.1:0",
                         silence_logs=logging.CRITICAL,
@@ -98,7 +88,9 @@ class DaskEngine(RemoteEngine[Any]):
         except (OSError, RuntimeError) as error:
             if self._options.address is None:
                 what = "cannot start workers on this machine"
-                raise failed(self.name, what, error, hint="try fewer `--jobs`") from error
+                raise engine_failed(
+                    self.request.name, what, error, hint="try fewer `--jobs`"
+                ) from error
             raise FailureError(
                 f"no Dask scheduler at `{safe(str(address))}` answers within "
                 f"{self._options.timeout:g} seconds",
@@ -107,7 +99,7 @@ class DaskEngine(RemoteEngine[Any]):
             ) from error
         self._await_workers()
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
         client, self._client = self._client, None
         cluster, self._cluster = self._cluster, None
         for each in (client, cluster):
@@ -116,12 +108,12 @@ class DaskEngine(RemoteEngine[Any]):
                 with suppress(*_GONE):
                     each.close(timeout=self._options.timeout)
 
-    def _slots(self) -> int:
-        if self._wanted is not None:
-            return self._wanted
-        return len(self._workers())
+    def workers(self) -> int:
+        if self.request.jobs is not None:
+            return self.request.jobs
+        return len(self._connected())
 
-    def _workers(self) -> dict[str, int]:
+    def _connected(self) -> dict[str, int]:
         """Threads by address of worker."""
         try:
             found: dict[str, int] = self._client.nthreads()
@@ -135,28 +127,28 @@ class DaskEngine(RemoteEngine[Any]):
         except (TimeoutError, asyncio.TimeoutError) as error:
             raise self._idle() from error
 
-    def _greet(self) -> None:
+    def greet(self, work: bytes) -> Iterator[bytes]:
         from distributed.comm.core import CommClosedError
 
         try:
-            answers = self._client.run(perform_there, greeting(), on_error="return")
+            answers = self._client.run(perform_work, work, on_error="return")
         except _GONE as error:
             raise self._lost() from error
         for answer in answers.values():
             if isinstance(answer, CommClosedError):
                 continue  # the worker ended meanwhile: it gets no task
             if isinstance(answer, BaseException):
-                raise failed(self.name, "cannot use a worker", answer) from answer
-            result_of(answer)
+                raise engine_failed(self.request.name, "cannot use a worker", answer) from answer
+            yield answer
 
-    def _submit(self, work: bytes) -> Any:
+    def submit(self, work: bytes) -> Any:
         try:
             # Not pure: Dask would keep the result of an equal task, whose files may be gone.
-            return self._client.submit(perform_there, work, pure=False)
+            return self._client.submit(perform_work, work, pure=False)
         except (RuntimeError, *_GONE) as error:  # the client has given up
             raise self._lost() from error
 
-    def _result(self, handle: Any) -> bytes:
+    def result(self, handle: Any) -> bytes:
         from distributed.scheduler import KilledWorker
 
         seen = time.monotonic()
@@ -166,7 +158,7 @@ class DaskEngine(RemoteEngine[Any]):
                 return outcome
             except (TimeoutError, asyncio.TimeoutError):
                 # A task whose workers all died waits for new ones.
-                if self._workers():
+                if self._connected():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > self._options.timeout:
                     raise self._idle() from None
@@ -179,15 +171,17 @@ class DaskEngine(RemoteEngine[Any]):
             except _GONE as error:
                 raise self._lost() from error
             except Exception as error:
-                raise failed(self.name, "lost a task", error, hint=RERUN) from error
+                raise engine_failed(
+                    self.request.name, "lost a task", error, hint=self.RERUN
+                ) from error
 
-    def _cancel(self, handles: Sequence[Any]) -> None:
+    def cancel(self, handles: Sequence[Any]) -> None:
         with suppress(RuntimeError, *_GONE):
             self._client.cancel(list(handles), force=True)
 
     def _lost(self) -> FailureError:
         where = self._options.address or "on this machine"
-        return FailureError(f"the Dask scheduler {safe(where)} was lost", hint=RERUN)
+        return FailureError(f"the Dask scheduler {safe(where)} was lost", hint=self.RERUN)
 
     def _idle(self) -> FailureError:
         return FailureError(

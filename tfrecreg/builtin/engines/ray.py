@@ -9,10 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tfrecreg.engines.local import usable_cores
-from tfrecreg.engines.remote import RERUN, RemoteEngine, failed, is_installed, perform_there
-from tfrecreg.errors import FailureError, MissingExtraError
-from tfrecreg.text import safe
+from tfrecreg.api import (
+    EngineRequest,
+    FailureError,
+    RemoteEngine,
+    engine_failed,
+    perform_work,
+    safe,
+    usable_cores,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,26 +44,19 @@ class RayEngine(RemoteEngine[Any]):
     A Ray that the program has already started is used and left running.
 
     Args:
-        options: where the cluster is.
-        jobs: number of workers of a cluster on this machine, by default one for each processor;
-            with an address, the number of workers to keep busy, by default the cluster's CPUs.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        UsageError: `jobs` is below 1.
+        request: its `jobs` are the workers of a cluster on this machine, by default one for each
+            processor; with an address, the workers to keep busy, by default the cluster's CPUs.
     """
 
-    name = "ray"
+    Options = RayOptions
 
-    def __init__(self, options: RayOptions | None = None, *, jobs: int | None = None) -> None:
-        super().__init__(jobs)
-        if not is_installed("ray"):
-            raise MissingExtraError("the engine `ray`", "ray")
-        self._options = options or RayOptions()
+    def __init__(self, request: EngineRequest) -> None:
+        super().__init__(request)
+        self._options: RayOptions = request.options
         self._ours = False
         self._remote: Any = None
 
-    def _connect(self) -> None:
+    def connect(self) -> None:
         import ray
 
         self._ours = not ray.is_initialized()
@@ -66,7 +64,7 @@ class RayEngine(RemoteEngine[Any]):
             address = self._options.address
             if address is not None:
                 _expect_answer(address, self._options.timeout)
-            here = {"num_cpus": self._wanted or usable_cores(), "include_dashboard": False}
+            here = {"num_cpus": self.request.jobs or usable_cores(), "include_dashboard": False}
             try:
                 ray.init(
                     address=address or "local",
@@ -76,30 +74,30 @@ class RayEngine(RemoteEngine[Any]):
                 )
             except Exception as error:
                 where = f" at `{safe(address)}`" if address else ""
-                raise failed(
-                    self.name,
+                raise engine_failed(
+                    self.request.name,
                     f"cannot reach or start a cluster{where}",
                     error,
                     hint="`ray start --head` starts one; without an address it is on this machine",
                 ) from error
-        self._remote = ray.remote(max_retries=self._options.retries)(perform_there)
+        self._remote = ray.remote(max_retries=self._options.retries)(perform_work)
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
         import ray
 
         self._remote = None
         if self._ours:
             ray.shutdown()
 
-    def _slots(self) -> int:
+    def workers(self) -> int:
         import ray
 
-        return self._wanted or int(ray.cluster_resources().get("CPU", 1))
+        return self.request.jobs or int(ray.cluster_resources().get("CPU", 1))
 
-    def _submit(self, work: bytes) -> Any:
+    def submit(self, work: bytes) -> Any:
         return self._remote.remote(work)
 
-    def _result(self, handle: Any) -> bytes:
+    def result(self, handle: Any) -> bytes:
         import ray
 
         try:
@@ -111,9 +109,9 @@ class RayEngine(RemoteEngine[Any]):
                 hint="they may have run out of memory: give workers more",
             ) from error
         except Exception as error:
-            raise failed(self.name, "lost a task", error, hint=RERUN) from error
+            raise engine_failed(self.request.name, "lost a task", error, hint=self.RERUN) from error
 
-    def _cancel(self, handles: Sequence[Any]) -> None:
+    def cancel(self, handles: Sequence[Any]) -> None:
         import ray
 
         for handle in handles:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.engines.local import usable_cores
-from tfrecreg.engines.remote import RERUN, RemoteEngine, failed, perform_there
-from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.guard import one_line
-from tfrecreg.text import safe
+from tfrecreg.api import (
+    EngineRequest,
+    FailureError,
+    RemoteEngine,
+    UsageError,
+    engine_failed,
+    one_line,
+    perform_work,
+    safe,
+    usable_cores,
+)
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -26,47 +32,43 @@ class FuturesEngine(RemoteEngine["Future[bytes]"]):
     Closing waits for tasks that run: an executor cannot end them.
 
     Args:
-        factory: ``module:callable``. The module is also searched in the current folder.
-        options: keyword arguments of the callable. Texts that are whole numbers, `true`, `false`
-            or `none` are passed as such.
-        jobs: number of workers, passed as `max_workers` if the callable takes that and the options
-            do not set it; None for the executor's own number.
+        request: its argument is ``module:callable``; the module is also searched in the current
+            folder. Its options are keyword arguments of the callable: texts that are whole numbers,
+            `true`, `false` or `none` are passed as such. Its `jobs` are passed as `max_workers` if
+            the callable takes that and the options do not set it.
 
     Raises:
-        UsageError: `factory` has another form, or `jobs` is below 1.
+        UsageError: the argument has another form.
     """
 
-    def __init__(
-        self, factory: str, options: Mapping[str, Any] | None = None, *, jobs: int | None = None
-    ) -> None:
-        super().__init__(jobs)
-        module, colon, function = factory.partition(":")
-        if not (colon and module and function):
+    takes_any_option = True
+
+    def __init__(self, request: EngineRequest) -> None:
+        super().__init__(request)
+        self._module, colon, self._function = request.argument.partition(":")
+        self._factory = safe(request.argument)
+        if not (colon and self._module and self._function):
             raise UsageError(
-                f"the engine `futures:{safe(factory)}` should be `futures:MODULE:CALLABLE`",
+                f"the engine `futures:{self._factory}` should be `futures:MODULE:CALLABLE`",
                 hint="as in `futures:loky:get_reusable_executor`",
             )
-        self.name = f"futures:{safe(factory)}"
-        self._module, self._function = module, function
-        self._options = {key: _typed(value) for key, value in (options or {}).items()}
         self._executor: Executor | None = None
 
-    def _connect(self) -> None:
+    def connect(self) -> None:
         make = self._callable()
-        options = dict(self._options)
-        if self._wanted is not None and "max_workers" not in options and _takes(make):
-            options["max_workers"] = self._wanted
+        options = {key: _typed(value) for key, value in self.request.others.items()}
+        if self.request.jobs is not None and "max_workers" not in options and _takes(make):
+            options["max_workers"] = self.request.jobs
         try:
             executor = make(**options)
         except Exception as error:
             raise UsageError(
-                f"`{safe(self._module)}:{safe(self._function)}` made no executor: "
-                f"{one_line(error)}",
+                f"`{self._factory}` made no executor: {one_line(error)}",
                 hint="`--engine-option NAME=VALUE` passes keyword arguments",
             ) from error
         if not callable(getattr(executor, "submit", None)):
             raise UsageError(
-                f"`{safe(self._module)}:{safe(self._function)}` returned "
+                f"`{self._factory}` returned "
                 f"{safe(type(executor).__name__)}, expected a `concurrent.futures.Executor`",
                 hint="as `futures:loky:get_reusable_executor` does",
             )
@@ -81,7 +83,7 @@ class FuturesEngine(RemoteEngine["Future[bytes]"]):
                 found = getattr(found, part)
         except (ImportError, AttributeError, ValueError) as error:
             raise UsageError(
-                f"the engine `{self.name}` cannot be imported: {one_line(error)}",
+                f"the engine `futures:{self._factory}` cannot be imported: {one_line(error)}",
                 hint="`futures:MODULE:CALLABLE` names a function that returns an executor",
             ) from error
         finally:
@@ -89,7 +91,7 @@ class FuturesEngine(RemoteEngine["Future[bytes]"]):
                 sys.path.remove(here)
         return found
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
         executor, self._executor = self._executor, None
         if executor is not None:
             try:
@@ -97,27 +99,29 @@ class FuturesEngine(RemoteEngine["Future[bytes]"]):
             except TypeError:  # an executor from before Python 3.9 took no `cancel_futures`
                 executor.shutdown(wait=True)
 
-    def _slots(self) -> int:
+    def workers(self) -> int:
         own = getattr(self._executor, "_max_workers", None)
-        return self._wanted or (own if isinstance(own, int) else usable_cores())
+        return self.request.jobs or (own if isinstance(own, int) else usable_cores())
 
-    def _submit(self, work: bytes) -> Future[bytes]:
+    def submit(self, work: bytes) -> Future[bytes]:
         assert self._executor is not None
         try:
-            return self._executor.submit(perform_there, work)
+            return self._executor.submit(perform_work, work)
         except Exception as error:
-            raise failed(self.name, "takes no more tasks", error, hint=RERUN) from error
+            raise engine_failed(
+                self.request.name, "takes no more tasks", error, hint=self.RERUN
+            ) from error
 
-    def _result(self, handle: Future[bytes]) -> bytes:
+    def result(self, handle: Future[bytes]) -> bytes:
         try:
             return handle.result()
         except CancelledError as error:
-            message = f"the engine `{self.name}` cancelled a task"
-            raise FailureError(message, hint=RERUN) from error
+            message = f"the engine `futures:{self._factory}` cancelled a task"
+            raise FailureError(message, hint=self.RERUN) from error
         except Exception as error:
-            raise failed(self.name, "lost a task", error, hint=RERUN) from error
+            raise engine_failed(self.request.name, "lost a task", error, hint=self.RERUN) from error
 
-    def _cancel(self, handles: Sequence[Future[bytes]]) -> None:
+    def cancel(self, handles: Sequence[Future[bytes]]) -> None:
         running = [handle for handle in handles if not handle.cancel()]
         for handle in running:
             # What runs now still writes: wait until it has ended.

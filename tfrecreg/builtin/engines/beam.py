@@ -16,28 +16,28 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.engines.exchange import Exchange, FolderExchange, exchange_at, new_exchange
-from tfrecreg.engines.local import usable_cores
-from tfrecreg.engines.remote import (
-    AHEAD,
-    RERUN,
+from tfrecreg.api import (
+    EngineRequest,
+    Exchange,
+    FailureError,
     RemoteEngine,
-    failed,
-    is_installed,
-    perform_there,
-    read_options,
+    StorageError,
+    UsageError,
+    did_you_mean,
+    engine_failed,
+    exchange_at,
+    new_exchange,
+    perform_work,
+    safe,
+    usable_cores,
 )
-from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError, UsageError
-from tfrecreg.storage.urls import is_url
-from tfrecreg.suggest import did_you_mean
-from tfrecreg.text import safe
 
 _BATCH = 256
 """Tasks of one pipeline: one takes seconds to start, and what waits is on disk."""
@@ -77,7 +77,7 @@ class BeamOptions:
                 "`runner` needs `folder`, a folder or bucket that this machine and the workers "
                 "share"
             )
-        if self.runner is None and self.folder is not None and is_url(self.folder):
+        if self.runner is None and self.folder is not None and "://" in self.folder:
             raise ValueError("`folder` should be a path where no `runner` is named, found a URL")
 
 
@@ -87,28 +87,17 @@ class BeamEngine(RemoteEngine[int]):
     Closing waits for tasks that run in this process: a pipeline cannot end them.
 
     Args:
-        options: those of :class:`BeamOptions`, and any of Beam's pipeline options by name.
-        jobs: number of workers. With the runner of this machine, several are processes; by default
-            all work is done in this one. For another runner, the number of workers to keep busy.
-
-    Raises:
-        MissingExtraError: Beam is not installed.
-        UsageError: an option has a wrong value, or `jobs` is below 1.
+        request: its options are those of :class:`BeamOptions`, and any of Beam's pipeline options
+            by name. With the runner of this machine, several `jobs` are processes; by default all
+            work is done in this one. For another runner, they are the workers to keep busy.
     """
 
-    name = "beam"
+    Options = BeamOptions
+    takes_any_option = True
 
-    def __init__(
-        self, options: Mapping[str, Any] | None = None, *, jobs: int | None = None
-    ) -> None:
-        super().__init__(jobs)
-        if not is_installed("apache_beam"):
-            raise MissingExtraError("the engine `beam`", "beam")
-        ours = {field.name for field in fields(BeamOptions)}
-        given = options or {}
-        own = {name: value for name, value in given.items() if name in ours}
-        self._options = read_options(BeamOptions, own, self.name)
-        self._passed = {name: value for name, value in given.items() if name not in ours}
+    def __init__(self, request: EngineRequest) -> None:
+        super().__init__(request)
+        self._options: BeamOptions = request.options
         self._exchange: Exchange | None = None
         self._numbers = 0
         self._waiting: list[int] = []
@@ -117,10 +106,10 @@ class BeamEngine(RemoteEngine[int]):
         self._pipeline: _Pipeline | None = None
         self._settings: Any = None
 
-    def _connect(self) -> None:
+    def connect(self) -> None:
         self._settings = self._pipeline_options()
         try:
-            self._exchange = new_exchange(self._options.folder)
+            self._exchange = new_exchange(self._options.folder, "beam")
         except OSError as error:
             raise UsageError(
                 f"no folder can be made in `{safe(self._options.folder or tempfile.gettempdir())}`:"
@@ -128,16 +117,18 @@ class BeamEngine(RemoteEngine[int]):
                 hint="`--engine-option folder=DIR` names a folder that the workers share",
             ) from error
 
-    def _greet(self) -> None:
-        """Nothing: a pipeline takes long to start, and every task compares versions first."""
+    def greet(self, work: bytes) -> tuple[()]:
+        """None: a pipeline takes long to start, and every task compares versions first."""
+        del work
+        return ()
 
     def _pipeline_options(self) -> Any:
         _import_quietly()
         from apache_beam.options.pipeline_options import PipelineOptions
 
-        passed = dict(self._passed)
+        passed = dict(self.request.others)
         if self._options.runner is None:
-            passed.setdefault("direct_num_workers", self._slots())
+            passed.setdefault("direct_num_workers", self.workers())
         known = PipelineOptions([]).get_all_options()
         for name in passed:
             if name not in known:
@@ -155,13 +146,13 @@ class BeamEngine(RemoteEngine[int]):
                 "Beam refuses the pipeline options", hint="its own message is above"
             ) from error
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
         pipeline, self._pipeline = self._pipeline, None
         exchange, self._exchange = self._exchange, None
         self._waiting = []
         if exchange is not None:
             # Workers do not begin what is not there. What a store does not remove now stays.
-            with contextlib.suppress(TfrecregError):
+            with contextlib.suppress(StorageError):
                 for number in sorted(self._sent):
                     exchange.drop(_name(number, "work"))
         self._sent.clear()
@@ -170,15 +161,15 @@ class BeamEngine(RemoteEngine[int]):
         if exchange is not None:
             exchange.end()
 
-    def _slots(self) -> int:
-        if self._wanted is not None:
-            return self._wanted
+    def workers(self) -> int:
+        if self.request.jobs is not None:
+            return self.request.jobs
         return 1 if self._options.runner is None else usable_cores()
 
-    def _ahead(self) -> int:
-        return self._options.batch or max(_BATCH, AHEAD * self.jobs)
+    def ahead(self) -> int:
+        return self._options.batch or max(_BATCH, super().ahead())
 
-    def _submit(self, work: bytes) -> int:
+    def submit(self, work: bytes) -> int:
         assert self._exchange is not None
         self._numbers += 1
         self._exchange.put(_name(self._numbers, "work"), work)
@@ -186,14 +177,14 @@ class BeamEngine(RemoteEngine[int]):
         self._sent.add(self._numbers)
         return self._numbers
 
-    def _result(self, handle: int) -> bytes:
+    def result(self, handle: int) -> bytes:
         exchange, name = self._exchange, _name(handle, "outcome")
         assert exchange is not None
         pause = exchange.pause
         while (outcome := exchange.get(name)) is None:
             if self._pipeline is None or self._pipeline.has_ended(handle):
                 waiting, self._waiting = self._waiting, []
-                runner = self._options.runner or _direct(self._slots(), exchange.place)
+                runner = self._options.runner or _direct(self.workers(), exchange.place)
                 self._pipeline = _Pipeline(exchange, waiting, runner, self._settings)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST)
@@ -206,7 +197,7 @@ class BeamEngine(RemoteEngine[int]):
             self._sent.remove(number)
             self._exchange.drop(_name(number, "work"))
 
-    def _cancel(self, handles: Sequence[int]) -> None:
+    def cancel(self, handles: Sequence[int]) -> None:
         if self._exchange is None:
             return
         for handle in handles:
@@ -223,8 +214,6 @@ class _Pipeline:
     def __init__(
         self, exchange: Exchange, numbers: Sequence[int], runner: Any, settings: Any
     ) -> None:
-        from tfrecreg.engines.pool import interrupts_held
-
         self._exchange, self._numbers = exchange, frozenset(numbers)
         self._runner, self._settings = runner, settings
         self._error: BaseException | None = None
@@ -233,7 +222,9 @@ class _Pipeline:
             former.unlink()
         self._result: Any = None
         self._thread = threading.Thread(target=self._run, daemon=True)
-        with interrupts_held():  # ^C is this process's to handle, not that of its workers
+        with (
+            BeamEngine.interrupts_held()
+        ):  # ^C is this process's to handle, not that of its workers
             self._thread.start()
 
     def _run(self) -> None:
@@ -261,7 +252,7 @@ class _Pipeline:
             return False  # written between two looks
         if self._error is not None:
             error = self._error
-            raise failed("beam", "failed", error, hint=RERUN) from error
+            raise engine_failed("beam", "failed", error, hint=BeamEngine.RERUN) from error
         if number in self._numbers:
             raise FailureError(
                 "a Beam pipeline ended and left no outcome in "
@@ -281,13 +272,13 @@ class _Pipeline:
         for worker in filter(_is_running, workers):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
-        raise FailureError("a Beam worker process ended before its tasks were done", hint=RERUN)
+        raise FailureError(
+            "a Beam worker process ended before its tasks were done", hint=BeamEngine.RERUN
+        )
 
     def _worker_files(self) -> list[Path]:
         """Those that workers of this machine leave; other runners have none."""
-        if not isinstance(self._exchange, FolderExchange):
-            return []
-        return list(self._exchange.folder.glob("*.worker"))
+        return list(Path(self._exchange.place).glob("*.worker"))
 
     def stop(self) -> None:
         """Cancel it, and wait until its tasks have ended."""
@@ -307,7 +298,7 @@ def perform_file(place: str, number: int) -> None:
     outcome = _name(number, "outcome")
     work = exchange.get(_name(number, "work"))
     if work is not None and not exchange.has(outcome):
-        exchange.put(outcome, perform_there(work))
+        exchange.put(outcome, perform_work(work))
 
 
 def _name(number: int, ending: str) -> str:

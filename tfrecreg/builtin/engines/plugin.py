@@ -1,0 +1,39 @@
+"""The bundled engines, announced in the same way as those of any plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from tfrecreg.api import EngineRecord, hookimpl
+
+
+@hookimpl
+def tfrecreg_engines() -> Iterator[EngineRecord]:
+    """Yield every bundled engine but `local`, which needs no plugin."""
+    yield _record("dask", "a Dask cluster, or one of this machine", "distributed")
+    yield _record("beam", "a Beam runner: of this machine, Flink, Spark or Dataflow", "apache_beam")
+    yield _record("ray", "a Ray cluster, or one of this machine", "ray")
+    yield EngineRecord(
+        name="futures",
+        summary="any executor of concurrent.futures",
+        load=partial(_load, "futures"),
+        argument="MODULE:CALLABLE",
+    )
+
+
+def _record(name: str, summary: str, library: str) -> EngineRecord:
+    load = partial(_load, name, library)
+    return EngineRecord(name=name, summary=summary, load=load, extra=name)
+
+
+def _load(name: str, library: str = "") -> type[Any]:
+    if library and find_spec(library) is None:  # it is imported when the engine connects
+        raise ModuleNotFoundError(library)
+    found: type[Any] = getattr(
+        import_module(f"tfrecreg.builtin.engines.{name}"), f"{name.capitalize()}Engine"
+    )
+    return found

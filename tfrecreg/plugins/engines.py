@@ -1,0 +1,85 @@
+"""Engines by name, with options as text or as values."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from tfrecreg.engines.interface import Engine, EngineRequest
+from tfrecreg.engines.local import LocalEngine, usable_cores
+from tfrecreg.errors import UnknownPluginError, UsageError
+from tfrecreg.guard import calling, failure
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
+
+_LOCAL = "local"
+
+
+def open_engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) -> Engine:
+    """An engine for the `engine` argument of operations.
+
+    It starts or connects to its workers when an operation needs them. Close it after use::
+
+        with contextlib.closing(tfrecreg.open_engine("dask", address="tcp://host:8786")) as engine:
+            tfrecreg.build(registry, request, engine=engine)
+
+    Args:
+        name: `local`, `dask`, `beam`, `ray`, ``futures:MODULE:CALLABLE`` for an executor of
+            :mod:`concurrent.futures`, or an engine of another plugin.
+        jobs: number of workers. By default one for each usable processor, or those that a cluster
+            has.
+        options: of that engine, as ``--engine-option`` takes them; ``docs/engines.md`` lists them.
+
+    Raises:
+        UsageError: there is no such engine or option, or a value of another type.
+        MissingExtraError: the engine's library is not installed.
+        PluginError: the engine cannot be loaded, or several have that name.
+    """
+    if name != _LOCAL:
+        return _of_plugin(name, jobs, options)
+    if options:
+        raise UsageError(
+            f"the engine `local` has no options, found {listed(sorted(options))}",
+            hint="`--jobs` is the number of its processes",
+        )
+    return LocalEngine(usable_cores() if jobs is None else jobs)
+
+
+def _of_plugin(name: str, jobs: int | None, options: dict[str, object]) -> Engine:
+    from tfrecreg.plugins.manager import plugins  # a command that works here needs none
+    from tfrecreg.plugins.records import EngineRecord
+
+    known = plugins()
+    forms = {each.name: each.record.argument for each in known.every(EngineRecord)}
+    kind, _, argument = name.partition(":")
+    if not forms.get(kind):
+        kind, argument = name, ""
+    try:
+        brought = known.find(EngineRecord, kind).brought
+    except UnknownPluginError as error:
+        available = (f"{each}:{form}" if form else each for each, form in forms.items())
+        raise UsageError(
+            f"no engine is named `{safe(name, limit=60)}`"
+            f"{did_you_mean(name.partition(':')[0], (_LOCAL, *forms))}",
+            hint=f"available: {listed((_LOCAL, *available))}{known.or_broken}",
+        ) from error
+    loaded: Any = known.load(EngineRecord, kind)
+    own = {each.name for each in fields(loaded.Options)}
+    others = {key: value for key, value in options.items() if key not in own}
+    if loaded.takes_any_option:
+        options = {key: value for key, value in options.items() if key in own}
+    hint = f"docs/engines.md lists the options of `{kind}`" if brought.is_ours else ""
+    request = EngineRequest(
+        name=name,
+        argument=argument,
+        jobs=jobs,
+        options=known.options(EngineRecord, kind, options, hint=hint)[0],
+        others=others,
+        brought=brought,
+    )
+    try:
+        with calling(brought, "__init__"):
+            engine: Engine = loaded(request)
+            return engine
+    except Exception as error:
+        raise failure(brought, "cannot be opened", error) from error
