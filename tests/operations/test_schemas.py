@@ -17,7 +17,7 @@ from tfrecreg.example.features import int64_feature
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.schemas.accept import AcceptOptions, propose
-from tfrecreg.operations.schemas.compare import find_schema
+from tfrecreg.operations.schemas.find import find_schema
 from tfrecreg.operations.schemas.infer import infer_schema
 from tfrecreg.scan.interface import Target
 from tfrecreg.schema.proto import parse_schema

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tfrecreg.cli.render.schemas import print_changes
 from tfrecreg.errors import SchemaError
+from tfrecreg.render.schema_changes import print_changes
 from tfrecreg.schema.compat import clashes
 from tfrecreg.schema.differ import SchemaChange
 from tfrecreg.schema.proto import parse_schema

@@ -1,5 +1,6 @@
 """What commands print of results, those of the core and those of rooms. Text from data is escaped.
 
 - `catalog`: lists, manifests and histories
+- `schema_changes`: how two schemas differ
 - `findings`: the report of a check, and the pages of codes; `locations`: where they were seen
 """

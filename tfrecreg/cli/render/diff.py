@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 
-from tfrecreg.cli.render.schemas import print_changes
 from tfrecreg.commands.console import PlainTable, count, line, print_facts
 from tfrecreg.engines.interface import Engine
 from tfrecreg.operations.diff.result import (
@@ -17,6 +16,7 @@ from tfrecreg.operations.diff.result import (
     SideSummary,
 )
 from tfrecreg.render.catalog import in_reading_order
+from tfrecreg.render.schema_changes import print_changes
 from tfrecreg.text import safe, si_bytes
 
 _LABELS = 20

@@ -22,7 +22,7 @@ def command(session: Session, schema: str, form: str) -> None:
 
     SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file.
     """
-    from tfrecreg.operations.schemas.compare import find_schema
+    from tfrecreg.operations.schemas.find import find_schema
     from tfrecreg.schema.proto import parse_schema
     from tfrecreg.schema.spec import schema_json, tf_source
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.schemas.compare import find_schema
+from tfrecreg.operations.schemas.find import find_schema
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry

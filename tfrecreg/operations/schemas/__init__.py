@@ -1,7 +1,7 @@
 """Operations on schemas.
 
-- `compare`: find the schema of a name, diff two of them, check whether readers of one version parse
-  records of another
+- `find`: the schema of a name
+- `compare`: diff two of them, check whether readers of one version parse records of another
 - `infer`: draft a schema from records
 - `accept`: change a schema so that data which break it pass
 """

@@ -1,4 +1,4 @@
-"""Schemas of datasets, releases and files, and their comparison."""
+"""Comparisons of schemas of datasets, releases and files."""
 
 from __future__ import annotations
 
@@ -9,46 +9,16 @@ from typing import Literal
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Location, Severity, fingerprint
 from tfrecreg.gating import FailOn
+from tfrecreg.operations.schemas.find import find_schema
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import Release, expect_dataset, resolve
+from tfrecreg.registry.lookup import Release, resolve
 from tfrecreg.registry.registry import RegistryLike, open_registry
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.schema.compat import Mode, clashes
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shardset.find import expect_no_misspelt_reference
-from tfrecreg.shardset.target import read_schema_file
 from tfrecreg.text import safe
-
-
-def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
-    """The text and the path of a schema.
-
-    Args:
-        name: ``mnist`` (the working schema), ``mnist@1.0.0`` (as it was released), or the path of
-            a file; a file with the name of a dataset is ``./mnist``.
-
-    Raises:
-        UsageError: there is no such dataset, release or file.
-        NotHereError: the dataset has no schema.
-        ManifestError: a release's manifest or schema is not the one that was released.
-    """
-    if not looks_like_reference(name):
-        expect_no_misspelt_reference(name, registry)
-        return read_schema_file(name), name
-    opened = open_registry(registry)
-    if parse_reference(name).selector is None:
-        text = opened.dataset(name).schema_text()
-        if text is not None:
-            return text, opened.dataset(name).schema_path
-        expect_dataset(opened.dataset(name))
-        raise absent_schema(opened.dataset(name))
-    resolved = resolve(opened, name)
-    text = resolved.schema
-    assert text is not None  # resolving a release without a schema fails
-    return text, resolved.schema_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,38 @@
+"""The schema of a dataset, a release or a file, by name."""
+
+from __future__ import annotations
+
+from tfrecreg.reference import looks_like_reference, parse_reference
+from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.lookup import expect_dataset, resolve
+from tfrecreg.registry.registry import RegistryLike, open_registry
+from tfrecreg.shardset.find import expect_no_misspelt_reference
+from tfrecreg.shardset.target import read_schema_file
+
+
+def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
+    """The text and the path of a schema.
+
+    Args:
+        name: ``mnist`` (the working schema), ``mnist@1.0.0`` (as it was released), or the path of
+            a file; a file with the name of a dataset is ``./mnist``.
+
+    Raises:
+        UsageError: there is no such dataset, release or file.
+        NotHereError: the dataset has no schema.
+        ManifestError: a release's manifest or schema is not the one that was released.
+    """
+    if not looks_like_reference(name):
+        expect_no_misspelt_reference(name, registry)
+        return read_schema_file(name), name
+    opened = open_registry(registry)
+    if parse_reference(name).selector is None:
+        text = opened.dataset(name).schema_text()
+        if text is not None:
+            return text, opened.dataset(name).schema_path
+        expect_dataset(opened.dataset(name))
+        raise absent_schema(opened.dataset(name))
+    resolved = resolve(opened, name)
+    text = resolved.schema
+    assert text is not None  # resolving a release without a schema fails
+    return text, resolved.schema_path
