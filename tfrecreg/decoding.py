@@ -84,8 +84,8 @@ class FeatureDecoder(ABC):
         return _small_png(self.array(data), side)
 
     def caption(self, data: bytes) -> str:
-        """A few words for ``head`` and pages: ``depth map, 640x480``. Here they are empty, and the
-        name of the decoder stands for them.
+        """A few words for ``head`` and pages: ``depth map, 640x480, 1.2 MB``. Here they are empty,
+        and name and size stand for them.
 
         Raises:
             ValueError: the value is damaged.

@@ -186,6 +186,13 @@ def meet(strangers: Sequence[Brought]) -> None:
         function(strangers)
 
 
+def may_meet() -> bool:
+    """Whether plugins can be imported in the middle of work: no command has to begin again first,
+    in a process that is supervised.
+    """
+    return _State.on_strangers is None
+
+
 class calling:
     """``with calling(brought, "items"):`` around every call of a plugin's code.
 

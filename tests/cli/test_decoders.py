@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
+import re
 import subprocess
 import sys
+from base64 import b64decode
 from pathlib import Path
 from textwrap import dedent
 
@@ -88,6 +92,8 @@ def tfrecreg_sources():
 def tfrecreg_decoders():
     yield DecoderRecord(name="depths", summary="depth maps", load=lambda: Depths)
 """
+
+Image = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
 
 
 @pytest.fixture
@@ -176,6 +182,43 @@ def test_a_damaged_value_is_named_in_its_words(registry: Path, site: dict[str, s
     (line,) = [each for each in done.stderr.splitlines() if "RefusedError" in each]
     assert "with the key `7`, has an image in `depth/encoded` that does not decode: " in line
     assert line.endswith("buffer size must be a multiple of element size")
+
+
+def test_head_says_what_it_is(registry: Path, site: dict[str, str]) -> None:
+    build(registry, site, "cut")
+    done = tfrecreg("-C", registry, "head", "rooms", "-n", "12", env=site)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("depth map, 3x2") == 11
+    assert done.stdout.count("5 B, unreadable: a depth map that ends in its header") == 1
+    off = {**site, "TFRECREG_DISABLE": "depths"}
+    assert "depth map" not in tfrecreg("-C", registry, "head", "rooms", env=off).stdout
+    folder = registry.parent / "saved"
+    done = tfrecreg("-C", registry, "head", "rooms", "--json", "--save", folder, env=site)
+    (first, *_) = json.loads(done.stdout)["records"]
+    assert first["pictures"] == [
+        {
+            "feature": "depth/encoded",
+            "value": 0,
+            "format": "depth",
+            "width": 3,
+            "height": 2,
+            "bytes": 30,
+        }
+    ]
+    assert all(each.suffix == ".depth" for each in folder.iterdir())
+
+
+def test_a_page_has_its_thumbnails_and_captions(registry: Path, site: dict[str, str]) -> None:
+    build(registry, site, "short")
+    page = registry.parent / "page.html"
+    done = tfrecreg("-C", registry, "report", "rooms", "--output", page, env=site)
+    assert page.exists(), done.stderr
+    text = page.read_text("utf-8")
+    assert text.count("depth map, 3x2") >= 12
+    assert "the image does not decode: buffer size must be a multiple of element size" in text
+    pictures = re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", text)
+    found = [list(Image.open(io.BytesIO(b64decode(each))).tobytes()) for each in pictures]
+    assert found[:11] == [[0, 51, 102, 153, 204, 255]] * 11
 
 
 def test_it_is_listed_and_shown(registry: Path, site: dict[str, str]) -> None:

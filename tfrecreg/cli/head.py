@@ -62,7 +62,13 @@ def command(
     """
     from tfrecreg.operations.full_scan import passed_over
     from tfrecreg.operations.head import head
+    from tfrecreg.plugins.discovery import has_strangers
     from tfrecreg.shardset.target import find_target
+
+    if has_strangers():  # which may have decoders, and are supervised from the beginning
+        from tfrecreg.plugins.manager import plugins
+
+        plugins()
 
     if count is None:
         count = 5 if at is None else 1

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.example.features import bytes_feature
 from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import Tensor, read_tensor
 from tfrecreg.example.wire import NotAnExampleError, fields
-from tfrecreg.images.model import ImageError, ImageHeader
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.guard import may_meet
+from tfrecreg.images.model import ImageHeader
 from tfrecreg.images.sniff import sniff
+from tfrecreg.plugins.decoders import find_bundled, find_stranger, header_of
 from tfrecreg.text import hex_start, safe, si_bytes
 
 _VALUES = 8
 """Maximum number of values shown per feature."""
 _TEXT = 100
 """Maximum number of characters shown of a text."""
-
-_IMAGES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,26 +35,28 @@ class ShownImage:
     value: int
     """Its position among the values of that feature."""
     format: str
-    """Image format, one of :data:`tfrecreg.images.FORMATS`."""
+    """Image format, as its header has it."""
     header: ImageHeader | None
     """None where it cannot be read."""
     data: bytes = field(repr=False)
+    decoder: FeatureDecoder = field(repr=False)
+    """That reads it."""
 
     def to_json(self) -> dict[str, Any]:
         """All but the bytes themselves."""
         return {
             "feature": safe(self.feature),
             "value": self.value,
-            "format": self.format,
+            "format": safe(self.format),
             "width": self.header.width if self.header is not None else None,
             "height": self.header.height if self.header is not None else None,
             "bytes": len(self.data),
         }
 
 
-def words(feature: Feature) -> str:
+def words(feature: Feature, name: str = "") -> str:
     """The first values of a feature, or what they are. Every string is escaped."""
-    shown = [_value(feature.kind, value) for value in feature.first(_VALUES)]
+    shown = [_value(feature.kind, value, name) for value in feature.first(_VALUES)]
     more = [f"… {feature.count - _VALUES:,} more"] if feature.count > _VALUES else []
     return ", ".join(shown + more)
 
@@ -65,19 +67,39 @@ def images_in(example: Example) -> Iterator[ShownImage]:
         if feature.kind is not Kind.BYTES:
             continue
         for number, value in enumerate(feature.values):
-            found = sniff(value)
-            if found is not None:
+            decoder = _decoder(name, value)
+            header = header_of(name, value) if decoder is not None else None
+            known = header.format if header is not None else sniff(value)
+            if decoder is not None and known is not None:
                 yield ShownImage(
-                    feature=name, value=number, format=found, header=_header(value), data=value
+                    feature=name,
+                    value=number,
+                    format=known,
+                    header=header,
+                    data=value,
+                    decoder=decoder,
                 )
 
 
-def _value(kind: Kind, value: bytes | float | int) -> str:
+def _decoder(name: str, value: bytes) -> FeatureDecoder | None:
+    """The decoder that reads a value. Those of others are asked about bytes that are nothing else,
+    where that does not end the command and begin it again.
+    """
+    found = find_bundled(name, value)
+    if found is None and may_meet() and read_tensor(value) is None and _as_text(value) is None:
+        found = find_stranger(name, value)
+    return found
+
+
+def _value(kind: Kind, value: bytes | float | int, name: str) -> str:
     if not isinstance(value, bytes):
         return f"{value:.6g}" if kind is Kind.FLOAT else str(value)
-    image = sniff(value)
-    if image is not None:
-        return _image(image, value)
+    decoder = _decoder(name, value)
+    if decoder is not None:
+        try:
+            return decoder.caption(value)
+        except ValueError as error:
+            return f"{si_bytes(len(value))}, unreadable: {error}"
     tensor = read_tensor(value)
     if tensor is not None:
         return _tensor(tensor, value)
@@ -85,24 +107,6 @@ def _value(kind: Kind, value: bytes | float | int) -> str:
     if text is not None:
         return f'"{safe(text, limit=_TEXT)}"'
     return f"{si_bytes(len(value))}: {hex_start(value)}"
-
-
-def _image(format: str, data: bytes) -> str:
-    name, size = f"{_IMAGES[format]} image", si_bytes(len(data))
-    try:
-        header = read_header(data)
-    except ImageError as error:
-        return f"{name}, {size}, unreadable: {error.detail}"
-    moves = ", animated" if header.animated else ""
-    cut = ", cut short" if is_truncated(data) else ""
-    return f"{name}, {header.width}x{header.height}, {size}{moves}{cut}"
-
-
-def _header(data: bytes) -> ImageHeader | None:
-    try:
-        return read_header(data)
-    except ImageError:
-        return None
 
 
 def _tensor(tensor: Tensor, data: bytes) -> str:

@@ -249,7 +249,7 @@ def _features(example: Example) -> tuple[ShownFeature, ...]:
             name=safe(name),
             kind=feature.kind.name.lower(),
             count=feature.count,
-            shown=words(feature),
+            shown=words(feature, name),
         )
         for name, feature in sorted(example.items())
     )

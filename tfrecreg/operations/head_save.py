@@ -43,7 +43,8 @@ def save_images(
     for record in records:
         saved = []
         for image in record.images:
-            name = _free(_name(record, image), _SUFFIXES[image.format], used)
+            suffix = _SUFFIXES.get(image.format, f".{_plain(image.format)}")
+            name = _free(_name(record, image), suffix, used)
             path = f"{storage.root}/{name}"
             if not storage.put_if_absent(name, image.data):
                 raise UsageError(

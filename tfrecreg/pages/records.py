@@ -11,7 +11,6 @@ from typing import NamedTuple
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.model import Example, Kind
-from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
 from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownFeature, shown_record
 from tfrecreg.pages.masks import PageStrip, strips_of
@@ -30,10 +29,6 @@ from tfrecreg.validators.annotations.label_features import (
 
 _SIDE = 160
 """Pixels of the shorter side of a thumbnail, at most."""
-_LOSSLESS = 64
-"""Images up to this many pixels on their longer side become PNGs, as do their pixels."""
-_QUALITY = 80
-"""Quality of thumbnails that become JPEGs."""
 _BOXES = 60
 """Boxes drawn on an image."""
 _CORNERS = 2000
@@ -249,24 +244,18 @@ def _thumbnail(
     if image is None or image.header is None:
         return None, ""
     header = image.header
-    small = max(header.width, header.height) <= _LOSSLESS
-    conversion = Conversion(
-        shorter=_SIDE,
-        width=0,
-        height=0,
-        format="png" if small else "jpeg",
-        quality=0 if small else _QUALITY,
-    )
     try:
-        made = shared_decoder().convert(image.data, header, conversion)
-    except Undecodable as error:
-        return None, f"the image does not decode: {error.detail}"
+        made = image.decoder.thumbnail(image.data, _SIDE)
+    except ValueError as error:
+        return None, f"the image does not decode: {error}"
     except TfrecregError as error:
         return None, f"{error.message}: {error.hint}"
+    if made is None:
+        return None, ""
     boxes = _boxes(example, labels)
     page_image = PageImage(
-        format=conversion.format,
-        data=made,
+        format=made.format,
+        data=made.data,
         width=header.width,
         height=header.height,
         boxes=tuple(boxes[:_BOXES]),

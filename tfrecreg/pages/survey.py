@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.read import read_header
+from tfrecreg.plugins.decoders import header_of
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Part, Shard, Target, Validator, Visitor
 from tfrecreg.validators.annotations.label_features import BOX, IMAGE_LABEL, OBJECT_LABEL
@@ -230,9 +229,8 @@ class SurveyVisitor(Visitor):
         self._look_at_boxes(example, pick)
         names = self._images.of(example)
         if names:
-            try:
-                header = read_header(example[names[0]].values[0])
-            except ImageError:
+            header = header_of(names[0], example[names[0]].values[0])
+            if header is None:
                 return
             survey.count_sizes({(header.width, header.height): 1})
             sides = np.array([header.width]), np.array([header.height])
@@ -280,11 +278,9 @@ def _sides_of_table(tables: Tables, table: Table, image: str) -> tuple[_Ints, _I
         return width, height
     sides = np.zeros((2, len(table.positions)), np.int64)
     for row, data in enumerate(tables.values(table, image)):
-        try:
-            header = read_header(data)
-        except ImageError:
-            continue
-        sides[:, row] = header.width, header.height
+        header = header_of(image, data)
+        if header is not None:
+            sides[:, row] = header.width, header.height
     return sides[0], sides[1]
 
 

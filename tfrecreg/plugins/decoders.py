@@ -15,9 +15,11 @@ from tfrecreg.bundled import DECODERS, DISABLE
 from tfrecreg.decoding import START, FeatureDecoder, Thumbnail
 from tfrecreg.errors import MissingExtraError, PluginError
 from tfrecreg.guard import Brought, calling, failure
-from tfrecreg.images.model import ImageHeader
+from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.pixels import expect_pillow
-from tfrecreg.text import safe
+from tfrecreg.images.read import read_header
+from tfrecreg.images.sniff import sniff
+from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -59,15 +61,10 @@ class Decoders:
             return other.array(data)
 
 
-def find_decoder(feature: str, data: bytes) -> FeatureDecoder | None:
-    """The decoder that reads a value; None if none does.
-
-    Raises:
-        PluginError, MissingExtraError: as :meth:`Decoders.array`.
-    """
+def find_bundled(feature: str, data: bytes) -> FeatureDecoder | None:
+    """The bundled decoder that reads a value; None if none does."""
     start = data[:START]
-    bundled = (each for each in bundled_decoders() if each.reads(feature, start))
-    return next(bundled, None) or find_stranger(feature, data)
+    return next((each for each in bundled_decoders() if each.reads(feature, start)), None)
 
 
 def find_stranger(feature: str, data: bytes) -> FeatureDecoder | None:
@@ -94,12 +91,28 @@ def expect_decoder() -> None:
             raise
 
 
+def header_of(feature: str, data: bytes) -> ImageHeader | None:
+    """The header of an encoded image of any format; None if there is none that can be read.
+
+    Raises:
+        PluginError, MissingExtraError: as :meth:`Decoders.array`.
+    """
+    try:
+        return read_header(data)
+    except ImageError:
+        decoder = find_stranger(feature, data)
+    try:
+        return decoder.header(data) if decoder is not None else None
+    except ValueError:
+        return None
+
+
 def _reader(feature: str, data: bytes) -> FeatureDecoder:
     """The decoder that reads a value, or says best why it cannot."""
-    found = find_decoder(feature, data) or next(iter(bundled_decoders()), None)
-    if found is None:
+    found = find_bundled(feature, data) or find_stranger(feature, data)
+    if found is None and not bundled_decoders():
         raise ValueError("no decoder reads it")
-    return found
+    return found or bundled_decoders()[0]
 
 
 @cache
@@ -175,11 +188,16 @@ class GuardedDecoder(FeatureDecoder):
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
         kind = (Thumbnail, type(None))
         found: Thumbnail | None = self._asked("thumbnail", data, side, kind=kind)
+        if found is not None and sniff(found.data) != found.format:
+            raise PluginError(
+                f"{self._brought} returned a thumbnail that is no {safe(found.format, limit=40)}",
+                hint=self._brought.hint,
+            )
         return found
 
     def caption(self, data: bytes) -> str:
         found = safe(self._asked("caption", data, kind=str), limit=_CAPTION)
-        return found or safe(self._brought.name)
+        return found or f"{safe(self._brought.name)}, {si_bytes(len(data))}"
 
     def _asked(self, method: str, *given: Any, kind: Any = object) -> Any:
         try:

@@ -123,6 +123,11 @@ def discover(
             yield Announced(record, record.name, name, version, entry.name, entry.module)
 
 
+def has_strangers() -> bool:
+    """Whether other distributions have plugins. Nothing is imported to find out."""
+    return next(_distributions(None), None) is not None
+
+
 def canonical_name(distribution: str) -> str:
     """The name by which distributions are equal: ``My_Plugin`` is ``my-plugin`` (PEP 503)."""
     return re.sub(r"[-_.]+", "-", distribution).lower()

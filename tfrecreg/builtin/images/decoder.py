@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfrecreg.decoding import FeatureDecoder, Thumbnail
-from tfrecreg.images.model import ImageHeader
+from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.pixels import decode_pixels
-from tfrecreg.images.read import read_header
+from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import sniff
+from tfrecreg.text import si_bytes
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+_NAMES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 _LOSSLESS = 64
 """Images up to this many pixels on their longer side become PNGs, as do their pixels."""
 _QUALITY = 80
@@ -51,3 +53,13 @@ class PictureDecoder(FeatureDecoder):
         except Undecodable as error:
             raise ValueError(error.detail) from error
         return Thumbnail("png" if small else "jpeg", made)
+
+    def caption(self, data: bytes) -> str:
+        name, size = f"{_NAMES[sniff(data) or '']} image", si_bytes(len(data))
+        try:
+            header = read_header(data)
+        except ImageError as error:
+            return f"{name}, {size}, unreadable: {error.detail}"
+        moves = ", animated" if header.animated else ""
+        cut = ", cut short" if is_truncated(data) else ""
+        return f"{name}, {header.width}x{header.height}, {size}{moves}{cut}"
