@@ -4,14 +4,17 @@ import tfrecreg.api
 
 NAMES = """
 Cacheable Code CommandRecord Conversion Decoder DecoderRecord EngineRecord EngineRequest Entry
-Example Exchange ExporterRecord FailureError Fault Feature FeatureDecoder Finding ImageError
-ImageHeader Item JsonCodec Kind Location Manifest Measure MissingExtraError MissingFileError Need
-Part RawDataError RawFile Reader RecordBatch RecordProblem RecordValidator Remark RemoteEngine
-ReportFormatRecord Severity Shard Skipped Source SourceRecord Storage StorageError StreamEnd Tally
-Target TensorflowOutcome Thumbnail Undecodable UsageError Validator ValidatorRecord Visitor Written
-bundled_schema bytes_feature did_you_mean engine_failed exchange_at float_feature hookimpl
-int64_feature is_truncated key_from new_exchange normal_splits one_line open_local perform_work
-read_header read_limits require_pillow safe shared_decoder sniff unset_feature usable_cores
+Example Exchange ExportedDataset ExportedShard Exporter ExporterRecord FailureError Fault Feature
+FeatureDecoder Finding Folder ImageError ImageHeader Item JsonCodec KeyedExample Kind Location
+Manifest Measure MissingExtraError MissingFileError Need Part RawDataError RawFile Reader
+RecordBatch RecordExporter RecordFormat RecordProblem RecordValidator Remark RemoteEngine
+ReportFormatRecord Schema Severity Shard ShardRecord ShardToExport Skipped Source SourceRecord
+Storage StorageError StreamEnd Tally Target TensorflowOutcome Thumbnail Undecodable UsageError
+Validator ValidatorRecord Visitor Writer Written bundled_schema bytes_feature canonical decode
+did_you_mean encode engine_failed exchange_at export_plain export_unchanged float_feature hookimpl
+int64_feature is_truncated key_from keyed_examples new_exchange normal_splits one_line open_local
+perform_work read_header read_limits require_pillow safe shared_decoder sniff unset_feature
+usable_cores
 """
 
 

@@ -12,6 +12,10 @@
   `JsonCodec`, `key_from`
 - its reports: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
 - a decoder of features: `FeatureDecoder`, `Thumbnail`
+- an exporter: `Exporter`, `ExportedDataset`, `Schema`, `ShardToExport`, `ExportedShard`,
+  `export_plain`, `export_unchanged`, `Folder`, `Writer`; one that writes records:
+  `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`, `keyed_examples`; `decode`,
+  `encode`, `canonical`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `ImageHeader`, `ImageError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
@@ -25,6 +29,9 @@
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tfrecreg.config import read_limits
 from tfrecreg.decoding import FeatureDecoder, Thumbnail
@@ -87,11 +94,26 @@ from tfrecreg.sources.interface import (
     Source,
     Written,
 )
-from tfrecreg.storage.interface import Entry, Reader
+from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
+from tfrecreg.storage.interface import Storage as Folder
 from tfrecreg.storage.local_copy import open_local
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.example.decode import canonical, decode
+    from tfrecreg.example.encode import encode
+    from tfrecreg.exporters.convert import RecordExporter, RecordFormat
+    from tfrecreg.exporters.interface import ExportedDataset, Exporter
+    from tfrecreg.exporters.records import KeyedExample, ShardRecord, keyed_examples
+    from tfrecreg.exporters.shards import (
+        ExportedShard,
+        ShardToExport,
+        export_plain,
+        export_unchanged,
+    )
+    from tfrecreg.schema.definition import Schema
 
 __all__ = [
     "Cacheable",
@@ -105,16 +127,21 @@ __all__ = [
     "Entry",
     "Example",
     "Exchange",
+    "ExportedDataset",
+    "ExportedShard",
+    "Exporter",
     "ExporterRecord",
     "FailureError",
     "Fault",
     "Feature",
     "FeatureDecoder",
     "Finding",
+    "Folder",
     "ImageError",
     "ImageHeader",
     "Item",
     "JsonCodec",
+    "KeyedExample",
     "Kind",
     "Location",
     "Manifest",
@@ -127,13 +154,18 @@ __all__ = [
     "RawFile",
     "Reader",
     "RecordBatch",
+    "RecordExporter",
+    "RecordFormat",
     "RecordProblem",
     "RecordValidator",
     "Remark",
     "RemoteEngine",
     "ReportFormatRecord",
+    "Schema",
     "Severity",
     "Shard",
+    "ShardRecord",
+    "ShardToExport",
     "Skipped",
     "Source",
     "SourceRecord",
@@ -149,17 +181,24 @@ __all__ = [
     "Validator",
     "ValidatorRecord",
     "Visitor",
+    "Writer",
     "Written",
     "bundled_schema",
     "bytes_feature",
+    "canonical",
+    "decode",
     "did_you_mean",
+    "encode",
     "engine_failed",
     "exchange_at",
+    "export_plain",
+    "export_unchanged",
     "float_feature",
     "hookimpl",
     "int64_feature",
     "is_truncated",
     "key_from",
+    "keyed_examples",
     "new_exchange",
     "normal_splits",
     "one_line",
@@ -174,3 +213,25 @@ __all__ = [
     "unset_feature",
     "usable_cores",
 ]
+
+# With NumPy, which modules that announce plugins do not need.
+_LATER = {
+    "tfrecreg.example.decode": ("canonical", "decode"),
+    "tfrecreg.example.encode": ("encode",),
+    "tfrecreg.exporters.convert": ("RecordExporter", "RecordFormat"),
+    "tfrecreg.exporters.interface": ("ExportedDataset", "Exporter"),
+    "tfrecreg.exporters.records": ("KeyedExample", "ShardRecord", "keyed_examples"),
+    "tfrecreg.exporters.shards": (
+        *("ExportedShard", "ShardToExport"),
+        *("export_plain", "export_unchanged"),
+    ),
+    "tfrecreg.schema.definition": ("Schema",),
+}
+_HOMES = {name: module for module, names in _LATER.items() for name in names}
+
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_HOMES[name]), name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.options import PluginOption, jobs_option
 from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 @click.argument("reference", metavar="REF", shell_complete=complete.references)
 @click.option(
     "--to",
+    cls=PluginOption,
+    record="ExporterRecord",
     required=True,
     metavar="FORMAT",
-    shell_complete=complete.named_by("ExporterRecord"),
-    help="Name of an exporter; `tfrecreg plugins list` shows them.",
+    help="Name of an exporter.",
 )
 @click.option(
     "--option", "options", metavar="K=V", multiple=True, help="Option of the exporter. Repeatable."
@@ -57,6 +58,7 @@ def command(
     """
     from tfrecreg.operations.export.run import export
 
+    session.warn_of_broken_plugins()
     if suffix is not None:
         options = (*options, f"suffix={suffix}")
     result = export(

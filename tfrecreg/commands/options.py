@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from tfrecreg.commands.complete import named_by
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -65,6 +67,29 @@ def jobs_option(function: F) -> F:
     ):
         call = decorate(call)
     return cast(F, call)
+
+
+class PluginOption(click.Option):
+    """An option that takes the name of a plugin: its help and its completion list those there are.
+
+    Args:
+        record: the class of their records, by name.
+    """
+
+    def __init__(self, *arguments: Any, record: str, **more: Any) -> None:
+        super().__init__(*arguments, shell_complete=named_by(record), **more)
+        self._record = record
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The flag and the help, with a line on each plugin."""
+        from tfrecreg.plugins import manager, records
+        from tfrecreg.text import safe
+
+        found = manager.plugins().every(getattr(records, self._record))
+        words = [self.help, *(f"{each.name}: {each.record.summary}." for each in found)]
+        shown = click.Option(self.opts, help=safe(" ".join(filter(None, words)), limit=5000))
+        shown.metavar, shown.required = self.metavar, self.required
+        return shown.get_help_record(ctx)
 
 
 def was_given(parameter: click.Parameter) -> bool:

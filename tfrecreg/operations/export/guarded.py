@@ -53,6 +53,18 @@ class _GuardedShard:
         return exported
 
 
+def exporter_class(kind: type[Any], brought: Brought) -> type[Exporter]:
+    """The class that a plugin brings.
+
+    Raises:
+        PluginError: it is no exporter.
+    """
+    if not issubclass(kind, Exporter):
+        message = f"{brought} cannot be used: its class does not inherit from `Exporter`"
+        raise PluginError(message, hint=brought.hint)
+    return kind
+
+
 class GuardedExporter:
     """An exporter of a dataset. See :class:`tfrecreg.exporters.interface.Exporter`.
 

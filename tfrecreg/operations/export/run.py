@@ -16,10 +16,10 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.exporters.interface import ExportedDataset
 from tfrecreg.exporters.shards import ExportedShard, ShardMethod, ShardToExport, numbered
 from tfrecreg.manifest.adopted import adopted_kind
-from tfrecreg.operations.export.guarded import GuardedExporter
+from tfrecreg.operations.export.guarded import GuardedExporter, exporter_class
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.plugins.discovery import Announced
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import Plugins, plugins_of
 from tfrecreg.plugins.records import ExporterRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import expect_copy, resolve
@@ -98,13 +98,14 @@ def export(
         FailureError: records that were written and read again differ.
         StorageError: the file system refused.
     """
-    announced = _announced(to)
+    known = plugins_of(registry.config)
+    announced = _announced(known, to)
     resolved = resolve(registry, reference)
-    kind = plugins().load(ExporterRecord, to)
+    kind = exporter_class(known.load(ExporterRecord, to), announced.brought)
     if kind.takes_shards:
         expect_copy(resolved, "an export")
     path = free_folder(folder, registry)
-    given, _ = plugins().options(ExporterRecord, to, options)
+    given, _ = known.options(ExporterRecord, to, options)
     dataset = ExportedDataset(
         to=announced.name, resolved=resolved, engine=engine or LocalEngine(1), progress=progress
     )
@@ -136,14 +137,13 @@ def export(
         )
 
 
-def _announced(to: str) -> Announced[ExporterRecord]:
+def _announced(known: Plugins, to: str) -> Announced[ExporterRecord]:
     try:
-        return plugins().find(ExporterRecord, to)
+        return known.find(ExporterRecord, to)
     except UnknownPluginError as error:
-        known = plugins().names(ExporterRecord)
-        raise UsageError(
-            f"no format `{safe(to)}` to export to{did_you_mean(to, known)}", hint=error.hint
-        ) from None
+        close = did_you_mean(to, known.names(ExporterRecord))
+        message = f"no format `{safe(to)}` to export to{close}"
+        raise UsageError(message, hint=error.hint) from None
 
 
 def _expect_examples(dataset: ExportedDataset, reader: str) -> None:

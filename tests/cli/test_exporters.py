@@ -1,0 +1,188 @@
+"""Exporters of another distribution are like others: help, options, workers, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sources_support import tfrecreg
+
+PLUGIN = '''
+import json
+from dataclasses import dataclass
+
+from tfrecreg.api import (
+    Exporter, ExporterRecord, FailureError, RecordExporter, RecordFormat, UsageError, canonical,
+    export_unchanged, hookimpl, keyed_examples,
+)
+
+@dataclass(frozen=True)
+class Options:
+    fault: str = ""
+    """What goes wrong: ``loses``, ``raises``, ``refuses`` or ``names``."""
+
+@dataclass(frozen=True)
+class HexLines(RecordFormat):
+    fault: str
+
+    def write(self, task, records):
+        if self.fault == "raises":
+            raise ZeroDivisionError("nothing")
+        with task.folder.create(task.name) as file:
+            for number, record in enumerate(records):
+                if self.fault != "loses" or number:
+                    file.write(record.payload.hex().encode() + b"\\n")
+        return task.entry.records
+
+    def read(self, task):
+        for line in task.folder.read(task.name).splitlines():
+            yield canonical(bytes.fromhex(line.decode()))
+
+class HexExporter(RecordExporter):
+    Options = Options
+
+    def expect(self):
+        if self.options.fault == "refuses":
+            raise UsageError("no hexes today")
+
+    def file_name(self, split, number, of):
+        return "same" if self.options.fault == "names" else f"{split}-{number + 1}-of-{of}.hex"
+
+    def format(self):
+        return HexLines(self.options.fault)
+
+    def finish(self, folder, shards):
+        yield from super().finish(folder, shards)
+        yield f"{sum(each.seen for each in shards)} lines"
+
+    def how_to_read(self, folder):
+        return "read it: bytes.fromhex"
+
+class Listing(Exporter):
+    """The shards as they are, beside a list of them."""
+
+    payloads = "any"
+
+    def finish(self, folder, shards):
+        with folder.create("list.json") as file:
+            file.write(json.dumps([each.name for each in shards]).encode())
+        return ()
+
+class Stray:
+    Options = Options
+    expect = file_name = begin = verify = finish = how_to_read = len
+
+@hookimpl
+def tfrecreg_exporters():
+    yield ExporterRecord(name="hex", summary="a line for each record", load=lambda: HexExporter)
+    yield ExporterRecord(name="listing", summary="shards and a list", load=lambda: Listing)
+    yield ExporterRecord(name="stray", summary="no exporter", load=lambda: Stray)
+'''
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> dict[str, str]:
+    """An environment with a distribution that brings exporters: a module and its entry point."""
+    folder = tmp_path / "site"
+    info = folder / "hexes-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "hexes_plugin.py").write_text(PLUGIN)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hexes\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tfrecreg]\nhexes = hexes_plugin\n")
+    found = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
+
+
+def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
+    shown = tfrecreg("export", "--help", env=site).stdout
+    assert "hex: a line for each record." in " ".join(shown.split())
+    assert "shards and a list" in tfrecreg("plugins", "list", env=site).stdout
+    script = (
+        "from tfrecreg.commands.complete import named_by;"
+        "print([each.value for each in named_by('ExporterRecord')(None, None, 'h')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **site}
+    )
+    assert done.stdout == "['hex']\n", done.stderr
+    shown = tfrecreg("plugins", "show", "hex", env=site).stdout
+    assert "hexes 1.0" in shown
+    assert "fault" in shown
+
+
+def test_records_are_written_read_back_and_compared(
+    digits_original: Path, tmp_path: Path, site: dict[str, str]
+) -> None:
+    out = tmp_path / "out"
+    done = tfrecreg(
+        *("-C", digits_original, "export", "digits@1.0.0", "--to", "hex", out, "--jobs", "2"),
+        env=site,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "  260 records in 4 shards (4 converted), " in done.stdout
+    assert "  note: 260 lines\n" in done.stdout
+    assert "content digest equal: " in done.stdout
+    assert done.stdout.endswith("read it: bytes.fromhex\n")
+    assert len((out / "train-1-of-2.hex").read_text().splitlines()) == 100
+    assert json.loads((out / "tfrecreg.json").read_text())["to"] == "hex"
+
+
+def test_shards_are_verified_without_a_line_of_its_own(
+    digits_original: Path, tmp_path: Path, site: dict[str, str]
+) -> None:
+    out = tmp_path / "out"
+    done = tfrecreg(
+        *("-C", digits_original, "export", "digits", "--to", "listing", out, "--json"), env=site
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["shards"], document["content"]) == ({"linked": 4}, None)
+    names = json.loads((out / "list.json").read_text())
+    assert sorted([*names, "list.json"]) == document["files"]
+
+
+@pytest.mark.parametrize(
+    ("to", "fault", "code", "message"),
+    [
+        ("hex", "loses", 3, "record 0 of `digits-"),
+        ("hex", "raises", 3, "failed in `begin`: ZeroDivisionError: nothing (hexes_plugin.py, "),
+        ("hex", "refuses", 2, "error: no hexes today\n"),
+        ("hex", "names", 3, "answered `file_name` with 'same', expected another path for each"),
+        ("stray", "", 3, "cannot be used: its class does not inherit from `Exporter`"),
+    ],
+)
+def test_its_faults_are_named_and_leave_nothing(
+    digits_original: Path,
+    tmp_path: Path,
+    site: dict[str, str],
+    to: str,
+    fault: str,
+    code: int,
+    message: str,
+) -> None:
+    option = ("--option", f"fault={fault}")
+    out = tmp_path / "out"
+    done = tfrecreg(
+        *("-C", digits_original, "export", "digits", "--to", to, out, "--jobs", "2", *option),
+        env=site,
+    )
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    if code == 3:
+        assert f"the exporter `{to}` of `hexes` 1.0" in done.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["site"]
+
+
+def test_an_exporter_that_is_switched_off_is_none(
+    digits_original: Path, tmp_path: Path, site: dict[str, str]
+) -> None:
+    done = tfrecreg(
+        *("-C", digits_original, "export", "digits", "--to", "hex", tmp_path / "out"),
+        env={**site, "TFRECREG_DISABLE": "hex"},
+    )
+    assert done.returncode == 2
+    assert "the exporter `hex` is disabled by `TFRECREG_DISABLE`" in done.stderr
