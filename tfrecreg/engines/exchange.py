@@ -4,60 +4,72 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tfrecreg.errors import MissingFileError, TfrecregError
 from tfrecreg.storage.interface import Appendable
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import store_at
 from tfrecreg.storage.urls import is_url, named_url
 
 
-class Exchange(ABC):
-    """Files by name; a file appears whole. Made by :func:`new_exchange` and :func:`exchange_at`."""
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Files by name; a file appears whole. Made by :func:`new_exchange` and :func:`exchange_at`.
 
-    pause: float
-    """Seconds between two looks for a file, at the beginning."""
+    Each method but :meth:`end` raises :class:`~tfrecreg.errors.StorageError` if the file system or
+    the store refuses.
+    """
+
+    storage: Appendable
+    """Rooted at the place."""
 
     @property
-    @abstractmethod
     def place(self) -> str:
         """Path or URL, for :func:`exchange_at` in a worker."""
+        return self.storage.root
 
-    @abstractmethod
+    @property
+    def pause(self) -> float:
+        """Seconds between two looks for a file, at the beginning."""
+        return 0.002 if self.storage.is_local else 0.05
+
     def is_there(self) -> bool:
         """Whether this process sees the place, as far as that can be known."""
+        # Stores have no empty folders: the first file tells.
+        return not self.storage.is_local or Path(self.place).is_dir()
 
-    @abstractmethod
     def put(self, name: str, data: bytes) -> None:
-        """Add a file. Of two that are added under one name, one stays.
+        """Add a file. Of two that are added under one name, one stays."""
+        self.storage.put_if_absent(name, data)
 
-        Raises:
-            OSError, StorageError: the file system or the store refused.
-        """
-
-    @abstractmethod
     def get(self, name: str) -> bytes | None:
-        """Its bytes; None if it is not there.
+        """Its bytes; None if it is not there."""
+        try:
+            return self.storage.read(name, limit=sys.maxsize)
+        except MissingFileError:
+            return None
 
-        Raises:
-            OSError, StorageError: the file system or the store refused.
-        """
-
-    @abstractmethod
     def has(self, name: str) -> bool:
-        """Whether it is there; raises as :meth:`get` does."""
+        """Whether it is there."""
+        return self.storage.stat(name) is not None
 
-    @abstractmethod
     def drop(self, name: str) -> None:
-        """Remove it, if it is there; raises as :meth:`get` does."""
+        """Remove it, if it is there."""
+        self.storage.remove(name)
 
-    @abstractmethod
     def end(self) -> None:
         """Remove the place and all that is in it. What cannot be removed stays."""
+        if self.storage.is_local:
+            shutil.rmtree(self.place, ignore_errors=True)
+            return
+        with suppress(TfrecregError):
+            for entry in list(self.storage.list()):
+                self.storage.remove(entry.path)
 
 
 def new_exchange(parent: str | None, engine: str) -> Exchange:
@@ -74,81 +86,10 @@ def new_exchange(parent: str | None, engine: str) -> Exchange:
     """
     prefix = f"tfrecreg-{engine}-"
     if parent is None or not is_url(parent):
-        return FolderExchange(Path(tempfile.mkdtemp(prefix=prefix, dir=parent)))
+        return exchange_at(tempfile.mkdtemp(prefix=prefix, dir=parent))
     return exchange_at(f"{named_url(parent).rstrip('/')}/{prefix}{os.urandom(8).hex()}")
 
 
 def exchange_at(place: str) -> Exchange:
     """The place of a path or URL."""
-    return StoreExchange(store_at(place)) if is_url(place) else FolderExchange(Path(place))
-
-
-@dataclass(frozen=True, slots=True)
-class FolderExchange(Exchange):
-    """In a folder."""
-
-    folder: Path
-    pause = 0.002
-
-    @property
-    def place(self) -> str:
-        return str(self.folder)
-
-    def is_there(self) -> bool:
-        return self.folder.is_dir()
-
-    def put(self, name: str, data: bytes) -> None:
-        target = self.folder / name
-        temporary = target.with_suffix(f".{os.urandom(8).hex()}.tmp")
-        temporary.write_bytes(data)
-        temporary.replace(target)
-
-    def get(self, name: str) -> bytes | None:
-        try:
-            return (self.folder / name).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def has(self, name: str) -> bool:
-        return (self.folder / name).exists()
-
-    def drop(self, name: str) -> None:
-        (self.folder / name).unlink(missing_ok=True)
-
-    def end(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-@dataclass(frozen=True, slots=True)
-class StoreExchange(Exchange):
-    """In a store behind a URL."""
-
-    store: Appendable
-    pause = 0.05
-
-    @property
-    def place(self) -> str:
-        return self.store.root
-
-    def is_there(self) -> bool:
-        return True  # stores have no empty folders: the first file tells
-
-    def put(self, name: str, data: bytes) -> None:
-        self.store.put_if_absent(name, data)
-
-    def get(self, name: str) -> bytes | None:
-        try:
-            return self.store.read(name)
-        except MissingFileError:
-            return None
-
-    def has(self, name: str) -> bool:
-        return self.store.stat(name) is not None
-
-    def drop(self, name: str) -> None:
-        self.store.remove(name)
-
-    def end(self) -> None:
-        with suppress(TfrecregError):
-            for entry in list(self.store.list()):
-                self.store.remove(entry.path)
+    return Exchange(store_at(place) if is_url(place) else LocalStorage(place))
