@@ -197,7 +197,6 @@ class calling:
     """``with calling(brought, "items"):`` around every call of a plugin's code.
 
     Args:
-        brought: the plugin.
         doing: the method, for messages.
 
     Raises:
@@ -236,10 +235,7 @@ def failure(brought: Brought, what: str, error: BaseException, *, hint: str = ""
     """The error to raise after a plugin raised `error`.
 
     Args:
-        brought: the plugin.
         what: the words after its name: ``failed in `items```.
-        error: its exception.
-        hint: a better hint than the default one.
     """
     if isinstance(error, TfrecregError) and (is_told(error) or brought.is_ours):
         return error
@@ -354,7 +350,6 @@ def death_of(slot: CallSlot, how: str) -> FailureError | None:
     plugin.
 
     Args:
-        slot: of the process.
         how: the result of :func:`how_it_ended`.
     """
     found = slot.read()

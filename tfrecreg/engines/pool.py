@@ -104,7 +104,6 @@ class Pool:
         """Start workers until there are `count`, at most the pool's size.
 
         Args:
-            count: total number of workers.
             function: the function that they will run; its module's imports are done at once.
 
         Raises:

@@ -38,7 +38,6 @@ class RecordFormat(ExtensionPoint, ABC):
 
         Raises:
             UsageError: the format cannot hold a record.
-            StorageError: the file system refused.
         """
 
     @abstractmethod
@@ -47,7 +46,6 @@ class RecordFormat(ExtensionPoint, ABC):
 
         Raises:
             FailureError: the file does not hold what the format demands.
-            StorageError: the file system refused.
         """
 
 
@@ -92,7 +90,6 @@ class ShardConversion:
             RefusedError: the shard is missing, damaged or another one.
             UsageError: the format cannot hold a record.
             FailureError: what was read again differs from what was written.
-            StorageError: the file system refused.
         """
         expected = bytearray()
         records = _digested(verified_records(task), expected)

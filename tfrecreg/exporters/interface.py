@@ -89,7 +89,6 @@ class ExportedDataset:
 
         Raises:
             UsageError: as :attr:`schema`.
-            StorageError: the file system refused.
         """
         with folder.create(path) as writer:
             writer.write(self.schema.text.encode("utf-8", "surrogateescape"))
@@ -131,9 +130,7 @@ class Exporter(ExtensionPoint, ABC):
         """Path of a shard's file in the folder. By default the name of the shard.
 
         Args:
-            split: name of the split.
             number: of the shard in its split, from 0.
-            of: number of shards of the split.
         """
         return shard_name(self.dataset.manifest.dataset, split, number, of)
 
@@ -162,9 +159,6 @@ class Exporter(ExtensionPoint, ABC):
         Args:
             folder: that of the export.
             shards: all that are in it, in the order of the manifest.
-
-        Raises:
-            StorageError: the file system refused.
         """
         return iter(())
 

@@ -34,7 +34,6 @@ def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     Raises:
         RefusedError: the shard is missing, damaged or another one.
         UsageError: a record is larger than 1 GiB.
-        StorageError: the file system refused.
     """
     expect_file(task)
     entry = task.entry
@@ -95,7 +94,6 @@ def keyed_examples(task: ShardToExport, records: Iterator[ShardRecord]) -> Itera
         UsageError: a record is not an Example, or has fields that no Example has.
         RefusedError: the index of the shard is missing.
         ManifestError: the index of the shard is damaged.
-        StorageError: the index cannot be read.
     """
     index = _index(task)
     for record in records:

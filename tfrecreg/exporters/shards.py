@@ -61,7 +61,6 @@ def expect_file(task: ShardToExport) -> None:
 
     Raises:
         RefusedError: it is missing.
-        StorageError: the file system refused.
     """
     found = _EVERYWHERE.stat(_source(task))
     if found is None or found.kind != "file":
@@ -83,7 +82,6 @@ def export_plain(
 
     Raises:
         RefusedError: the shard is missing, damaged or another one.
-        StorageError: the file system refused.
     """
     expect_file(task)
     how = _decompress(task) if task.compression == "gzip" else _link(task)
@@ -96,7 +94,6 @@ def export_unchanged(task: ShardToExport) -> ExportedShard:
 
     Raises:
         RefusedError: the shard is missing, damaged or another one.
-        StorageError: the file system refused.
     """
     expect_file(task)
     how = _link(task)
@@ -143,13 +140,11 @@ def read_back(
     """Read the file in the folder, and compare its records with the manifest.
 
     Args:
-        task: what was exported.
         compression: of the file in the folder.
         see: gets the records, whose checksums hold.
 
     Raises:
         RefusedError: it is damaged, or its records differ.
-        StorageError: the file system refused.
     """
     for event in scan(task.folder, task.name, declared=compression, digest=True):
         if isinstance(event, Fault):

@@ -13,12 +13,7 @@ _BMP_DEPTHS = (8, 24, 32)
 
 
 def why_undecodable(data: bytes, header: ImageHeader) -> str | None:
-    """Why `tf.io.decode_image` refuses a sound image or gives other pixels; None if it does not.
-
-    Args:
-        data: the image.
-        header: its header.
-    """
+    """Why `tf.io.decode_image` refuses a sound image or gives other pixels; None if it does not."""
     if header.format == "webp":
         return "a WebP"
     if header.format == "bmp":

@@ -33,7 +33,6 @@ def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
     """The error for a result from which the damaged records of a target are missing.
 
     Args:
-        name: of the target.
         damage: one entry or more a shard.
     """
     first, total = damage[0], sum(each.count for each in damage)

@@ -71,7 +71,6 @@ class SplitRecords:
         Raises:
             UsageError: shards are missing.
             RefusedError: shards differ in size from the manifest.
-            StorageError: one of them cannot be opened.
         """
         missing: list[ShardEntry] = []
         altered: list[tuple[ShardEntry, int]] = []

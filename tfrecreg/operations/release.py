@@ -322,12 +322,9 @@ def choose_number(
     """The number that was asked for, or the next one.
 
     Args:
-        name: of the dataset.
         version: the number that was asked for; None to count up from the parent.
         bump: which part to count up; ``auto`` for the smallest legal one.
         parent: the release before; None for a first one.
-        change: what changed since.
-        versions: of all releases.
         hint: how to know more of the change, where not all is known of it.
 
     Raises:
@@ -391,11 +388,7 @@ def publish(
     """Build a dataset and release the result, even if other processes do so at the same time.
 
     Args:
-        registry: the registry.
-        request: what to build.
         version: its number; None for the smallest legal one.
-        engine: what runs the work.
-        progress: updated with its steps.
 
     Raises:
         UsageError, ConflictError, RefusedError, FailureError: as `build` and `release` do. The

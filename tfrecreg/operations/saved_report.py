@@ -91,7 +91,6 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
 
     Args:
         data: the document, of one target or of several.
-        where: what messages call it.
         target: the one that is asked for: ``mnist``, ``mnist@1.0.0``.
 
     Raises:

@@ -119,7 +119,6 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
     Raises:
         UsageError: shards are missing.
         RefusedError: a shard differs in size from the manifest, or the manifest does not list it.
-        StorageError: one of them cannot be opened.
     """
     if target.manifest is None or target.storage is None:
         return

@@ -87,13 +87,10 @@ def stats_of(
     """Make the statistics of a target, or recall them.
 
     Args:
-        target: what to look at.
         split: the only one to look at; None for all.
         features: globs of the features to summarize; empty for all. The protos have all of them.
         options: which statistics; None for TFDV's defaults and the target's own schema.
         cache: statistics that were made before; None to make them.
-        engine: where to scan large targets; None for this process.
-        progress: updated during the work.
 
     Raises:
         UsageError: no such split or feature, no Examples, or a schema that does not parse.
@@ -113,7 +110,6 @@ class StatsOfCheck:
     """The statistics of a target, made in the pass of a check over its records, or recalled.
 
     Args:
-        target: what is checked.
         cache: statistics that were made before; None to make them.
 
     Attributes:

@@ -223,7 +223,6 @@ def commit_of(release: Release, revision: str | None) -> str:
     """The commit to tag.
 
     Args:
-        release: the release.
         revision: the commit that the user names; None for the first one that holds all of it.
 
     Raises:

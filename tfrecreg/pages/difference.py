@@ -40,8 +40,6 @@ def difference_of(
 
     Args:
         before: the first side.
-        after: the second side.
-        budget: is spent on the records.
         surveyed: survey of `after` by split; None to make it.
 
     Raises:

@@ -60,7 +60,6 @@ def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
     """The page as HTML. The same content gives the same bytes.
 
     Args:
-        page: the content.
         links: the page of each release by version, in a site; None for a page of its own.
     """
     return _render("page.html.j2", page=page, links=defaultdict(str, links or {}))

@@ -142,7 +142,6 @@ class SurveyVisitor(Visitor):
     Args:
         images: features that hold images, as the schema names them.
         labels: features of class numbers.
-        shard: the shard.
     """
 
     def __init__(self, images: tuple[str, ...], labels: tuple[str, ...], shard: Shard) -> None:

@@ -31,7 +31,6 @@ def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
     """The options that a dataclass holds, in the order of its fields.
 
     Args:
-        kind: the dataclass.
         text: whether its values may be text, as those of ``--option``.
 
     Raises:

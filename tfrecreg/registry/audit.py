@@ -41,7 +41,6 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
     A release between the two that has the content of the parent and added no names does not count.
 
     Args:
-        links: the releases, by version.
         across: whether the releases in between have another MAJOR number, which promises nothing,
             or the same one.
 
@@ -126,7 +125,6 @@ def audit(dataset: Dataset) -> Audit:
 
     Raises:
         NewerFormatError: a newer tfrecreg wrote one of them.
-        StorageError: a file cannot be read.
     """
     found = Audit()
     name, versions = dataset.name, dataset.versions()
@@ -226,8 +224,6 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
     """That a release was not made after the one that comes before it.
 
     Args:
-        dataset: the dataset.
-        link: the release.
         other: the one before it.
         where: which branch has which of them, to be added to the message.
     """
@@ -244,8 +240,6 @@ def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where:
     """That a release of another MAJOR number was made without one that comes before it.
 
     Args:
-        dataset: the dataset.
-        link: the release.
         other: the one before it.
         there: which of the two the other branch has.
         where: the name of that branch.

@@ -42,12 +42,8 @@ def published_with(
     Args:
         dataset: the dataset, whose lock is held.
         stage: the folder in the registry in which it is staged.
-        manifest: of the build.
         files: content by path in the registry.
         tried: calls a function, and reports a StorageError of it instead of raising.
-
-    Raises:
-        StorageError: the file system refused.
     """
     storage = dataset.registry.storage
     missing = {path: data for path, data in files.items() if storage.stat(path) is None}
@@ -71,9 +67,6 @@ def settle_beside(dataset: Dataset, stage: str) -> None:
     Args:
         dataset: the dataset, whose lock is held.
         stage: as for :func:`published_with`.
-
-    Raises:
-        StorageError: the file system refused.
     """
     storage, place = dataset.registry.storage, f"{stage}/{_NOTE}"
     if storage.stat(place) is None:

@@ -71,7 +71,6 @@ def links_of(dataset: Dataset) -> dict[Version, Link]:
 
     Raises:
         NewerFormatError: a newer tfrecreg wrote one of them.
-        StorageError: a file cannot be read.
     """
     found = {}
     for version in dataset.versions():

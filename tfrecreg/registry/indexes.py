@@ -29,7 +29,6 @@ def find_index(
     the digest of `entry`.
 
     Args:
-        registry: the registry.
         folder: as for :func:`index_places`.
         entry: the index as the manifest lists it.
 
@@ -57,9 +56,6 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
 
     Where DVC or a person brought it, they may be nowhere else, and the next release is compared
     with them.
-
-    Raises:
-        StorageError: one cannot be read or kept.
     """
     registry = dataset.registry
     try:

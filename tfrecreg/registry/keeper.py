@@ -110,7 +110,6 @@ class Tracker(Keeper, Protocol):
         """Hold DVC's lock; `waiting` is called once if another command has it. It is reentrant.
 
         Raises:
-            StorageError: DVC's folder cannot be written.
             FailureError: DVC refused.
         """
 

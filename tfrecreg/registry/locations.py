@@ -39,7 +39,6 @@ def location_of(registry: Registry, folder: str) -> str | None:
     """The URL of the shards of a build or release; None if they are local files, or kept by DVC.
 
     Args:
-        registry: the registry.
         folder: with the manifest: ``data/mnist`` or ``registry/mnist/1.0.0``.
 
     Raises:
@@ -53,10 +52,6 @@ def location_of(registry: Registry, folder: str) -> str | None:
 
 def parse_location(data: bytes, path: str) -> str:
     """The URL in a `location.json`.
-
-    Args:
-        data: content of the file.
-        path: what messages call it.
 
     Raises:
         ManifestError: it is damaged.
@@ -84,13 +79,10 @@ def claim_number(url: str, version: Version, build: Manifest) -> None:
 
     Args:
         url: of the folder with the shards.
-        version: the number.
-        build: its manifest.
 
     Raises:
         ConflictError: another build has it.
         ManifestError, NewerFormatError: the file of the claim cannot be read.
-        StorageError: the store refused.
     """
     parent = store_at(url.rpartition("/")[0])
     path = f"releases/{version}.json"

@@ -39,12 +39,7 @@ def dataset_lock(
     registry that was cloned comes without `.tfrecreg/` and `versions/`.
 
     Args:
-        registry: the registry.
-        dataset: its name.
         waiting: called once if somebody else has the lock.
-
-    Raises:
-        StorageError: the registry cannot be written.
     """
     with (
         _lock(registry, layout.EVERYTHING, waiting, shared=True),
@@ -58,11 +53,7 @@ def locked_registry(registry: Registry, waiting: Callable[[], None]) -> Iterator
     """Hold the lock of all datasets, including future ones.
 
     Args:
-        registry: the registry.
         waiting: called once if a command is changing any of them.
-
-    Raises:
-        StorageError: the registry cannot be written.
     """
     with _lock(registry, layout.EVERYTHING, waiting):
         yield
@@ -121,7 +112,6 @@ def hold_copy(registry: Registry, folder: str) -> None:
     Of a process that goes over many releases, the last 64 are kept so.
 
     Args:
-        registry: the registry.
         folder: of the copy: ``versions/mnist/1.0.0``.
     """
     path = _copy_lock(registry, folder)
@@ -141,15 +131,8 @@ def hold_copy(registry: Registry, folder: str) -> None:
 def copy_unless_read(registry: Registry, folder: str) -> Iterator[bool]:
     """Keep other processes from beginning to read the copy of a release, in order to remove it.
 
-    Args:
-        registry: the registry.
-        folder: of the copy.
-
     Yields:
         False where another process reads it. What this process itself holds, it lets go of.
-
-    Raises:
-        StorageError: the registry cannot be written.
     """
     path = _copy_lock(registry, folder)
     handle = _copies.pop(path, None)

@@ -251,7 +251,6 @@ def expect_copy(resolved: Resolved, what: str) -> None:
     """Refuse what needs the shards as local files.
 
     Args:
-        resolved: the build or release.
         what: the subject of the message: ``"an export"``.
 
     Raises:

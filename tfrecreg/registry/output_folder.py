@@ -41,7 +41,6 @@ def free_folder(
     Raises:
         UsageError: it is anything else, cannot be put in place by a rename, or is where only
             the registry's own files belong.
-        StorageError: it cannot be looked at.
     """
     text = os.fsdecode(folder)
     shown = safe(text, limit=1000)
@@ -82,7 +81,6 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
 
     Raises:
         UsageError: somebody else took the name meanwhile.
-        StorageError: the file system refused.
     """
     missing = [each for each in path.parents if not each.exists()]
     name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"

@@ -25,11 +25,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 def receipts_of(registry: Registry, build: Manifest) -> bytes | None:
-    """The file of a build, for its release; None if it was not made in parts.
-
-    Raises:
-        StorageError: it cannot be read.
-    """
+    """The file of a build, for its release; None if it was not made in parts."""
     path = layout.build_receipts(build.dataset)
     if registry.storage.stat(path) is None:
         return None

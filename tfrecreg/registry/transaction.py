@@ -48,12 +48,10 @@ def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Trans
     """Hold the lock of a dataset, and clear away what a killed command left of it.
 
     Args:
-        dataset: the dataset.
         progress: updated during the work, with notes about waiting and about leftovers.
 
     Raises:
         UsageError: it is not a dataset name.
-        StorageError: the registry cannot be written.
     """
     check_dataset_name(dataset.name)
     registry = dataset.registry
@@ -169,9 +167,6 @@ class Transaction:
             indexes: name of the folder in `staged` that holds the indexes.
             files: names of the single files in `staged`.
             beside: as for :meth:`replace`.
-
-        Raises:
-            StorageError: the file system refused.
         """
         folder, source = layout.build_folder(self.dataset.name), self._path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
@@ -199,8 +194,6 @@ class Transaction:
         rename. Bytes in a bucket stay there.
 
         Args:
-            build: the manifest of the build.
-            version: the number.
             schema: text of the schema that is frozen with it.
             sealed: makes the release's manifest of DVC's hash of the folder; None without DVC.
             receipts: file with the receipts of a build in parts; None for any other build.
@@ -243,11 +236,7 @@ class Transaction:
         self._undo.callback(self._tried, step, *arguments)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file of the registry, or replace it.
-
-        Raises:
-            StorageError: the file system refused.
-        """
+        """Write a file of the registry, or replace it."""
         with self._storage.create(path) as writer:
             writer.write(data)
 
@@ -256,18 +245,13 @@ class Transaction:
 
         Raises:
             ManifestError: the existing file cannot be read; nothing is added.
-            StorageError: the registry cannot be written.
         """
         data = append_yank(self.dataset, version, yank)
         self._storage.put_if_absent(layout.ATTRIBUTES, layout.MERGE_YANKS)
         self.write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
-        """Make durable what a command that was killed may have committed just before.
-
-        Raises:
-            StorageError: the file system refused.
-        """
+        """Make durable what a command that was killed may have committed just before."""
         for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
             self._storage.sync_dir(folder)
 
@@ -357,11 +341,7 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
     halfway: so nothing that is not referred to now will be referred to by a command that runs.
 
     Args:
-        registry: the registry.
         progress: receives notes about waiting and about copies kept because they are in use.
-
-    Raises:
-        StorageError: the registry cannot be written.
     """
 
     def waiting() -> None:
@@ -383,27 +363,15 @@ class Removal:
         self._progress = progress
 
     def remove(self, path: str) -> None:
-        """Remove a file or folder of the registry that no manifest, pointer or command refers to.
-
-        Raises:
-            StorageError: the file system refused.
-        """
+        """Remove a file or folder to which no manifest, pointer or command refers."""
         self._registry.storage.remove(path)
 
     def remove_temporary(self, path: str) -> bool:
-        """Remove a temporary file, unless somebody is writing it; whether it was removed.
-
-        Raises:
-            StorageError: the file system refused.
-        """
+        """Remove a temporary file, unless somebody is writing it; whether it was removed."""
         return self._registry.storage.remove_abandoned(path)
 
     def remove_copy(self, folder: str) -> bool:
-        """Remove the copy of a release, unless another process reads it; whether it was removed.
-
-        Raises:
-            StorageError: the file system refused.
-        """
+        """Remove the copy of a release, unless another process reads it; whether it was removed."""
         with copy_unless_read(self._registry, folder) as free:
             if free:
                 self._registry.storage.remove(folder)

@@ -125,11 +125,9 @@ def expect_intact(
         what: the files, as the subject of the error: ``"the bytes that DVC keeps of `mnist`"``.
         hint: what to do about it.
         error: raised for files with other bytes.
-        progress: updated during the work.
 
     Raises:
         TfrecregError: of the kind `error`: at least one of them is missing or has other bytes.
-        StorageError: one of them cannot be read.
     """
     records = sum(entry.records for entry in manifest.shards)
     with working(progress, f"verifying {manifest.dataset}", records):

@@ -45,10 +45,6 @@ def read_yanks(dataset: Dataset, version: Version) -> tuple[Yank, ...]:
 def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
     """Read the lines of such a file.
 
-    Args:
-        data: its bytes.
-        where: what messages call it.
-
     Raises:
         ManifestError: a line is not what it should be.
         NewerFormatError: a newer tfrecreg wrote it.
@@ -80,7 +76,6 @@ def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, 
     """The yanked releases of a dataset, and who yanked them and why.
 
     Args:
-        dataset: the dataset.
         releases: its releases, where they are known.
 
     Raises:

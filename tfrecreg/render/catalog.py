@@ -120,10 +120,7 @@ def print_manifest(
     """A build or release: its contents, origin and size.
 
     Args:
-        console: the output.
-        title: the first line.
         folder: the folder with the bytes; None if they are not on this machine.
-        manifest: of the build or release.
         brief: leave out the details that `show` prints.
         yanks: the yanks of the release.
         tails: splits with many records added since their last shuffle.

@@ -61,7 +61,6 @@ def find(word: str | Resolved, registry: RegistryLike | None) -> Built | str:
         UsageError: it is a reference, and there is no such thing.
         ManifestError: the manifest of what it names is damaged.
         NewerFormatError: a newer tfrecreg wrote it.
-        StorageError: the folder cannot be read.
     """
     found = find_reference(word, registry)
     if isinstance(found, Resolved) or not names_folder(found):

@@ -76,7 +76,6 @@ def folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild 
     Raises:
         ManifestError: the manifest is damaged.
         NewerFormatError: a newer tfrecreg wrote it.
-        StorageError: it cannot be read.
     """
     where = f"{storage.root}/{MANIFEST_NAME}"
     shown = safe(where, limit=1000)

@@ -212,7 +212,6 @@ def files_target(
 
     Raises:
         UsageError: a word matches nothing.
-        StorageError: a store cannot be asked.
     """
     files: dict[str, BareFile] = {}
     for word in words:
@@ -252,7 +251,6 @@ def files_targets(
         UsageError: a word matches nothing.
         ManifestError: a manifest is damaged, or a schema is not the one that it names.
         NewerFormatError: a newer tfrecreg wrote a manifest.
-        StorageError: a store cannot be asked.
     """
     bare = files_target(words, schema=schema, raw=raw, progress=progress)
     told: list[str] = []

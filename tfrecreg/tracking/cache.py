@@ -45,7 +45,6 @@ def stale(
     holds DVC's lock from before this call until then.
 
     Args:
-        root: the registry's root.
         kept: hashes of referenced folders, besides those in all pointers and pipelines in `refs`
             and the workspace.
         linked: absolute paths of objects that are kept because links lead to them.

@@ -121,12 +121,9 @@ def send(
     A folder's list is sent when the remote has all of its files: DVC takes it for them.
 
     Args:
-        root: the registry's root.
-        folders: which ones.
         remote: name of the remote; None for the default one.
         verify: also compare the bytes of objects that are there, not only their sizes.
         repair: as `verify`, and replace damaged objects.
-        progress: updated during the work.
 
     Raises:
         UsageError: the remote does not exist.
@@ -221,8 +218,6 @@ def fetch(
     lock until it has used them.
 
     Args:
-        root: the registry's root.
-        folder: the folder.
         remote: name of the remote; None for the default one.
         paths: the files, by path in the folder.
         distrusted: those whose objects in the cache have other bytes than they should.
@@ -271,11 +266,8 @@ def look_for(
     """Look for folders in a remote, object by object. Nothing is changed.
 
     Args:
-        root: the registry's root.
-        folders: which ones.
         remote: name of the remote; None for the default one.
         content: whether the bytes are verified, not only the sizes.
-        progress: updated during the work.
 
     Raises:
         UsageError: the remote does not exist.
@@ -301,7 +293,6 @@ class _Objects:
     """The objects of folders: which files they are, and where this machine has their bytes.
 
     Args:
-        repo: DVC's repository.
         there: the remote; None to do without it.
     """
 
@@ -318,7 +309,6 @@ class _Objects:
         """Find the list of a folder; False if it is nowhere.
 
         Args:
-            folder: the folder.
             heal: whether a list that the cache lacks is put there.
         """
         value = folder.value
@@ -401,7 +391,6 @@ class _Objects:
         """Put an object into the cache, in the place of a damaged one.
 
         Args:
-            oid: the object.
             fill: writes its bytes to a path; whether they are those of the object.
         """
         target = Path(self._cache.oid_to_path(oid))

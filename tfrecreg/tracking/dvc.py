@@ -96,11 +96,9 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
     gives up after three seconds. The lock is reentrant. Outside a DVC repository there is none.
 
     Args:
-        root: the registry's root.
         waiting: called once if another command has the lock.
 
     Raises:
-        StorageError: DVC's folder cannot be written.
         FailureError: DVC refused.
     """
     folder = _repository(root)
@@ -234,7 +232,6 @@ def cached_files(root: str, value: str) -> dict[str, str]:
     """The files of a folder in DVC's cache on this machine. Only reads.
 
     Args:
-        root: the registry's root, in a DVC repository.
         value: DVC's hash of the folder (``….dir``).
 
     Returns:
@@ -302,7 +299,6 @@ def opened(root: str, command: str) -> Iterator[Any]:
     """The DVC repository that contains `root`, as `dvc.repo.Repo`.
 
     Args:
-        root: the registry's root.
         command: the equivalent command for a user, which shows all messages of DVC.
 
     Raises:
@@ -324,7 +320,6 @@ def _quiet(root: str, command: str) -> Iterator[None]:
     """DVC without its messages, its telemetry, and its world-writable folder of pickles.
 
     Args:
-        root: the registry's root.
         command: the equivalent command for a user, which shows all messages of DVC.
     """
     if not available():

@@ -110,7 +110,6 @@ def touches(folder: str, *paths: str) -> list[Touch]:
     """Changes of some files in the history of the checked-out commit.
 
     Args:
-        folder: of the work tree.
         paths: the files, or folders that they are below; relative to `folder`.
 
     Returns:
@@ -169,7 +168,6 @@ def read_blob(folder: str, commit: str, path: str) -> bytes | None:
     """The content of a file in a commit; None if the commit does not have the file.
 
     Args:
-        folder: of the work tree.
         commit: hex.
         path: relative to `folder`.
 
@@ -193,7 +191,6 @@ def restore_command(folder: str, path: str) -> str:
     """The command that restores a missing file; empty if git does not know it.
 
     Args:
-        folder: of the work tree.
         path: relative to `folder`.
     """
     if not head_commit(folder):

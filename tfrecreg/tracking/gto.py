@@ -29,7 +29,6 @@ def artifact(dataset: str, folder: str) -> str:
     """The name of a dataset in GTO's tags.
 
     Args:
-        dataset: its name.
         folder: of the registry in its work tree, POSIX; empty for the root.
 
     Raises:
@@ -82,8 +81,6 @@ def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
     """The tag of the next assignment to a stage.
 
     Args:
-        name: of the artifact.
-        stage: the stage.
         tags: all tags of the repository.
     """
     counters = [0, *(each.counter for each in _events(name, tags))]
@@ -91,13 +88,7 @@ def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
 
 
 def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
-    """The commit that is in a stage, by its last assignment; None if there is none.
-
-    Args:
-        name: of the artifact.
-        stage: the stage.
-        tags: all tags of the repository.
-    """
+    """The commit that is in a stage, by its last assignment; None if there is none."""
     events = [each for each in _events(name, tags) if each.stage == stage]
     last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
     return None if last is None or last.cancelled else last.tag.commit

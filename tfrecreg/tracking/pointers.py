@@ -20,7 +20,6 @@ def bring_command(root: str, folder: str) -> str:
     """The command that fetches a folder from DVC; empty if DVC's files do not name it.
 
     Args:
-        root: the registry's root.
         folder: relative to `root`.
 
     Returns:

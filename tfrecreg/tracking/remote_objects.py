@@ -60,11 +60,7 @@ class Verified:
 
 
 class RemoteObjects:
-    """The objects of a remote.
-
-    Args:
-        odb: DVC's database of its objects.
-    """
+    """The objects of a remote."""
 
     def __init__(self, odb: Any) -> None:
         self._odb = odb
@@ -128,7 +124,6 @@ class RemoteObjects:
             sizes: size in bytes by object; None if it is not known, so that the object is read.
             content: whether the bytes of all objects are verified: by the checksum that the store
                 states, or by reading them.
-            progress: updated for each object that is read.
 
         Returns:
             the fault by object, without the subject; empty text for a missing object.
@@ -172,7 +167,6 @@ class RemoteObjects:
         """Copy an object to a local file; False if it is not there, or damaged.
 
         Args:
-            oid: the object.
             path: of the file, which may be left with other bytes.
         """
         try:
@@ -196,7 +190,6 @@ class RemoteObjects:
         """Send an object, in the place of one that is there.
 
         Args:
-            oid: the object.
             path: of a local file with its bytes.
         """
         target = self._odb.oid_to_path(oid)
@@ -267,7 +260,6 @@ def remote_objects(repo: Any, remote: str | None, command: str) -> tuple[RemoteO
     """The objects of a remote, and its name.
 
     Args:
-        repo: DVC's repository.
         remote: name of the remote; None for the default one.
         command: of DVC, for its messages: ``"push"``.
 

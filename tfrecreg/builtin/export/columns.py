@@ -112,7 +112,6 @@ def schema_columns(schema: Schema, reserved: frozenset[str]) -> tuple[FeatureCol
     """The columns for the features that a schema declares with a type, in order of their names.
 
     Args:
-        schema: of the records.
         reserved: names of other columns, which a feature does not get.
     """
     rules = {each.name: each for each in schema.features}

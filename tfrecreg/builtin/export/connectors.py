@@ -96,7 +96,6 @@ def make_connectors(
     Args:
         schema: one that :func:`require_expressible` passes.
         labels: feature to class names in order of their numbers.
-        images: the images seen, by feature.
     """
     made = Connectors()
     compiled = compile_schema(schema)

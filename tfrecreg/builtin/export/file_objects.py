@@ -26,11 +26,7 @@ class WritingFile(io.RawIOBase):
         return True
 
     def write(self, data: Any, /) -> int:
-        """Append all of `data`.
-
-        Raises:
-            StorageError: the file system refused.
-        """
+        """Append all of `data`."""
         view = memoryview(data).cast("B")
         self._writer.write(view)
         self._position += len(view)
@@ -58,11 +54,7 @@ class ReadingFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        """Fill `buffer`, as far as the file goes.
-
-        Raises:
-            StorageError: the file system failed to read.
-        """
+        """Fill `buffer`, as far as the file goes."""
         view = memoryview(buffer).cast("B")
         data = self._reader.read_at(self._position, len(view))
         view[: len(data)] = data

@@ -63,7 +63,6 @@ class ImagesSeen:
 
         Args:
             data: the encoded header.
-            where: what messages call the record.
         """
         header = look_at_image(data)
         if header is None:

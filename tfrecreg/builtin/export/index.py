@@ -83,7 +83,6 @@ class IndexedShards:
 
         Raises:
             RefusedError: the shard is missing, damaged or another one.
-            StorageError: the file system refused.
         """
         exported = export_plain(task)
         with (

@@ -60,7 +60,6 @@ class SampleLayout:
 
         Args:
             key: of the record, kept in the JSON.
-            features: of the record.
         """
         files: dict[str, str] = {}
         for name, prefix in self.images:

@@ -108,10 +108,6 @@ def require_split_names(manifest: Manifest) -> None:
 def require_shards_of_splits(manifest: Manifest, name: str) -> None:
     """Make sure that splits and shards name each other, as in every manifest that tfrecreg writes.
 
-    Args:
-        manifest: of the build or release.
-        name: its reference.
-
     Raises:
         ManifestError: a shard is of a split that the manifest does not list, or a split with
             records has no shard.
@@ -141,7 +137,6 @@ def dataset_info(
     """What `dataset_info.json` holds.
 
     Args:
-        manifest: of the build or release.
         config: license, description and citation.
         supervised: the features that `as_supervised` gives.
         shards: by split, in the order of their numbers.

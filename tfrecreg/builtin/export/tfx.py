@@ -93,7 +93,6 @@ def export_gzip(task: ShardToExport) -> ExportedShard:
 
     Raises:
         RefusedError: the shard is missing, damaged or another one.
-        StorageError: the file system refused.
     """
     if task.compression == "gzip":
         return export_unchanged(task)

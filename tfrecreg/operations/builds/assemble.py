@@ -126,13 +126,10 @@ def assemble(
 
     Args:
         outlined: as :func:`outline` returned it.
-        plan: the plan.
         made: its shards, whose indexes are in the build.
         build: rooted at the folder of the build.
-        schema: its text.
 
     Raises:
-        StorageError: the file system refused.
         ManifestError: an index is damaged.
     """
     files = [shard.index for shard in made if shard.index is not None]

@@ -111,8 +111,6 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
     """The base that was asked for, or the latest release.
 
     Args:
-        registry: where releases are.
-        dataset: the dataset to build.
         wanted: ``none``, a version, or a reference to a release; None for the latest, if any.
 
     Raises:
@@ -176,7 +174,6 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[Dealt], npt.NDArray[np
     unchanged, and no empty shard is made.
 
     Args:
-        base: what to grow from.
         store: the split's items, sorted.
 
     Returns:

@@ -52,11 +52,8 @@ def begin(
     """Plan the build, and refuse what its end would refuse.
 
     Args:
-        registry: the registry.
-        request: the requested settings.
         prepared: the same with everything decided.
         engine: its workers are started when the listing shows that they are needed.
-        progress: updated for the raw files and the items.
 
     Raises:
         UsageError: a bad base, schema or raw data, or a build that must not be replaced.

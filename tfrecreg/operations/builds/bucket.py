@@ -58,9 +58,6 @@ def note_use(build: Store) -> None:
 
     A build may find all its shards there, so that nothing is added; `gc` of another clone would
     take the folder for an old one.
-
-    Raises:
-        StorageError: the store refused.
     """
     store_at(f"{build.root}{RECEIPTS_SUFFIX}").put_if_absent(f"used-{now()[:10]}", b"")
 
@@ -242,9 +239,6 @@ class BucketSink:
     def forget(self, shards: Sequence[PlannedShard]) -> None:
         """Remove the receipts. Shards stay in the store, where nothing is replaced: made again,
         they have to be the same.
-
-        Raises:
-            StorageError: the store refused.
         """
         for shard in shards:
             self._receipts.remove(_receipt(shard))

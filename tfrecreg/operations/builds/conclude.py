@@ -65,15 +65,9 @@ def conclude(
     """Complete the folder of a build, read it back, and put it in the place of the old one.
 
     Args:
-        registry: the registry.
-        begun: the build, with its plan.
         made: every shard of the plan, in its order; without an index if there is a `proof`.
-        labels: label maps of the source.
         resumed: number of shards that an earlier run had finished.
         sink: has all shards and, without a `proof`, their indexes.
-        change: the transaction.
-        engine: where the build is read back.
-        progress: updated during the work.
         raw_compared: whether the raw data were compared since the last shard was made.
         proof: looks at the shards while they are read back, and indexes them.
 

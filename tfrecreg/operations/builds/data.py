@@ -134,12 +134,7 @@ def prepare_data(
     """Decide everything that the request leaves open, and open the data as a source.
 
     Args:
-        registry: whose configuration fills in.
-        request: the requested settings.
-        data: the data of the program.
         scratch: an empty folder that lasts as long as the block.
-        engine: where the data are read on the first pass.
-        progress: updated during the first pass.
 
     Raises:
         UsageError: a bad name, or settings that are about raw files.

@@ -52,7 +52,6 @@ def sizes_of(plan: Plan, kept: set[str]) -> dict[str, int]:
     Estimates of the source are scaled by the ratio of real to estimated size in the base.
 
     Args:
-        plan: plan of the build.
         kept: paths of the shards that do not change.
     """
     estimates = {shard.path: sum(item.size for item in shard.items) for shard in plan.shards}
@@ -69,7 +68,6 @@ def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | 
     """Count and sum the shards of a plan; None without a base.
 
     Args:
-        plan: plan of the build.
         kept: paths of the shards that do not change.
         sizes: size in bytes by shard path.
     """
@@ -155,11 +153,8 @@ def push_cost(
     """Estimate what a push sends, before anything is built.
 
     Args:
-        plan: plan of the build.
         kept: paths of the shards that do not change.
         sizes: size in bytes by shard path.
-        labels: label maps of the source.
-        schema: text of the schema.
     """
     fresh = [shard for shard in plan.shards if shard.path not in kept]
     named = canonical_json({name: list(names) for name, names in labels.items()})

@@ -48,9 +48,6 @@ class ItemStore:
     """Takes the items of a split in any order and gives them back in that of a plan.
 
     A **position** is the number of an item in that order, from 0.
-
-    Args:
-        split: their split.
     """
 
     def __init__(self, split: str) -> None:

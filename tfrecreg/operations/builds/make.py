@@ -99,18 +99,12 @@ def make_all(
     """Every shard of the plan, in its order, and how many of them were finished already.
 
     Args:
-        plan: what goes where.
-        prepared: the source, and how to compress.
-        sink: takes the shards.
         stage: rooted at a folder for segments.
         segments: name of one in it, for this process; removed at the end.
-        engine: where to make them.
-        progress: updated for every shard or segment.
 
     Raises:
         PluginError: the source failed, or cannot travel to another process.
         RawDataError: the raw data cannot be read any more.
-        StorageError: the disk said no.
     """
     maker, scratch = _maker(sink.work, prepared, plan, indexed=sink.indexed), stage.below(segments)
     kept = sink.finished(plan.shards)

@@ -107,11 +107,9 @@ def make_plan(
     Args:
         dataset: its name, which the shards' names begin with.
         listed: what the source lists, in any order; taken once.
-        policy: how many shards.
         salt: what else the bytes depend on (options, compression, the state of the raw data):
             part of the plan's digest.
         base: the release to grow from; None for a fresh shuffle.
-        brought: the source, for messages.
 
     Raises:
         PluginError: the source lists a key twice, or a split that no file name can hold.

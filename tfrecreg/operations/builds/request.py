@@ -71,8 +71,6 @@ def code_of_source(
     """Distribution to the digest of its code, where that can change under the same version.
 
     Args:
-        distribution: the one that brought the source.
-        source: the source.
         said: what this function found elsewhere, to compare it with: it has a digest here, too.
     """
     found = {}
@@ -85,11 +83,6 @@ def code_of_source(
 
 def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILENT) -> Prepared:
     """Decide everything that the request leaves open, and load the source.
-
-    Args:
-        registry: whose configuration fills in.
-        request: the requested settings.
-        progress: updated for the raw files that the source lists and reads in this process.
 
     Raises:
         UsageError: a bad name, no source, no raw data, a bad option.

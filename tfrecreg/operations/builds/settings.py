@@ -119,8 +119,6 @@ def to_save(request: BuildRequest, saved: BuildSettings, used: BuildSettings) ->
     """What goes to the file of a dataset; empty if a person wrote it and saving was not asked for.
 
     Args:
-        request: what was asked for.
-        saved: what the file has.
         used: the settings of the build, with `raw` as the file should have it.
     """
     if saved.source is not None and saved.raw is not None and not request.save:

@@ -164,7 +164,6 @@ def make_shard(task: BuildTask) -> MadeShard:
     Raises:
         RawDataError: the source cannot read its raw data any more.
         PluginError: the source raised something else, or returned an invalid example.
-        StorageError: the disk said no.
     """
     maker, shard = task.maker, task.shard
     kept = keep_shard(task)
@@ -273,11 +272,7 @@ def make_segment(task: SegmentTask) -> MadeSegment:
 def join_segments(
     maker: Maker, scratch: Storage, shard: PlannedShard, segments: Iterable[MadeSegment]
 ) -> MadeShard:
-    """Write a shard from its segments, which come in order and are removed.
-
-    Raises:
-        StorageError: the disk said no.
-    """
+    """Write a shard from its segments, which come in order and are removed."""
     notes = _Notes()
     with (
         maker.work.making(shard) as folder,

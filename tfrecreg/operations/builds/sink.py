@@ -57,7 +57,6 @@ class BuildSink(ShardSink, Protocol):
 
         Args:
             manifest: of the build, whose files are all there.
-            progress: gets notes.
         """
 
     def forget(self, shards: Sequence[PlannedShard]) -> None:
@@ -118,10 +117,6 @@ def _path(shard: PlannedShard) -> str:
 
 
 def is_intact(build: Readable, made: MadeShard) -> bool:
-    """Whether a shard, and its index if it was made, are in the folder with the bytes of then.
-
-    Raises:
-        StorageError: one of them cannot be read.
-    """
+    """Whether a shard, and its index if it was made, are in the folder with the bytes of then."""
     files = (made.entry,) if made.index is None else (made.entry, made.index)
     return all(hash_file(build, entry.path)[1] == entry.blake3 for entry in files)

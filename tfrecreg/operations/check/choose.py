@@ -56,7 +56,6 @@ def choose(
     name, both run.
 
     Args:
-        target: the target of the check.
         gate: may name validators, and limits for them.
         only: names of validators; empty for those of the gate.
         skip: names of validators to leave out.

@@ -23,7 +23,6 @@ def expected_of(
     Args:
         same_as: a reference, or a content digest of 64 hex digits.
         counts: number of records by split.
-        registry: where the reference is looked up; None for that of the current folder.
 
     Raises:
         UsageError: there is no such version, or a number is negative.

@@ -40,7 +40,6 @@ def complete_findings(findings: Sequence[Finding], target: Target) -> list[Findi
 
     Args:
         findings: as the validators gave them, without repetitions.
-        target: their target.
     """
     located = with_keys(_with_causes(findings), target.shards)
     return [replace(each, hint=_hint(each, target) or each.hint) for each in located]
@@ -52,7 +51,6 @@ def without_repetitions(
     """The findings that no validator explains better, and what failed on the way.
 
     Args:
-        findings: as the validators gave them.
         validators: those that ran, and what brought them.
     """
     kept, problems = list(findings), []
@@ -166,10 +164,8 @@ def judge_findings(
 
     Args:
         findings: as :func:`complete_findings` returns them.
-        gate: severities, and the severity that fails.
         waivers: of the registry, expired or not.
         dataset: name of the target's dataset; empty for bare files.
-        fail_on: overrides the gate's.
         today: date that decides which waivers have expired; None for the current date in UTC.
     """
     day = today or datetime.datetime.now(datetime.timezone.utc).date()

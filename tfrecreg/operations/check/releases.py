@@ -60,7 +60,6 @@ def check_registry(
     """Check manifests, schemas, numbers and history of releases, and today's schemas.
 
     Args:
-        registry: the registry.
         names: of the datasets; empty for all.
         base: a git revision whose releases are looked at as if they were here, too: the branch to
             merge into.

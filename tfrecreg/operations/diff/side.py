@@ -110,7 +110,6 @@ class Side:
 
         Raises:
             UsageError: the index beside it is not its index.
-            StorageError: a file cannot be read.
         """
         entry = self.manifest.shards[shard]
         storage = self._storage
@@ -221,7 +220,6 @@ def find_side(argument: str | Built, registry: RegistryLike | None) -> Built:
     Raises:
         UsageError: there is no such thing.
         ManifestError: its manifest is damaged.
-        StorageError: the store cannot be asked.
     """
     if isinstance(argument, FolderBuild):
         return argument

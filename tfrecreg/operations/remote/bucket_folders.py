@@ -60,7 +60,6 @@ def unreferenced_folders(registry: Registry) -> Iterator[BucketFolder]:
         UsageError: a git remote has branches or tags that were not fetched.
         ManifestError, NewerFormatError: a location cannot be read, so references are unknown.
         FailureError: git refused, so references are unknown.
-        StorageError: the bucket refused.
     """
     _expect_fetched(registry)
     known = set(_locations(registry))
@@ -80,7 +79,6 @@ def is_old(folder: BucketFolder, days: int) -> bool:
     """Whether nothing was added for so many days. A store that tells no times has no old folders.
 
     Args:
-        folder: a folder.
         days: at least 0.
     """
     # Below one second the bits are of the ETag, and the store told no time.
@@ -93,9 +91,6 @@ def remove_folder(folder: BucketFolder) -> bool:
     """Remove a folder and its receipts, unless a file was added since; whether it was removed.
 
     A removal that was cut short leaves no manifest, so that the rest is not taken for a build.
-
-    Raises:
-        StorageError: the bucket refused.
     """
     root, _, plan = folder.url.rpartition("/")
     parent = store_at(root)

@@ -208,10 +208,8 @@ def _versions(
     """Copies of releases, whose bytes are in DVC's remote as well: every object is looked for.
 
     Args:
-        registry: the registry.
         remote: name of the remote; None for the default one.
         content: whether the bytes in the remote are verified, not only the sizes.
-        progress: updated during the work.
     """
     root = registry.storage.root
     copies: dict[str, cloud.Folder] = {}

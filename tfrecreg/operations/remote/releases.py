@@ -25,10 +25,6 @@ def release_of(registry: Registry, reference: str) -> Release:
 def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
     """The folder of a release as DVC keeps it.
 
-    Args:
-        dataset: of the release.
-        manifest: of the release.
-
     Raises:
         UsageError: DVC does not keep it.
     """

@@ -131,7 +131,6 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
 
     Raises:
         RefusedError: the bytes in the bucket are not those that were released.
-        StorageError: they cannot be read.
     """
     target = layout.version_folder(release.dataset.name, release.version)
     storage = release.registry.storage
@@ -242,9 +241,7 @@ def bring(
         dataset: its dataset.
         manifest: of a release that DVC keeps.
         paths: of the files; the manifest may be among them.
-        staged: where to.
         remote: DVC's name of the remote; None for its default one.
-        progress: updated with the bytes.
         required: False to do without a remote where there is none.
 
     Raises:

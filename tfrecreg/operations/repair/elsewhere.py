@@ -20,10 +20,8 @@ def take(
     """Copy files from other copies on this machine, the bucket, and DVC. Each is hashed.
 
     Args:
-        resolved: the build or release.
         here: the place that lacks the files.
         paths: of the files, without the manifest.
-        stage: where to.
         progress: receives notes about places that cannot be read.
 
     Returns:

@@ -138,8 +138,6 @@ def open_raw(
     """The raw data of a build.
 
     Args:
-        registry: knows where they are.
-        manifest: names the source and its options.
         raw: folder of the raw data, where they are not where the configuration says.
         name: of what is repaired, as a user writes it.
         backup: where else its files may be, for hints.
@@ -229,7 +227,6 @@ def remake(task: RemakeTask | BuildTask) -> RemadeShard:
     Raises:
         RawDataError: the source cannot read its raw data.
         PluginError: the source failed.
-        StorageError: the stage cannot be written.
     """
     if isinstance(task, BuildTask):
         planned = make_shard(task)
@@ -337,20 +334,14 @@ def make_again(
     """Make shards, and their indexes, in the stage.
 
     Args:
-        lost: which ones.
-        manifest: that of the build.
-        raw: the raw data.
         folder: rooted at the folder that the damaged shards lie in.
         stage: rooted at the folder in the making.
-        engine: where to make them.
-        progress: updated for each shard.
 
     Raises:
         UsageError: the raw data are needed, and are not available.
         RefusedError: an index is lost, so the content of the shard is unknown.
         RawDataError: the raw data cannot be read any more.
         PluginError: the source failed.
-        StorageError: the stage cannot be written.
     """
     if raw.problem is not None and any(each.index is None for each in lost):
         raise raw.problem

@@ -77,7 +77,6 @@ def look_over(storage: Readable, manifest: Manifest, progress: Progress) -> Stat
     Args:
         storage: rooted at the folder.
         manifest: the one that belongs there, see :func:`build_manifest`.
-        progress: updated for each shard.
     """
     with working(
         progress, f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards)
@@ -103,10 +102,7 @@ def _find_index(
     was released. None where it is lost.
 
     Args:
-        registry: the registry.
         folder: of the build or the release's bytes, in it; None without one.
-        manifest: that lists both.
-        shard: the shard.
         places: further folders that may have it.
     """
     entry = next((each for each in manifest.files if each.path == shard.index), None)
@@ -238,11 +234,7 @@ class _Work:
     """A repair: what was rebuilt by now, and with what.
 
     Args:
-        resolved: the build or release.
-        manifest: of its build.
         raw: folder of the raw data; None for the configured one.
-        engine: where to make shards.
-        progress: updated during the work.
     """
 
     def __init__(

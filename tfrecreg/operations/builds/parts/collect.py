@@ -93,12 +93,6 @@ def collect_parts(
 
     Missing shards are made here. The folder of the plan stays as it is, with them.
 
-    Args:
-        registry: where to publish.
-        request: which plan, and how careful to be.
-        engine: where the work is done.
-        progress: updated during the work.
-
     Raises:
         UsageError: the plan was changed, does not fit the registry, or shards are missing that
             cannot be made here.

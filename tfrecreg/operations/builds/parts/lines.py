@@ -48,12 +48,7 @@ def write_lines(storage: Storage, path: str, rows: Iterable[Any]) -> TextDigest:
     """Write a list, one row after the other.
 
     Args:
-        storage: where to.
-        path: in `storage`.
         rows: data that JSON can hold; bytes become base64.
-
-    Raises:
-        StorageError: the file system refused.
     """
     hasher = blake3()
     size = count = 0
@@ -96,15 +91,10 @@ def read_lines(
     """The rows of a list, in bounded memory. The digest is compared at the end.
 
     Args:
-        storage: where it is.
-        path: in `storage`.
         said: what it has to be.
-        row: type of a row.
-        where: its name in messages.
 
     Raises:
         UsageError: it is not the list that was written.
-        StorageError: it cannot be read.
     """
     hasher = blake3()
     size = count = 0

@@ -128,18 +128,14 @@ def run_part(
 
     Args:
         plan: the folder of the plan, or its URL.
-        part: which share of it.
         name: the dataset, if it is to be compared with the plan.
         raw: the folder of the raw data; None for that of the plan.
         registry: opens the registry, which a plan that grows from a release needs.
-        engine: where to make the shards.
-        progress: updated during the work.
 
     Raises:
         UsageError: the folder has no plan, or this machine has other versions or raw data.
         RawDataError: the raw data cannot be read.
         PluginError: the source failed.
-        StorageError: the file system or the store refused.
     """
     folder = PlanFolder.open(plan)
     folder.expect_dataset(name)
@@ -190,13 +186,8 @@ def make_shards(
     """Make shards of a plan where it wants them, and leave a receipt for each.
 
     Args:
-        folder: of the plan.
-        plan: of the shards to be made.
-        prepared: the source.
         part: the part that works, ``17/64``; empty for the command that publishes.
         stage: rooted at a local folder. Shards are made there if they go to a store.
-        engine: where to make them.
-        progress: updated for every shard or segment.
 
     Returns:
         The shards, and how many of them were finished before.

@@ -45,7 +45,6 @@ def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
     """The source of the plan, opened on its raw data, which need not exist.
 
     Args:
-        folder: the plan.
         raw: the folder of the raw data, or its URL; None for that of the plan.
 
     Raises:
@@ -127,11 +126,8 @@ def read_raw_state(
     added since are no part of the plan.
 
     Args:
-        folder: the plan.
-        prepared: its source.
         moved: whether they are a copy, whose files have other times.
         shards: those whose raw files are looked at.
-        progress: updated for each file.
 
     Raises:
         RawDataError: they are others, or changed since.

@@ -175,12 +175,7 @@ def write_document(folder: Storage, document: PlanDocument) -> None:
 
 
 class _ItemsOfShard(Sequence[Item]):
-    """The items of a shard on disk. The pickle has the items themselves.
-
-    Args:
-        storage: the folder of the plan.
-        shard: their shard.
-    """
+    """The items of a shard on disk. The pickle has the items themselves."""
 
     def __init__(self, storage: Readable, shard: ShardOfPlan) -> None:
         self._storage = storage
@@ -279,10 +274,6 @@ class PlanFolder:
 
     def planned(self, shard: ShardOfPlan, base: Base | None) -> PlannedShard:
         """A shard with its items, which are read when they are needed.
-
-        Args:
-            shard: one of the document's.
-            base: the release to grow from; None without one.
 
         Reading the items raises a :class:`UsageError` if their list was changed.
         """

@@ -125,10 +125,6 @@ def render_plan(document: PlanDocument) -> bytes:
 def parse_plan(data: bytes, where: str) -> PlanDocument:
     """Read the file and check its digest.
 
-    Args:
-        data: its bytes.
-        where: its name in messages.
-
     Raises:
         NewerFormatError: a newer tfrecreg wrote it.
         UsageError: it is not a plan, or was changed.

@@ -52,8 +52,6 @@ def put_plan(made: LocalStorage, document: PlanDocument, store: Store) -> PlanDo
 
     Args:
         made: rooted at a local folder with its files.
-        document: its `plan.json`.
-        store: rooted at the folder.
 
     Returns:
         The plan that is there now.
@@ -125,13 +123,8 @@ def stage_shards(
     plan. Where the dataset has its shards in a bucket they stay there.
 
     Args:
-        folder: of the plan.
         receipts: of all shards, by path.
         stage: rooted at a folder of the registry.
-        progress: updated for each shard that is fetched.
-
-    Raises:
-        StorageError: a file cannot be read or written.
     """
     shards = folder.shards
     if folder.store is None:

@@ -63,16 +63,12 @@ def plan_to(
     """List the items of a build and write its plan. The registry stays as it is.
 
     Args:
-        registry: where the build is going to be published.
-        request: settings of the build.
         folder: a new folder, which appears when the plan is complete, or the URL of one. Parts
             and the command that publishes have to see it.
-        progress: updated during the work.
 
     Raises:
         UsageError: as `build` does before its work starts, or the folder is not free.
         PluginError: the source failed.
-        StorageError: the file system or the store refused.
     """
     expect_policy(registry, request.name)
     store = plan_store(os.fsdecode(folder))

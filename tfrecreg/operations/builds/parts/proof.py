@@ -65,8 +65,6 @@ class ReceiptProof(ReadBackProof):
 
     Args:
         shards: every shard of the build, as planned, in their order.
-        receipts: by path of the shard.
-        plan: its folder.
     """
 
     name = "receipts"
@@ -101,7 +99,6 @@ class ReceiptProof(ReadBackProof):
         Raises:
             RefusedError: a claim does not hold.
             UsageError: a list of the plan, or an index of the base, is damaged.
-            StorageError: an index cannot be written.
         """
         made, problems = [], []
         with (

@@ -70,7 +70,6 @@ def read_provenance(resolved: Resolved) -> BuildProvenance | None:
 
     Raises:
         ManifestError: the receipts of a release are damaged, or of other shards.
-        StorageError: they cannot be read.
     """
     manifest = resolved.manifest
     if isinstance(resolved, Release):

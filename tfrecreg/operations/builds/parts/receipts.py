@@ -143,11 +143,7 @@ class PlanSink:
 def reading_receipts(
     folder: PlanFolder, shards: Sequence[PlannedShard]
 ) -> Iterator[list[PlannedShard]]:
-    """Those of these shards that have a receipt, for :func:`read_receipt` in this order.
-
-    Raises:
-        StorageError: the receipts cannot be listed.
-    """
+    """Those of these shards that have a receipt, for :func:`read_receipt` in this order."""
     listed = list(folder.storage.list(RECEIPTS))
     there = {entry.path for entry in listed}
     found = [shard for shard in shards if receipt_path(shard.path) in there]
@@ -160,7 +156,6 @@ def read_receipt(folder: PlanFolder, shard: PlannedShard) -> Receipt:
 
     Raises:
         RefusedError: it is damaged, or of another plan, shard or version.
-        StorageError: it cannot be read.
     """
     data = folder.storage.read(receipt_path(shard.path), limit=_RECEIPT_LIMIT)
     try:
@@ -230,10 +225,7 @@ def refused_shard(
     """The error for a shard that must not be published.
 
     Args:
-        shard: its path.
         problem: the claim that does not hold.
-        plan: the folder of the plan.
-        receipt: its receipt, if it could be read.
     """
     hint = f"find out how it was made; {made_again(shard, plan)}"
     part = receipt.made.part if receipt is not None and receipt.made is not None else ""

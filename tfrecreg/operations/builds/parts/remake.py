@@ -70,14 +70,9 @@ def expect_same(
     """Make shards again and compare them with those of the parts.
 
     Args:
-        plan: the plan.
-        chosen: shards of it.
         receipts: receipt by path of the shard.
-        prepared: the source.
         folder: of the plan, which knows the shards of the parts.
         stage: rooted at an empty folder.
-        engine: where to make them.
-        progress: updated during the work.
 
     Raises:
         RefusedError: a shard comes out otherwise: it was made by other code, or of other data.
