@@ -25,7 +25,7 @@
 - all: `UsageError`, `MissingExtraError`, `FailureError`, `normal_splits`, `safe`, `one_line`,
   `did_you_mean`
 
-``docs/plugins.md`` has a complete source and a complete validator.
+``docs/plugins.md`` has a complete source, validator and engine.
 """
 
 from __future__ import annotations
