@@ -87,12 +87,7 @@ class Lowered:
 
     def to_json(self) -> dict[str, str | int]:
         """As the report's JSON has it."""
-        return {
-            "code": self.code,
-            "from": self.own,
-            "to": self.given,
-            "findings": self.findings,
-        }
+        return {"code": self.code, "from": self.own, "to": self.given, "findings": self.findings}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -312,6 +312,5 @@ def parse_shard_size(text: str) -> int:
         return parse_amount(re.sub(r"(?<=[\d\s])([kmgt]i?)$", r"\1B", text.strip(), flags=_FLAGS))
     except ValueError as error:
         raise UsageError(
-            f"`{safe(text)}` is not a size: {error}",
-            hint="MB is 1,000,000 bytes, MiB is 1,048,576",
+            f"`{safe(text)}` is not a size: {error}", hint="MB is 1,000,000 bytes, MiB is 1,048,576"
         ) from None

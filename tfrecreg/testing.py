@@ -23,9 +23,7 @@ __all__ = ["examples", "write_shard"]
 
 
 def examples(
-    source: str,
-    raw: str | os.PathLike[str],
-    options: Sequence[str] | Mapping[str, Any] = (),
+    source: str, raw: str | os.PathLike[str], options: Sequence[str] | Mapping[str, Any] = ()
 ) -> Iterator[tuple[Item, Example | Skipped]]:
     """Every item of a source with the example that a build would write for it, in the order of the
     listing.

@@ -106,8 +106,7 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
         if _same_values(read_toml(result, file), after):
             return result
     raise ConfigError(
-        f"`{safe(file)}` cannot be edited automatically",
-        hint=f"set {listed(values)} there by hand",
+        f"`{safe(file)}` cannot be edited automatically", hint=f"set {listed(values)} there by hand"
     )
 
 

@@ -9,15 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from tfrecreg.api import (
-    Conversion,
-    Item,
-    RawDataError,
-    Skipped,
-    UsageError,
-    normal_splits,
-    safe,
-)
+from tfrecreg.api import Conversion, Item, RawDataError, Skipped, UsageError, normal_splits, safe
 
 DEFAULT_SPLIT = "train"
 Symlinks = Literal["all", "inside", "none"]

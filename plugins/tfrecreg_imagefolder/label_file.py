@@ -179,8 +179,7 @@ def _read_table(path: str, lines: Sequence[tuple[int, str]], delimiter: str) -> 
                 continue
             columns = (0, 1, None)
         yield LabelRow(
-            number,
-            *(cells[at] if at is not None and at < len(cells) else "" for at in columns),
+            number, *(cells[at] if at is not None and at < len(cells) else "" for at in columns)
         )
 
 

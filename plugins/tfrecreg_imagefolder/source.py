@@ -42,11 +42,7 @@ _MAX_BYTES = 1 << 30
 """Most bytes of an image: a record may have twice as many, and a worker holds a few copies."""
 _SNIFFED = 1 << 24
 """A larger file is read only if its first bytes are those of an image."""
-_LAYOUTS = {
-    "class": "class/file",
-    "split": "split/class/file",
-    "flat": "files, labelled by a file",
-}
+_LAYOUTS = {"class": "class/file", "split": "split/class/file", "flat": "files, labelled by a file"}
 
 
 class ImageFolderSource(Source):

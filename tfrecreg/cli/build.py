@@ -100,9 +100,7 @@ _WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
 )
 @click.option("--part", metavar="I/N", help="With --plan: make the shards of part I of N alone.")
 @click.option(
-    "--parts-only",
-    is_flag=True,
-    help="With --plan: if shards are missing, name them and stop.",
+    "--parts-only", is_flag=True, help="With --plan: if shards are missing, name them and stop."
 )
 @click.option(
     "--verify-parts",

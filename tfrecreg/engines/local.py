@@ -44,8 +44,7 @@ class LocalEngine(Engine):
     def __init__(self, jobs: int = 1) -> None:
         if jobs < 1:
             raise UsageError(
-                f"--jobs should be at least 1, found {jobs}",
-                hint="omit it to use every processor",
+                f"--jobs should be at least 1, found {jobs}", hint="omit it to use every processor"
             )
         self.jobs = jobs
         self._warm: Pool | None = None

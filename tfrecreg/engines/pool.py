@@ -114,8 +114,7 @@ class Pool:
                 self._workers.append(_Worker(function))
         except OSError as error:
             raise FailureError(
-                f"no worker process could be started: {error.strerror}",
-                hint="try fewer `--jobs`",
+                f"no worker process could be started: {error.strerror}", hint="try fewer `--jobs`"
             ) from error
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:

@@ -37,13 +37,7 @@ from contextlib import AbstractContextManager, contextmanager, redirect_stdout, 
 from typing import Any, ClassVar, Generic, TypeVar
 
 from tfrecreg import guard
-from tfrecreg.engines.handshake import (
-    expect_folders,
-    expect_terms,
-    folders_of,
-    is_elsewhere,
-    terms,
-)
+from tfrecreg.engines.handshake import expect_folders, expect_terms, folders_of, is_elsewhere, terms
 from tfrecreg.engines.interface import WORTH_SECONDS, Engine, EngineRequest
 from tfrecreg.engines.outcome import packed_error, perform, result_of
 from tfrecreg.errors import FailureError, TfrecregError, UsageError

@@ -73,7 +73,6 @@ def sized(header: ImageHeader) -> ImageHeader:
     """
     if header.height < 1 or header.width < 1:
         raise ImageError(
-            "zero-size",
-            f"the header says {header.width} pixels wide and {header.height} high",
+            "zero-size", f"the header says {header.width} pixels wide and {header.height} high"
         )
     return header

@@ -116,7 +116,4 @@ def _commands(root: str, made: list[str], *, dvc_made: bool) -> tuple[str, ...]:
     command = "git"
     if os.path.realpath(root) != os.path.realpath("."):
         command = f"git -C {shlex.quote(root)}"
-    return (
-        f"{command} add {' '.join(paths)}",
-        f"{command} commit -m 'Begin a tfrecreg registry'",
-    )
+    return (f"{command} add {' '.join(paths)}", f"{command} commit -m 'Begin a tfrecreg registry'")

@@ -277,11 +277,7 @@ def _released(
         replace(
             build,
             release=ReleaseEntry(
-                version=str(version),
-                build=build.digest,
-                parent=before,
-                change=change,
-                dvc=dvc_hash,
+                version=str(version), build=build.digest, parent=before, change=change, dvc=dvc_hash
             ),
             provenance=Provenance(
                 created=now(),

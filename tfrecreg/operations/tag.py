@@ -71,8 +71,7 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
     """
     if request.yank is not None and request.stage is not None:
         raise UsageError(
-            "`--stage` and `--yank` exclude each other",
-            hint="a yanked release has no stage",
+            "`--stage` and `--yank` exclude each other", hint="a yanked release has no stage"
         )
     if request.stage is not None:
         gto.check_stage(request.stage)

@@ -20,12 +20,7 @@ from tfrecreg.records.reader import HOLD_LIMIT
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.text import safe, safe_value
-from tfrecreg.validators.annotations.label_features import (
-    BOX,
-    IMAGE_LABEL,
-    KEYPOINTS,
-    OBJECT_LABEL,
-)
+from tfrecreg.validators.annotations.label_features import BOX, IMAGE_LABEL, KEYPOINTS, OBJECT_LABEL
 
 _SIDE = 160
 """Pixels of the shorter side of a thumbnail, at most."""

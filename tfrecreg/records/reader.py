@@ -18,13 +18,7 @@ import google_crc32c
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.frame_scan import FrameScan, Stop
-from tfrecreg.records.framing import (
-    FOOTER_BYTES,
-    HEADER_BYTES,
-    OVERHEAD,
-    header_length,
-    mask,
-)
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, mask
 from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.resync import (
     Offsets,

@@ -196,10 +196,7 @@ class NativeFrameScanner:
         # The pages of this array take no memory until that many records are written to them.
         room = np.empty((3, _CAPACITY), np.int64)
         self._room = tuple(column.data.cast("B") for column in room)
-        self._addresses = (
-            *(column.ctypes.data for column in room),
-            ctypes.addressof(self._report),
-        )
+        self._addresses = (*(column.ctypes.data for column in room), ctypes.addressof(self._report))
 
     def __call__(self, memory: bytes, base: int) -> FrameScan:
         offsets: array[int] = array("q")

@@ -9,12 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008, REG012
-from tfrecreg.errors import (
-    FailureError,
-    ManifestError,
-    MissingFileError,
-    UsageError,
-)
+from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
 from tfrecreg.findings import Code
 from tfrecreg.manifest.file import build_digest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME

@@ -13,13 +13,7 @@ from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, UsageError
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
-from tfrecreg.reference import (
-    Reference,
-    Version,
-    is_dataset_name,
-    parse_reference,
-    parse_version,
-)
+from tfrecreg.reference import Reference, Version, is_dataset_name, parse_reference, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_build, absent_release, has_shards
 from tfrecreg.registry.keeper import buckets

@@ -301,11 +301,7 @@ class Reuse:
         return self._cache.recall(shard, stamp, keys, digest=self._digest)
 
     def remember(
-        self,
-        number: int,
-        shard: Shard,
-        end: StreamEnd | None,
-        parts: Mapping[Brought, Part],
+        self, number: int, shard: Shard, end: StreamEnd | None, parts: Mapping[Brought, Part]
     ) -> list[tuple[Brought, str]]:
         """Store the results of a shard that was read.
 

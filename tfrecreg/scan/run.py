@@ -15,14 +15,7 @@ from typing import Any
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import TfrecregError, TransferError, UsageError
-from tfrecreg.findings import (
-    MAX_LOCATIONS,
-    Finding,
-    Location,
-    Measure,
-    Severity,
-    TensorflowOutcome,
-)
+from tfrecreg.findings import MAX_LOCATIONS, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.batch import RecordBatch, StreamEnd

@@ -29,13 +29,7 @@ from tfrecreg.schema.definition import (
     StringDomain,
 )
 from tfrecreg.schema.domain_check import decimal_number, whole_number
-from tfrecreg.schema.infer import (
-    DRAFT_LIMIT,
-    KindSummary,
-    SeenFeature,
-    WordLimit,
-    draft_feature,
-)
+from tfrecreg.schema.infer import DRAFT_LIMIT, KindSummary, SeenFeature, WordLimit, draft_feature
 from tfrecreg.schema.messages import KIND_NAMES, counted
 from tfrecreg.schema.pbtxt import append_lines, rewrite
 from tfrecreg.schema.proto import schema_message

@@ -57,17 +57,11 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     if not storage.is_local:
         storage.expect_folder()
     elif entry is None or entry.kind != "dir":
-        raise UsageError(
-            f"there is no folder `{safe(folder)}` of raw data",
-            hint=_WHERE,
-        )
+        raise UsageError(f"there is no folder `{safe(folder)}` of raw data", hint=_WHERE)
     files = list(_raw_files(storage, progress))
     size = total_raw(files)
     if size.stored == 0:
-        raise UsageError(
-            f"the folder `{safe(folder)}` of raw data is empty",
-            hint=_WHERE,
-        )
+        raise UsageError(f"the folder `{safe(folder)}` of raw data is empty", hint=_WHERE)
     return RawTotals(files=len(files), stored=size.stored, decoded=size.decoded)
 
 

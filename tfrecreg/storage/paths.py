@@ -111,14 +111,10 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
     """
     if isinstance(error, FileNotFoundError):
         return MissingFileError(
-            f"`{path_text(path)}` does not exist",
-            hint="it was removed, or the path is wrong",
+            f"`{path_text(path)}` does not exist", hint="it was removed, or the path is wrong"
         )
     reason = error.strerror or str(error)
-    return StorageError(
-        f"cannot {action} `{path_text(path)}`{rest}: {reason}",
-        hint=advice(error),
-    )
+    return StorageError(f"cannot {action} `{path_text(path)}`{rest}: {reason}", hint=advice(error))
 
 
 def advice(error: OSError) -> str:

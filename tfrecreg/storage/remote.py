@@ -99,8 +99,7 @@ class RemoteStorage:
         info = self._info(path)
         if info is None:
             raise MissingFileError(
-                f"`{path_text(shown)}` does not exist",
-                hint="it was removed, or the URL is wrong",
+                f"`{path_text(shown)}` does not exist", hint="it was removed, or the URL is wrong"
             )
         if info.get("type") == "directory":
             raise StorageError(

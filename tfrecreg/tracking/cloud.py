@@ -175,10 +175,7 @@ def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict
 
 
 def _put(
-    there: RemoteObjects,
-    sources: Mapping[str, str],
-    faults: Mapping[str, str],
-    progress: Progress,
+    there: RemoteObjects, sources: Mapping[str, str], faults: Mapping[str, str], progress: Progress
 ) -> None:
     """Send objects, and look for them afterwards; read those that replaced others."""
     if not sources:

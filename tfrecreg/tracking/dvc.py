@@ -21,13 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.errors import (
-    FailureError,
-    MissingExtraError,
-    StorageError,
-    TfrecregError,
-    UsageError,
-)
+from tfrecreg.errors import FailureError, MissingExtraError, StorageError, TfrecregError, UsageError
 from tfrecreg.storage.flock import exclusive
 from tfrecreg.storage.paths import advice, path_text
 from tfrecreg.text import safe

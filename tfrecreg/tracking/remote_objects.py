@@ -112,11 +112,7 @@ class RemoteObjects:
             return None
 
     def faults(
-        self,
-        sizes: Mapping[str, int | None],
-        *,
-        content: bool,
-        progress: Progress = SILENT,
+        self, sizes: Mapping[str, int | None], *, content: bool, progress: Progress = SILENT
     ) -> dict[str, str]:
         """The objects that are missing or damaged.
 

@@ -227,9 +227,7 @@ def _rows(data: bytes) -> RecordDigests:
 
 
 def _named(
-    places: npt.NDArray[np.int64],
-    counts: npt.NDArray[np.int64],
-    named: Callable[[int], RecordName],
+    places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
     """The first records whose digests are counted, of equal records as many as are counted."""
     found: list[RecordName] = []

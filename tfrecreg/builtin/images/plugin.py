@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 def tfrecreg_decoders() -> Iterator[DecoderRecord]:
     """Yield the decoder of images; its modules load when a value is decoded."""
     yield DecoderRecord(
-        name="pictures",
-        summary="JPEG, PNG, GIF, WebP and BMP images",
-        load=_load,
-        extra="images",
+        name="pictures", summary="JPEG, PNG, GIF, WebP and BMP images", load=_load, extra="images"
     )
 
 

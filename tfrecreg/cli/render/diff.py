@@ -138,12 +138,7 @@ def _number(value: int | None) -> str:
 
 
 def _print_kind(
-    console: Console,
-    diff: DiffResult,
-    kind: ChangeKind,
-    *,
-    records: bool,
-    engine: Engine | None,
+    console: Console, diff: DiffResult, kind: ChangeKind, *, records: bool, engine: Engine | None
 ) -> None:
     total = diff.totals[kind]
     console.print("")

@@ -115,12 +115,7 @@ def outline(
 
 
 def assemble(
-    outlined: Manifest,
-    plan: Plan,
-    made: Sequence[MadeShard],
-    *,
-    build: Storage,
-    schema: str,
+    outlined: Manifest, plan: Plan, made: Sequence[MadeShard], *, build: Storage, schema: str
 ) -> Manifest:
     """Write labels, ledger and schema into the build and return the sealed manifest.
 

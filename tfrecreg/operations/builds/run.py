@@ -16,12 +16,7 @@ from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
-from tfrecreg.operations.builds.make import (
-    clear_killed,
-    engine_for_build,
-    make_all,
-    unchanged,
-)
+from tfrecreg.operations.builds.make import clear_killed, engine_for_build, make_all, unchanged
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared, prepare
 from tfrecreg.operations.builds.settings import BuildRequest
@@ -158,12 +153,7 @@ def _build(
     clear_killed(stage)
     try:
         made, resumed = make_all(
-            begun.plan,
-            begun.prepared,
-            sink,
-            stage=stage,
-            engine=making,
-            progress=progress,
+            begun.plan, begun.prepared, sink, stage=stage, engine=making, progress=progress
         )
     except PluginError:
         # Raw data that change meanwhile make a source fail, or give two results for one item.

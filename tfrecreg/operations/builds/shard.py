@@ -175,10 +175,7 @@ def make_shard(task: BuildTask) -> MadeShard:
 
 def _write_shard(task: BuildTask, folder: Storage) -> MadeShard:
     maker, shard, notes = task.maker, task.shard, _Notes()
-    with (
-        maker.reading(task.objects),
-        maker.writer(folder, shard) as writer,
-    ):
+    with maker.reading(task.objects), maker.writer(folder, shard) as writer:
         for number, items in enumerate(shard.segments()):
             _write(maker, items, writer, notes, compare=number == 0)
             writer.end_member()
@@ -274,10 +271,7 @@ def join_segments(
 ) -> MadeShard:
     """Write a shard from its segments, which come in order and are removed."""
     notes = _Notes()
-    with (
-        maker.work.making(shard) as folder,
-        maker.writer(folder, shard) as writer,
-    ):
+    with maker.work.making(shard) as folder, maker.writer(folder, shard) as writer:
         for made in segments:
             writer.append(scratch, made.segment)
             scratch.remove(made.segment.path)

@@ -86,12 +86,7 @@ def check_registry(
     def judge(issues: Iterable[Finding], config: Config, name: str = "") -> None:
         nonlocal failed
         verdict = judge_findings(
-            issues,
-            config.gate(name),
-            config.waivers,
-            dataset=name,
-            fail_on=limit,
-            today=today,
+            issues, config.gate(name), config.waivers, dataset=name, fail_on=limit, today=today
         )
         failed = failed or verdict.status == "fail"
         findings.extend(verdict.findings)
@@ -247,10 +242,7 @@ class _Base:
                         f"{there.digest[:16]}…, found {ours.digest[:16]}…"
                     )
                     yield Issue(
-                        code=REG006,
-                        versions=frozenset({version}),
-                        path=path,
-                        message=message,
+                        code=REG006, versions=frozenset({version}), path=path, message=message
                     )
             elif path in self.common:
                 message = f"it is missing here, but {shown} has it"

@@ -46,11 +46,7 @@ class _Digests(NamedTuple):
 
 
 def follow_images(
-    before: Side,
-    after: Side,
-    matched: Matched,
-    reading: Reading,
-    progress: Progress,
+    before: Side, after: Side, matched: Matched, reading: Reading, progress: Progress
 ) -> Matched:
     """Find the partners of what seems to be gone and new, by the images in them.
 

@@ -262,11 +262,7 @@ class ListedExamples:
             for place, key in zip(chunk.tolist(), _keys(side, chunk), strict=True):
                 shard = side.manifest.shards[shard_of(place)]
                 yield RecordDiff(
-                    kind=kind,
-                    split=shard.split,
-                    key=key,
-                    shard=shard.path,
-                    record=record_of(place),
+                    kind=kind, split=shard.split, key=key, shard=shard.path, record=record_of(place)
                 )
 
     def _read(

@@ -180,11 +180,7 @@ _NAMED = 5
 
 
 def judge_change(
-    before: Side,
-    after: Side,
-    order: ShardOrder | None,
-    matched: Matched | None,
-    tallied: Tallied,
+    before: Side, after: Side, order: ShardOrder | None, matched: Matched | None, tallied: Tallied
 ) -> Change:
     """The smallest legal step from one side to the other, and why.
 

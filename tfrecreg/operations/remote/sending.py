@@ -140,8 +140,7 @@ def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
         ]
         if not kept:
             raise UsageError(
-                "no release is stored in DVC",
-                hint="tfrecreg release NAME, in a DVC repository",
+                "no release is stored in DVC", hint="tfrecreg release NAME, in a DVC repository"
             )
         return kept
     found: list[Release] = []

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tfrecreg.errors import (
-    FailureError,
-    MissingFileError,
-    RefusedError,
-    TfrecregError,
-    UsageError,
-)
+from tfrecreg.errors import FailureError, MissingFileError, RefusedError, TfrecregError, UsageError
 from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.operations.remote.releases import dvc_folder, release_of
 from tfrecreg.progress import SILENT, Progress, working
@@ -156,8 +150,7 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
                 writer.write(remote.read(MANIFEST_NAME))
         except MissingFileError as error:
             raise RefusedError(
-                f"`{release.name}` is not complete: {error.message}",
-                hint=repair_hint(release.name),
+                f"`{release.name}` is not complete: {error.message}", hint=repair_hint(release.name)
             ) from error
         finally:
             progress.stop()

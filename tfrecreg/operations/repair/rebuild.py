@@ -43,10 +43,7 @@ from tfrecreg.text import safe
 
 
 def rebuild_refusal(
-    name: str,
-    manifest: Manifest,
-    wrong: Sequence[RemadeShard],
-    raw: RawData,
+    name: str, manifest: Manifest, wrong: Sequence[RemadeShard], raw: RawData
 ) -> RefusedError:
     """The error for shards that came out with other bytes.
 

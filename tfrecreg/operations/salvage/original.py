@@ -37,11 +37,7 @@ class Original:
     """
 
     def __init__(
-        self,
-        reader: Reader,
-        *,
-        declared: Compression | None,
-        members: Sequence[tuple[int, int]],
+        self, reader: Reader, *, declared: Compression | None, members: Sequence[tuple[int, int]]
     ) -> None:
         self._reader = reader
         self._stream, self._file = open_stream(

@@ -83,10 +83,7 @@ class CompatibilityReport:
 
 
 def check_compatibility(
-    name: str,
-    *,
-    registry: RegistryLike | None = None,
-    options: CompatibilityOptions | None = None,
+    name: str, *, registry: RegistryLike | None = None, options: CompatibilityOptions | None = None
 ) -> CompatibilityReport:
     """Check whether readers of a schema parse the records of releases, and the other way round.
 

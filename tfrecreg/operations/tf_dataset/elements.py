@@ -107,10 +107,7 @@ class ElementReader:
         """Why sound records do not make a batch; empty if they do."""
         tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
-        for names, step in (
-            (self._form.images, self._images),
-            (self._form.tensors, self._tensors),
-        ):
+        for names, step in ((self._form.images, self._images), (self._form.tensors, self._tensors)):
             for name in names:
                 each = [step(name, value[None]) for value in tf.unstack(features[name])]
                 shapes = sorted({tuple(value.shape[1:]) for value in each})

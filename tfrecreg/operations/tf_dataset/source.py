@@ -93,8 +93,7 @@ def read_payloads(
             column((starts[each.shard] + each.first for each in pieces), int64),
             column((each.records for each in pieces), int64),
             column(
-                (each.first + each.records == sizes[each.shard] for each in pieces),
-                tensorflow.bool,
+                (each.first + each.records == sizes[each.shard] for each in pieces), tensorflow.bool
             ),
         )
     )

@@ -253,6 +253,5 @@ def merged_sketch(splits: Sequence[SurveyedSplit]) -> SchemaSketch:
 
 def _empty(converter: Converter, *, draft: bool) -> SurveyedPart:
     return SurveyedPart(
-        keys=None if converter.keys.is_position else [],
-        sketch=SchemaSketch() if draft else None,
+        keys=None if converter.keys.is_position else [], sketch=SchemaSketch() if draft else None
     )

@@ -151,11 +151,7 @@ class AnnotationsValidator(Validator):
             tell(sorted(seen - own.keys()), f"{shown} has none of", split)
 
     def _judge_balance(
-        self,
-        tally: Tally,
-        feature: str,
-        in_split: Mapping[str, Mapping[int, int]],
-        names: LabelMap,
+        self, tally: Tally, feature: str, in_split: Mapping[str, Mapping[int, int]], names: LabelMap
     ) -> None:
         """Find ANN006: classes that are too rare compared with others."""
         limit = self._options.imbalance

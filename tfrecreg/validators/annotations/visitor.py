@@ -28,13 +28,7 @@ from tfrecreg.validators.annotations.label_features import (
     PER_OBJECT,
     Labels,
 )
-from tfrecreg.validators.record_tables import (
-    Table,
-    Tables,
-    holds_bytes,
-    holds_integers,
-    tables_of,
-)
+from tfrecreg.validators.record_tables import Table, Tables, holds_bytes, holds_integers, tables_of
 
 _NEAR = 1e-6
 """Tolerance for sides of boxes outside the image, for rounding to float32."""

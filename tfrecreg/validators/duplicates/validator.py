@@ -149,11 +149,7 @@ class DuplicatesValidator(Validator):
                 into.add(flat, rows)
 
     def _tell_contradictions(
-        self,
-        tally: Tally,
-        target: Target,
-        shards: Sequence[Shard],
-        runs: Sequence[Sequence[Run]],
+        self, tally: Tally, target: Target, shards: Sequence[Shard], runs: Sequence[Sequence[Run]]
     ) -> None:
         """Find DUP005: one image under several labels."""
         found = Contradictions()

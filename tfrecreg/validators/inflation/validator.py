@@ -277,13 +277,7 @@ class InflationValidator(Validator):
         for cause in find_causes(total, target.raw, _raw_formats(target)):
             places = total.first_numbers if cause.code in _OF_NUMBERS else total.first
             place = places.get(cause.feature)
-            tally.add(
-                cause.code,
-                cause.message,
-                place,
-                split="",
-                feature=cause.feature,
-            )
+            tally.add(cause.code, cause.message, place, split="", feature=cause.feature)
             cures[f"{cause.code.code} {cause.feature}".strip()] = cause.after
         if cures:
             text = ", ".join(f"{cause} {si_bytes(after)}" for cause, after in cures.items())

@@ -53,10 +53,7 @@ def write_lines(storage: Storage, path: str, rows: Iterable[Any]) -> TextDigest:
     hasher = blake3()
     size = count = 0
     # Neither a name nor a time: equal lists make equal files.
-    with (
-        storage.create(path) as writer,
-        gzip.GzipFile("", "wb", 6, _ToWriter(writer), 0) as packed,
-    ):
+    with storage.create(path) as writer, gzip.GzipFile("", "wb", 6, _ToWriter(writer), 0) as packed:
         left = iter(rows)
         while some := list(islice(left, _ROWS)):
             data = _encoded(some)

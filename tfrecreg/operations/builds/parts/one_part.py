@@ -13,11 +13,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.builds.make import SEGMENTS, engine_for_build, make_all
-from tfrecreg.operations.builds.parts.open_source import (
-    base_of_plan,
-    open_planned,
-    read_raw_state,
-)
+from tfrecreg.operations.builds.parts.open_source import base_of_plan, open_planned, read_raw_state
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.parts.plan_store import NOTES, enter_bucket

@@ -306,12 +306,7 @@ class PlanFolder:
                 remarks.append(row.remark)
         document = self.document
         return Plan(
-            document.dataset,
-            tuple(shards),
-            tuple(skipped),
-            document.order,
-            tuple(remarks),
-            base,
+            document.dataset, tuple(shards), tuple(skipped), document.order, tuple(remarks), base
         )
 
     def raw_files(self, shards: Sequence[ShardOfPlan]) -> dict[str, tuple[int, int]]:
