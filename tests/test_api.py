@@ -7,13 +7,14 @@ Cacheable Code CommandRecord Conversion Decoder DecoderRecord EngineRecord Engin
 Example Exchange ExportedDataset ExportedShard Exporter ExporterRecord FailureError Fault Feature
 FeatureDecoder Finding Folder ImageError ImageHeader Item JsonCodec KeyedExample Kind Location
 Manifest Measure MissingExtraError MissingFileError Need Part RawDataError RawFile Reader
-RecordBatch RecordExporter RecordFormat RecordProblem RecordValidator Remark RemoteEngine
-ReportFormatRecord Schema Severity Shard ShardRecord ShardToExport Skipped Source SourceRecord
-Storage StorageError StreamEnd Tally Target TensorflowOutcome Thumbnail Undecodable UsageError
-Validator ValidatorRecord Visitor Writer Written bundled_schema bytes_feature canonical decode
-did_you_mean encode engine_failed exchange_at export_plain export_unchanged float_feature hookimpl
-int64_feature is_truncated key_from keyed_examples new_exchange normal_splits one_line open_local
-perform_work read_header read_limits require_pillow safe shared_decoder sniff unset_feature
+RecordBatch RecordExporter RecordFormat RecordProblem RecordValidator Remark RemoteEngine Report
+ReportContext ReportFormat ReportFormatRecord Schema Severity Shard ShardRecord ShardToExport
+Skipped Source SourceRecord Storage StorageError StreamEnd Tally Target TensorflowOutcome Thumbnail
+Undecodable UsageError Validator ValidatorRecord Visitor Writer Written bundled_schema bytes_feature
+canonical decode did_you_mean encode engine_failed exchange_at export_plain export_unchanged
+float_feature hookimpl int64_feature is_truncated key_from keyed_examples location_lines
+location_text new_exchange normal_splits one_line open_local perform_work read_header read_limits
+require_pillow safe safe_message shared_decoder si_bytes sniff subject_text unset_feature
 usable_cores
 """
 

@@ -16,6 +16,8 @@
   `export_plain`, `export_unchanged`, `Folder`, `Writer`; one that writes records:
   `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`, `keyed_examples`; `decode`,
   `encode`, `canonical`
+- a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
+  `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `ImageHeader`, `ImageError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
@@ -73,6 +75,9 @@ from tfrecreg.plugins.records import (
 )
 from tfrecreg.plugins.specs import hookimpl
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.reports.interface import ReportContext, ReportFormat
+from tfrecreg.reports.model import Report
+from tfrecreg.reports.places import location_lines, location_text, safe_message, subject_text
 from tfrecreg.scan.interface import (
     Cacheable,
     Need,
@@ -99,7 +104,7 @@ from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder
 from tfrecreg.storage.local_copy import open_local
 from tfrecreg.suggest import did_you_mean
-from tfrecreg.text import safe
+from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.example.decode import canonical, decode
@@ -160,6 +165,9 @@ __all__ = [
     "RecordValidator",
     "Remark",
     "RemoteEngine",
+    "Report",
+    "ReportContext",
+    "ReportFormat",
     "ReportFormatRecord",
     "Schema",
     "Severity",
@@ -199,6 +207,8 @@ __all__ = [
     "is_truncated",
     "key_from",
     "keyed_examples",
+    "location_lines",
+    "location_text",
     "new_exchange",
     "normal_splits",
     "one_line",
@@ -208,8 +218,11 @@ __all__ = [
     "read_limits",
     "require_pillow",
     "safe",
+    "safe_message",
     "shared_decoder",
+    "si_bytes",
     "sniff",
+    "subject_text",
     "unset_feature",
     "usable_cores",
 ]

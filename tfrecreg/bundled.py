@@ -10,6 +10,8 @@ BUNDLED = (
     "tfrecreg.builtin.export.plugin",
     "tfrecreg.builtin.images.plugin",
     "tfrecreg.builtin.engines.plugin",
+    "tfrecreg.builtin.reports.plugin",
+    "tfrecreg.pages.plugin",
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
     "tfrecreg_imagefolder.plugin",

@@ -18,7 +18,7 @@ from page_support import read_page
 from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
-from tfrecreg.cli.render.formats import FORMATS
+from tfrecreg.cli.report_format import report_formats
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.pipeline.run import pipeline
 from tfrecreg.registry.registry import open_registry
@@ -213,7 +213,9 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
     record = f"{name}, record {place['record']}, offset {place['offset']}"
 
     gate = "tfrecreg gate mnist --report reports/mnist/check.json"
-    assert set(FORMATS) == {"junit", "sarif", "github", "markdown", "html"}  # all are below
+    assert set(report_formats()) == {  # all are here
+        *("text", "json", "junit", "sarif", "github", "markdown", "html")
+    }
     assert record in shell(gate, expect=1)
     judged = json.loads(shell(f"{gate} --json", expect=1))
     assert judged["findings"] == report["findings"]
@@ -270,7 +272,7 @@ def test_a_leak_in_the_raw_data_stops_it_and_every_format_names_it(shell: Shell)
     (place,) = found["locations"]
     record = f"{place['shard']}, record {place['record']}"
     gate = "tfrecreg gate mnist --report reports/mnist/check.json"
-    for format_ in ("text", "json", *FORMATS):
+    for format_ in report_formats():
         said = shell(f"{gate} --format {format_}", expect=1)
         assert "DUP002" in said, format_
         assert place["shard"] in said, format_

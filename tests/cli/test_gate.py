@@ -9,7 +9,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from tests_support import flip
 
-from tfrecreg.cli.reports import REPORT_FORMATS
+from tfrecreg.cli.report_format import report_formats
 
 MEASURE = ("--fail-on", "never", "--format", "json", "--output", "report.json")
 SHARD = "digits-train.tfrecord-00001-of-00002"
@@ -107,7 +107,7 @@ def test_every_format_names_what_was_waived_by_whom_and_until_when(cli, damaged)
         '[[waivers]]\nfingerprint = "CRC*:digits:*"\nowner = "ada"\nreason = "known"\n'
         "expires = 2099-01-31"
     )
-    for form in REPORT_FORMATS:
+    for form in report_formats():
         for call in (("gate", "digits", "--report", "report.json"), ("check", "digits")):
             done = cli(*call, "--format", form)
             assert done.code == 0
@@ -127,7 +127,7 @@ def test_every_format_names_what_was_waived_by_whom_and_until_when(cli, damaged)
 
 def test_every_format_says_that_the_gate_lowered_severities(cli, damaged) -> None:
     configure('[gates.default]\nseverity = { "*" = "info" }')
-    for form in REPORT_FORMATS:
+    for form in report_formats():
         for call in (("gate", "digits", "--report", "report.json"), ("check", "digits")):
             done = cli(*call, "--format", form)
             assert done.code == 0

@@ -13,7 +13,7 @@ import pytest
 from hostile_support import NAMES, hostile_report
 
 import tfrecreg
-from tfrecreg.pages.collect import page_without_records
+from tfrecreg.pages.collect import Surveys
 from tfrecreg.pages.render import render_page
 from tfrecreg.text import safe
 
@@ -99,7 +99,7 @@ def test_a_page_works_by_mouse_and_keyboard(
 def test_hostile_names_do_nothing(look: Any) -> None:
     reports = [hostile_report(name, target=safe(name) or "digits") for name in NAMES]
     pages = [
-        render_page(page_without_records(reports[start : start + 40]))
+        render_page(Surveys().page(reports[start : start + 40]))
         for start in range(0, len(reports), 40)
     ]
     for told in look(*pages, schemes="light"):

@@ -8,7 +8,7 @@ import pytest
 from hostile_support import NAMES, hostile_report
 from page_support import read_page
 
-from tfrecreg.pages.collect import page_without_records
+from tfrecreg.pages.collect import Surveys
 from tfrecreg.pages.render import render_page
 from tfrecreg.text import safe
 
@@ -16,7 +16,7 @@ from tfrecreg.text import safe
 @pytest.fixture(scope="module")
 def plain() -> list[str]:
     """The tags of a page without hostile names."""
-    return tags(render_page(page_without_records([hostile_report("name")])))
+    return tags(render_page(Surveys().page([hostile_report("name")])))
 
 
 def tags(html: str) -> list[str]:
@@ -27,7 +27,7 @@ def tags(html: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_hostile_name_stays_in_its_place(name: str, plain: list[str]) -> None:
     report = replace(hostile_report(name), target=safe(name) or "digits")
-    page = read_page(render_page(page_without_records([report])))
+    page = read_page(render_page(Surveys().page([report])))
     assert len(page.headings) == len(plain)
     if name.strip() and len(name) < 100:
         assert " ".join(safe(name).split()) in page.text
@@ -35,12 +35,12 @@ def test_a_hostile_name_stays_in_its_place(name: str, plain: list[str]) -> None:
 
 def test_the_same_reports_give_the_same_bytes() -> None:
     reports = [hostile_report("a"), hostile_report("b")]
-    first = render_page(page_without_records(reports))
-    assert render_page(page_without_records(reports)) == first
+    first = render_page(Surveys().page(reports))
+    assert render_page(Surveys().page(reports)) == first
 
 
 def test_accepted_findings_have_their_waiver() -> None:
-    page = read_page(render_page(page_without_records([hostile_report("x")])))
+    page = read_page(render_page(Surveys().page([hostile_report("x")])))
     assert "Accepted by ax until 2031-01-31: bx" in page.text
     assert "Incomplete" in page.text
     assert "`x` was not read" in page.text

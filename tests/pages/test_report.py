@@ -28,9 +28,9 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.pages.collect import _with_statistics, make_page
+from tfrecreg.pages.collect import BUDGET, _with_statistics, make_page
 from tfrecreg.pages.content import Bars
-from tfrecreg.pages.make import BUDGET, diff_page
+from tfrecreg.pages.make import diff_page
 from tfrecreg.progress import SILENT
 
 

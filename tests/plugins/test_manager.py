@@ -510,6 +510,7 @@ ONE_OF_EACH = """
     class Thing:
         Options = None
         raw_files = labels = items = example = schema = applies = begin = finish = len
+        look = render = len
         expect = file_name = verify = how_to_read = len
         reads = array = len
         connect = disconnect = workers = submit = result = cancel = len

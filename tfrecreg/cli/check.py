@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.cli.report_command import ReportCommand
-from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
+from tfrecreg.cli.report_format import PluginFormat, open_format
+from tfrecreg.cli.reports import (
+    choose_format,
+    exit_code,
+    format_options,
+    show,
+)
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import ENGINE_PARAMETERS, given_besides, jobs_option, pairs
 from tfrecreg.commands.output import write_json, write_text
@@ -134,8 +140,7 @@ def command(
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.check.options import CheckOptions
 
-    chosen = choose_format(session, form)
-    page = None
+    chosen = open_format(choose_format(session, form), session.plugins)
     options = CheckOptions(
         only=_names(only),
         skip=_names(skip),
@@ -155,17 +160,6 @@ def command(
         raise UsageError(
             "`--base` goes with `--registry`", hint="tfrecreg check --registry --base REV"
         )
-    elif chosen == "html":
-        from tfrecreg.pages.make import report
-
-        made = report(
-            targets,
-            registry=session.registry,
-            options=options,
-            engine=engine,
-            progress=session.progress(),
-        )
-        reports, page = list(made.reports), made.html
     else:
         from tfrecreg.operations.check.run import check
 
@@ -175,9 +169,10 @@ def command(
             options=options,
             engine=engine,
             progress=session.progress(),
+            beside=chosen.look if isinstance(chosen, PluginFormat) else None,
         )
     _measured(reports, metrics, plots)
-    show(session, reports, chosen, output, page=page, saved=saved)
+    show(session, reports, chosen, output, saved=saved)
     return exit_code(reports)
 
 

@@ -7,7 +7,13 @@ import datetime
 import click
 
 from tfrecreg.cli.report_command import ReportCommand
-from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
+from tfrecreg.cli.report_format import open_format
+from tfrecreg.cli.reports import (
+    choose_format,
+    exit_code,
+    format_options,
+    show,
+)
 from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
 
@@ -45,7 +51,7 @@ def command(
     from tfrecreg.gating import next_expiry
     from tfrecreg.operations.gate import gate
 
-    chosen = choose_format(session, form)
+    chosen = open_format(choose_format(session, form), session.plugins)
     registry = session.open()
     session.warn_of_broken_plugins()
     name = target.partition("@")[0]

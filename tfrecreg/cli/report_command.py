@@ -15,9 +15,10 @@ from typing import Any
 
 import click
 
-from tfrecreg.cli.reports import REPORT_FORMATS, show
+from tfrecreg.cli.report_format import expect_format, open_format
+from tfrecreg.cli.reports import show
 from tfrecreg.commands.session import Session
-from tfrecreg.errors import RefusedError, TfrecregError, UsageError
+from tfrecreg.errors import PluginError, RefusedError, TfrecregError, UsageError
 from tfrecreg.text import safe
 
 
@@ -82,9 +83,13 @@ class _Wanted:
         form = texts.get("form", "text")
         if session.as_json or options.get("as_json") is True:
             form = "json"
+        try:
+            expect_format(form)
+        except PluginError:
+            form = "text"
         return cls(
             session,
-            form if form in REPORT_FORMATS else "text",
+            form,
             texts.get("output"),
             texts.get("saved"),
             " ".join(named) or "the registry",
@@ -100,7 +105,7 @@ class _Wanted:
         for form, path in ((self.form, self.output), ("json", self.saved)):
             # A pipe or a terminal would show it beside the report.
             if path is not None and (os.path.isfile(path) or not os.path.exists(path)):  # noqa: PTH110, PTH113
-                self._write(unfinished, 3, form, path, summary=False)
+                self._write(unfinished, 3, form, path, finished=False)
 
     def tell(self, error: TfrecregError) -> None:
         """Write the reason of the failure as the requested report."""
@@ -110,7 +115,7 @@ class _Wanted:
                 self._write(error, error.exit_code, "json", self.saved)
         if self.output is None and self.form == "text":
             return  # stderr has it
-        with suppress(UsageError):
+        with suppress(TfrecregError):  # a format may fail, too
             self._write(error, error.exit_code, self.form, self.output)
             self.session.reported = True
 
@@ -121,8 +126,9 @@ class _Wanted:
         form: str,
         output: str | None,
         *,
-        summary: bool = True,
+        finished: bool = True,
     ) -> None:
+        from tfrecreg.plugins.manager import plugins
         from tfrecreg.reports.model import error_report
 
         hint = f"; hint: {error.hint}" if error.hint else ""
@@ -130,7 +136,9 @@ class _Wanted:
         report = error_report(self.target, f"{error.message}{hint}", findings=findings)
         told = {"message": error.message, "hint": error.hint, "exit_code": code}
         more = {"error": told}
-        show(self.session, [report], form, output, more=more, summary=summary)
+        # Also in a format that the registry switches off: the report says so.
+        shown = open_format(form, plugins)
+        show(self.session, [report], shown, output, more=more, finished=finished)
 
 
 def _same(one: str, other: str) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tfrecreg._version import JSON_VERSION
+from tfrecreg.cli.report_format import PluginFormat, complete_format, known_format
 from tfrecreg.cli.supervisor import note_findings
 from tfrecreg.commands import complete
 from tfrecreg.commands.output import write_json, write_text
@@ -16,12 +18,11 @@ from tfrecreg.commands.session import Session
 from tfrecreg.storage.locations import is_absolute
 
 if TYPE_CHECKING:
+    from tfrecreg.reports.interface import ReportContext
     from tfrecreg.reports.model import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-REPORT_FORMATS = ("text", "json", "junit", "sarif", "github", "markdown", "html")
-"""Values of `--format`."""
 _PRECEDENCE = (3, 1, 0)
 """The worst of several reports decides, and an incomplete one is worse than a failed one."""
 
@@ -33,10 +34,11 @@ def format_options(function: F) -> F:
     decorate: Callable[[F], F] = click.option(
         "--format",
         "form",
-        type=click.Choice(REPORT_FORMATS),
-        help="Report format. json: the same as --json. junit, sarif: for CI and code scanning. "
-        "github: annotations and a job summary. markdown: for a pull request comment. "
-        "html: a page with images.",
+        metavar="FORMAT",
+        callback=known_format,
+        shell_complete=complete.silent(complete_format),
+        help="text, json (the same as --json), or the name of a report format, such as sarif or "
+        "html: `tfrecreg plugins list` shows them.",
     )
     to: Callable[[F], F] = click.option(
         "--output",
@@ -81,12 +83,11 @@ def choose_format(session: Session, form: str | None) -> str:
 def show(
     session: Session,
     reports: Sequence[Report],
-    form: str,
+    form: str | PluginFormat,
     output: str | None,
     *,
     more: Mapping[str, object] | None = None,
-    summary: bool = True,
-    page: str | None = None,
+    finished: bool = True,
     saved: str | None = None,
 ) -> None:
     """Print the reports, or write them to a file.
@@ -94,26 +95,24 @@ def show(
     Args:
         session: of this call.
         reports: what to show.
-        form: one of the formats.
+        form: of :func:`tfrecreg.cli.report_format.open_format`.
         output: the file; None for stdout.
         more: fields of the JSON document beside those of the reports.
-        summary: whether `github` adds to the summary of the job.
-        page: the page, for `html`; None for one that shows no records.
+        finished: whether this is the report of a finished run, or the one of before it.
         saved: another file, which gets the JSON in any case; None for none.
 
     Raises:
         UsageError: a file that cannot be written.
+        PluginError: the format failed.
     """
     if saved is not None:
         write_json(_document(reports, more), saved)
-    if form == "json":
+    if isinstance(form, PluginFormat):
+        _show_document(session, reports, form, output, finished=finished)
+    elif form == "json":
         write_json(_document(reports, more), output)
-    elif form == "text":
-        _show_text(session, reports, output)
-    elif page is not None:
-        _show_page(session, reports, page, output)
     else:
-        _show_document(session, reports, form, output, summary=summary)
+        _show_text(session, reports, output)
 
 
 def _show_text(session: Session, reports: Sequence[Report], output: str | None) -> None:
@@ -130,35 +129,38 @@ def _show_text(session: Session, reports: Sequence[Report], output: str | None) 
     write_text(output, capture.get())
 
 
-def _show_page(session: Session, reports: Sequence[Report], page: str, output: str | None) -> None:
-    if output is None:
-        import sys
-
-        sys.stdout.write(page)
-        return
-    from tfrecreg.cli.render.outcomes import print_page
-
-    write_text(output, page)
-    print_page(session.out, output, page, reports)
-
-
 def _show_document(
-    session: Session, reports: Sequence[Report], form: str, output: str | None, *, summary: bool
+    session: Session,
+    reports: Sequence[Report],
+    form: PluginFormat,
+    output: str | None,
+    *,
+    finished: bool,
 ) -> None:
-    from tfrecreg.cli.render.formats import FORMATS
-    from tfrecreg.cli.render.formats.github import write_summary
-
-    prefix = _prefix(session, reports)
-    text = FORMATS[form](reports, prefix)
-    if output is not None:
-        write_text(output, text)
-    else:
-        import sys
-
+    context = _context(session, reports)
+    text = form.render(reports, context)
+    if output is None:
         # Each format escapes for itself: a console would wrap and color.
         sys.stdout.write(text)
-    if form == "github" and summary:
-        write_summary(reports, prefix, os.environ)
+    else:
+        write_text(output, text)
+        if form.has_looked:
+            from tfrecreg.cli.render.outcomes import print_page
+
+            print_page(session.out, output, text, reports)
+    if finished:
+        form.finish(reports, context)
+
+
+def _context(session: Session, reports: Sequence[Report]) -> ReportContext:
+    from tfrecreg.plugins.manager import code_named
+    from tfrecreg.reports.interface import ReportContext
+
+    found = {each.code for report in reports for each in (*report.findings, *report.waived)}
+    codes = {name: code for name in sorted(found) if (code := code_named(name)) is not None}
+    return ReportContext(
+        prefix=_prefix(session, reports), codes=codes, note=session.progress().note
+    )
 
 
 def _prefix(session: Session, reports: Sequence[Report]) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tfrecreg.commands.console import ConsoleProgress
+    from tfrecreg.plugins.manager import Plugins
     from tfrecreg.registry.registry import Registry
 
 COMPLETE = "_TFRECREG_COMPLETE"
@@ -61,6 +62,15 @@ class Session:
         from tfrecreg.json_data import json_data
 
         write_json({"format_version": JSON_VERSION, **json_data(document)}, output)
+
+    def plugins(self) -> Plugins:
+        """The plugins that the registry of this call, where there is one, does not switch off."""
+        from tfrecreg.plugins.manager import plugins, plugins_of
+        from tfrecreg.registry.registry import find_registry
+
+        if self.registry is None and find_registry() is None:
+            return plugins()
+        return plugins_of(self.open().config)
 
     def warn_of_broken_plugins(self) -> None:
         """Warn of broken plugins, whose records are missing.

@@ -4,6 +4,7 @@ Operations, which end in files:
 
 - `make`: check targets and write a page about them
 - `static_site`: pages about a whole registry, and their index
+- `plugin`: announces the report format `html`, which is in `report_format`
 
 What a page says, as data:
 

@@ -10,6 +10,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gating import Waiver
+from tfrecreg.guard import Brought
 from tfrecreg.images.decoder import require_pillow
 from tfrecreg.operations.catalog import log
 from tfrecreg.operations.check.options import CheckOptions
@@ -47,6 +48,8 @@ _PLACES = 6
 """Locations of a finding that are shown with their records."""
 _SAMPLE = 60
 """Records of a split in the contact sheet."""
+BUDGET = 8_000_000
+"""Default size of a page in bytes."""
 _HTML = 300_000
 """Bytes for all that is no record: styles, charts, tables."""
 
@@ -56,6 +59,68 @@ class _Surveyed:
     target: Target
     survey: SurveyValidator
     statistics: StatsOfCheck | None
+
+
+class Surveys:
+    """What is seen of the records of targets while they are checked, for a page about them.
+
+    Args:
+        statistics: whether to collect TFDV's statistics.
+    """
+
+    def __init__(self, *, statistics: bool = False) -> None:
+        self._statistics = statistics
+        self._surveyed: dict[str, _Surveyed] = {}
+
+    def look(self, target: Target) -> list[Validator]:
+        """The validators that see the records of a target."""
+        made = None
+        if self._statistics:
+            cache = StatisticsCache(target.home) if target.home is not None else None
+            made = StatsOfCheck(target, cache)
+        validator = SurveyValidator()
+        self._surveyed[target.name] = _Surveyed(target, validator, made)
+        return [validator, *(made.validators if made is not None else ())]
+
+    def page(
+        self,
+        reports: Sequence[Report],
+        *,
+        registry: RegistryLike | None = None,
+        against: str | None = None,
+        budget: int = BUDGET,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> Page:
+        """The content of the page.
+
+        Args:
+            reports: of the check. What was not seen in it is shown without records.
+            registry: where `against` is looked up.
+            against: a version, whose difference from the only target is shown.
+            budget: size of the page in bytes.
+            engine: where to read for the difference.
+            progress: updated while the difference is read.
+        """
+        notice = _no_images(list(self._surveyed.values()))
+        spent = Budget(max(budget - _HTML * len(reports), 0))
+        pages = []
+        for report in reports:
+            seen = self._surveyed.get(report.target)
+            if seen is None:  # it could not be read: the report says why
+                pages.append(_without_records(report))
+                continue
+            page = _page_of(report, seen, spent, notice)
+            if against is not None:
+                before = resolve(open_registry(registry), against)
+                after = _resolved(seen.target)
+                splits = seen.survey.splits
+                found = difference_of(
+                    before, after, spent, progress, surveyed=splits, engine=engine
+                )
+                page = replace(page, difference=found)
+            pages.append(page)
+        return Page(targets=tuple(pages), left_out=spent.left_out(), notice=notice)
 
 
 def make_page(
@@ -75,45 +140,28 @@ def make_page(
         resolve_in(registry, against)
     if statistics:
         options = _with_statistics(options or CheckOptions(), against)
-    surveyed: list[_Surveyed] = []
-
-    def survey(target: Target) -> list[Validator]:
-        made = None
-        if statistics:
-            cache = StatisticsCache(target.home) if target.home is not None else None
-            made = StatsOfCheck(target, cache)
-        validator = SurveyValidator()
-        surveyed.append(_Surveyed(target, validator, made))
-        return [validator, *(made.validators if made is not None else ())]
-
+    surveys = Surveys(statistics=statistics)
     reports = check(
         targets,
         registry=registry,
         options=options,
         engine=engine,
         progress=progress,
-        beside=survey,
+        beside=lambda target: [
+            (Brought("validator", each.name), each) for each in surveys.look(target)
+        ],
     )
-    notice = _no_images(surveyed)
-    if notice:
-        progress.note(notice)
-    by_name = {each.target.name: each for each in surveyed}
-    spent = Budget(max(budget - _HTML * len(reports), 0))
-    pages = []
-    for report in reports:
-        if report.target not in by_name:  # it could not be read: the report says why
-            pages.append(_without_records(report))
-            continue
-        seen = by_name[report.target]
-        page = _page_of(report, seen, spent, notice)
-        if against is not None:
-            before = resolve(open_registry(registry), against)
-            after = _resolved(seen.target)
-            splits = seen.survey.splits
-            found = difference_of(before, after, spent, progress, surveyed=splits, engine=engine)
-            page = replace(page, difference=found)
-        pages.append(page)
-    return Page(targets=tuple(pages), left_out=spent.left_out(), notice=notice)
+    page = surveys.page(
+        reports,
+        registry=registry,
+        against=against,
+        budget=budget,
+        engine=engine,
+        progress=progress,
+    )
+    if page.notice:
+        progress.note(page.notice)
+    return page
 
 
 def _no_images(surveyed: Sequence[_Surveyed]) -> str:
@@ -167,11 +215,6 @@ def _statistics(report: Report, made: StatsOfCheck | None) -> Stats | None:
         return made.result()
     except UsageError:
         return None
-
-
-def page_without_records(reports: Iterable[Report]) -> Page:
-    """The page of finished checks, whose records are not at hand: of a gate, or of a failure."""
-    return Page(targets=tuple(map(_without_records, reports)), left_out=())
 
 
 def _without_records(report: Report) -> TargetPage:

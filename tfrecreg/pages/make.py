@@ -13,7 +13,7 @@ from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.diff.result import DiffResult
 from tfrecreg.operations.diff.side import find_side
 from tfrecreg.pages.budget import Budget
-from tfrecreg.pages.collect import make_page
+from tfrecreg.pages.collect import BUDGET, make_page
 from tfrecreg.pages.difference import difference_of
 from tfrecreg.pages.records import PagePlace, read_records
 from tfrecreg.pages.render import render_difference, render_page, render_records
@@ -26,8 +26,6 @@ from tfrecreg.shardset.find import TargetsLike
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
-BUDGET = 8_000_000
-"""Default size of a page in bytes."""
 _SMALLEST = 500_000
 
 

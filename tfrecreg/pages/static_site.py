@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import TfrecregError
-from tfrecreg.pages.collect import make_page, page_without_records, provenance_of
+from tfrecreg.pages.collect import Surveys, make_page, provenance_of
 from tfrecreg.pages.content import Page
 from tfrecreg.pages.records import PageImage
 from tfrecreg.pages.render import SiteEntry, render_index, render_page
@@ -107,7 +107,7 @@ def _page(
         )
     except TfrecregError as error:
         hint = f"; hint: {error.hint}" if error.hint else ""
-        page = page_without_records([error_report(resolved.name, f"{error.message}{hint}")])
+        page = Surveys().page([error_report(resolved.name, f"{error.message}{hint}")])
         (target,) = page.targets
         return replace(page, targets=(replace(target, provenance=provenance_of(resolved)),))
 

@@ -228,6 +228,8 @@ def _check(record: Any, *, ours: bool) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         shown = safe(str(name), limit=60)
         raise _Broken(f"`{hook}` yielded the name `{shown}`, expected `[a-z][a-z0-9_]*`")
+    if name in record.taken:
+        raise _Broken(f"`{hook}` yielded the name `{name}`, which is tfrecreg's own")
     if not isinstance(record.summary, str) or not callable(record.load):
         raise _Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
     if ours:

@@ -46,6 +46,8 @@ class PluginRecord(Generic[T_co]):
     """The methods without which a class cannot be used."""
     is_class: ClassVar[bool] = True
     """Whether `load` returns a class."""
+    taken: ClassVar[tuple[str, ...]] = ()
+    """Names that are the core's own, which no plugin can have."""
     has_options: ClassVar[bool] = False
     """Whether the class has a frozen dataclass `Options`."""
 
@@ -111,6 +113,8 @@ class ReportFormatRecord(PluginRecord["type[Any]"]):
     plural = "report_formats"
     hook = "tfrecreg_report_formats"
     flag = "--format"
+    methods = ("look", "render", "finish")
+    taken = ("text", "json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

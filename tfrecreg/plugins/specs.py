@@ -79,7 +79,11 @@ def tfrecreg_exporters() -> Iterable[ExporterRecord]:
 
 @hookspec
 def tfrecreg_report_formats() -> Iterable[ReportFormatRecord]:
-    """Announce formats of the report of a check; the name is a value of ``--format``."""
+    """Announce formats in which `check` and `gate` write their reports.
+
+    The name is a value of ``--format``, and the class inherits from
+    :class:`~tfrecreg.api.ReportFormat`.
+    """
     return ()
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from tfrecreg.commands.console import Line, PlainTable, count, line
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.render.catalog import feature_sizes
-from tfrecreg.render.locations import location_text, safe_message, subject_text
+from tfrecreg.reports.places import location_text, safe_message, subject_text
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
 from tfrecreg.cli.main import main
-from tfrecreg.cli.reports import REPORT_FORMATS
+from tfrecreg.cli.report_format import report_formats
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.releases import check_registry
@@ -317,7 +317,7 @@ class TestShallow:
         self, origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         here = self.clone(origin, tmp_path, "--depth", "1")
-        for form in REPORT_FORMATS:
+        for form in report_formats():
             assert main(["-C", str(here), "check", "--registry", "--format", form]) == 3
             told = " ".join(capsys.readouterr().out.split())
             assert "a shallow clone: the commits that added releases are not in it" in told

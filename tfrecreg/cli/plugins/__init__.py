@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from tfrecreg.cli.app import LazyGroup
-
-if TYPE_CHECKING:
-    from tfrecreg.commands.session import Session
-    from tfrecreg.plugins.manager import Plugins
 
 _LINES = {
     "list": "List all plugins, and those that are broken or clash",
@@ -33,13 +27,3 @@ def command() -> None:
 
     Installed distributions provide them through entry points of the group `tfrecreg`.
     """
-
-
-def plugins_here(session: Session) -> Plugins:
-    """The plugins that the registry of this call, where there is one, does not switch off."""
-    from tfrecreg.plugins.manager import plugins, plugins_of
-    from tfrecreg.registry.registry import find_registry
-
-    if session.registry is None and find_registry() is None:
-        return plugins()
-    return plugins_of(session.open().config)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfrecreg.cli.plugins import plugins_here
 from tfrecreg.commands.session import Session, session_command
 
 
@@ -16,7 +15,7 @@ def command(session: Session) -> None:
     from tfrecreg.text import safe
 
     reading = scanner()
-    found = plugins_here(session)
+    found = session.plugins()
     known = {kind: found.every(kind) for kind in PLUGIN_KINDS}
     if session.as_json:
         session.print_json(

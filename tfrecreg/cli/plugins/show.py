@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfrecreg.cli.plugins import plugins_here
 from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
 
@@ -25,7 +24,7 @@ def command(session: Session, name: str) -> None:
     """
     from tfrecreg.plugins.records import PLUGIN_KINDS
 
-    known = plugins_here(session)
+    known = session.plugins()
     found = [(each, known.describe(each)) for each in known.named(name)]
     if session.as_json:
         documents: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in PLUGIN_KINDS}

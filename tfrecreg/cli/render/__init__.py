@@ -1,6 +1,5 @@
 """The output of the commands. Text from data is escaped.
 
-- `formats`: reports as documents for other programs
 - `diff`: the differences between two manifests
 - `schemas`: comparisons of schemas, and proposed changes
 - `outcomes`: the results of builds and pages; `adopted`, `repaired`, `salvaged`, `pipelines` and

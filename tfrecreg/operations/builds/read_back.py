@@ -10,6 +10,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.findings import Location
 from tfrecreg.gating import FailOn
+from tfrecreg.guard import Brought
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.builds.begin import Begun
 from tfrecreg.operations.builds.shard import MadeShard
@@ -98,7 +99,7 @@ class ReadBack:
             CheckOptions(only=only, fail_on=FailOn.ERROR),
             engine=self.engine,
             progress=self.progress,
-            beside=beside,
+            beside=[(Brought("validator", each.name), each) for each in beside],
         )
         return replace(report, folder=None)  # the folder in the making is gone afterwards
 

@@ -22,6 +22,7 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
+from tfrecreg.guard import Brought
 from tfrecreg.operations.check.choose import asked_for, validators_with
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
@@ -49,8 +50,9 @@ _BROKEN = (DatasetConfigError, ManifestError, NewerFormatError, SchemaError, Sto
 """Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
-Beside: TypeAlias = Callable[[Target], Sequence[Validator]]
-"""Gives validators that look at the records of a target beside those that judge them."""
+Beside: TypeAlias = Callable[[Target], Sequence[tuple[Brought, Validator]]]
+"""Gives validators that look at the records of a target beside those that judge them, and whose
+they are."""
 
 _Judged: TypeAlias = tuple[Target, "Registry | None"]
 """A target, and the registry whose gate judges it."""
@@ -74,8 +76,7 @@ def check(
         options: what to check and when to fail.
         engine: where to scan; None for this process.
         progress: updated during the work.
-        beside: gives validators of this project for each target that is read: see
-            :func:`check_target`.
+        beside: gives validators for each target that is read: see :func:`check_target`.
 
     Returns:
         One report for each reference and for each folder that holds a build, in their order; then

@@ -48,7 +48,7 @@ def check_target(
     progress: Progress = SILENT,
     today: datetime.date | None = None,
     cache: ScanCache | None = None,
-    beside: Sequence[Validator] = (),
+    beside: Sequence[tuple[Brought, Validator]] = (),
 ) -> Report:
     """Check one target under the gate that `options` name.
 
@@ -60,8 +60,8 @@ def check_target(
         progress: updated during the work, with notes about expired waivers.
         today: the date for judging waivers; None for the current one, in UTC.
         cache: what earlier checks found; None for nothing.
-        beside: validators of this project that look at the records in the same pass, and find
-            nothing. The report does not name them.
+        beside: validators that look at the records in the same pass, and find nothing, and whose
+            they are. The report does not name them.
 
     Raises:
         UsageError: an unknown validator or gate, a schema that does not parse, bad limits.
@@ -87,11 +87,11 @@ def check_target(
 
     result = run_scan(
         target,
-        [*choice.running, *beside],
+        [*choice.running, *(validator for _, validator in beside)],
         engine_for(target, engine),
         announced=[
             *choice.announced,
-            *((Brought("validator", each.name), None) for each in beside),
+            *((brought, frozenset[str]()) for brought, _ in beside),
         ],
         options=limits,
         label=f"checking {target.name}",

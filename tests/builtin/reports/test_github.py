@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.cli.render.formats.github import workflow_commands, write_summary
+from tfrecreg.builtin.reports.github import workflow_commands, write_summary
 from tfrecreg.errors import UsageError
+from tfrecreg.reports.interface import ReportContext
 
 COMMAND = re.compile(r"::(?P<name>[a-z-]+)(?: (?P<properties>.*?))?::(?P<message>.*)")
 
@@ -31,7 +32,7 @@ def plain(text: str) -> str:
 
 @pytest.mark.parametrize("number", range(len(NAMES)))
 def test_no_name_becomes_a_command(number: int) -> None:
-    text = workflow_commands([hostile_report(NAMES[number])])
+    text = workflow_commands([hostile_report(NAMES[number])], ReportContext())
     assert text.endswith("\n")
     assert all(line.isprintable() for line in text[:-1].split("\n"))
     assert text.splitlines() == text[:-1].split("\n")
@@ -50,13 +51,14 @@ def test_no_name_becomes_a_command(number: int) -> None:
 def test_no_target_becomes_a_command(name: str) -> None:
     from tfrecreg.text import safe
 
-    last = workflow_commands([hostile_report("a", target=safe(name))]).splitlines()[-1]
+    text = workflow_commands([hostile_report("a", target=safe(name))], ReportContext())
+    last = text.splitlines()[-1]
     assert read(last) is None
     assert "##[" not in last
 
 
 def test_an_annotation_has_the_file_the_places_and_the_hint() -> None:
-    text = workflow_commands([hostile_report("a,b: 100%")], "sub")
+    text = workflow_commands([hostile_report("a,b: 100%")], ReportContext(prefix="sub"))
     command = read(text.splitlines()[0])
     assert command is not None
     name, properties, message = command
@@ -77,20 +79,20 @@ def test_an_annotation_has_the_file_the_places_and_the_hint() -> None:
 def test_the_summary_is_appended_where_the_runner_wants_it(tmp_path: Path) -> None:
     file = tmp_path / "summary.md"
     file.write_text("before\n")
-    write_summary([hostile_report("a")], "", {"GITHUB_STEP_SUMMARY": str(file)})
+    write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": str(file)})
     assert file.read_text().startswith("before\n### `digits`: incomplete\n")
-    write_summary([hostile_report("a")], "", {})
-    write_summary([hostile_report("a")], "", {"GITHUB_STEP_SUMMARY": ""})
+    write_summary([hostile_report("a")], {})
+    write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": ""})
 
 
 def test_a_summary_that_is_full_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "summary.md"
     file.write_bytes(b"x" * (1 << 20))
-    write_summary([hostile_report("a")], "", {"GITHUB_STEP_SUMMARY": str(file)})
+    write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": str(file)})
     assert file.stat().st_size == 1 << 20
 
 
 def test_a_summary_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="which cannot be written: Is a directory") as caught:
-        write_summary([hostile_report("a")], "", {"GITHUB_STEP_SUMMARY": str(tmp_path)})
+        write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": str(tmp_path)})
     assert caught.value.hint

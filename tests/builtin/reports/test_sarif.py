@@ -9,8 +9,10 @@ from urllib.parse import unquote_to_bytes, urlsplit
 import pytest
 from hostile_support import NAMES, hostile_finding, hostile_report
 
-from tfrecreg.cli.render.formats.sarif import sarif
+from tfrecreg.builtin.reports.sarif import SarifFormat
 from tfrecreg.codes import CORE_CODES
+from tfrecreg.reports.interface import ReportContext
+from tfrecreg.reports.model import Report
 
 TEXT = {"text": str}
 LEVEL = {"none", "note", "warning", "error"}
@@ -57,6 +59,11 @@ SHAPES: dict[str, dict[str, Any]] = {
         "justification": str,
     },
 }
+
+
+def sarif(reports: list[Report], prefix: str = "") -> str:
+    context = ReportContext(prefix=prefix, codes=CORE_CODES)
+    return SarifFormat().render(reports, context)
 
 
 def valid(value: Any, shape: Any) -> None:

@@ -10,7 +10,7 @@ from hostile_support import NAMES, hostile_finding, hostile_report
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tfrecreg.cli.render.formats.markdown import code, markdown, prose
+from tfrecreg.builtin.reports.markdown import code, markdown, prose
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 OURS = re.compile(r"<br>|</?code>")
@@ -54,7 +54,7 @@ def test_no_name_means_anything(number: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_code_span_shows_the_name(name: str) -> None:
-    from tfrecreg.render.locations import safe_message
+    from tfrecreg.reports.places import safe_message
 
     shown = safe_message(name, limit=1000)
     if not shown.strip(" "):

@@ -8,8 +8,10 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.cli.render.formats.junit import junit
+from tfrecreg.builtin.reports.junit import JunitFormat
 from tfrecreg.gating import FailOn
+from tfrecreg.reports.interface import ReportContext
+from tfrecreg.reports.model import Report
 
 ATTRIBUTES = {
     "testsuites": {"name", "tests", "failures", "errors"},
@@ -25,6 +27,10 @@ CHILDREN = {
     "testsuite": {"testcase"},
     "testcase": {"failure", "error", "skipped", "system-out"},
 }
+
+
+def junit(reports: list[Report]) -> str:
+    return JunitFormat().render(reports, ReportContext())
 
 
 def valid(element: Element) -> None:

@@ -10,28 +10,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from tfrecreg.findings import Finding
-from tfrecreg.render.locations import location_lines, safe_message, subject_text
-from tfrecreg.reports.model import Report
+from tfrecreg.api import (
+    Finding,
+    Report,
+    ReportContext,
+    ReportFormat,
+    location_lines,
+    safe_message,
+    subject_text,
+)
 
 _PLACES = 20
 
 
-def junit(reports: Sequence[Report], prefix: str = "") -> str:
-    """The reports as one XML document, pure ASCII. Paths are as in the text of a report.
+class JunitFormat(ReportFormat):
+    """The reports as one XML document, pure ASCII.
 
     What XML forbids (control characters, surrogates, the two that are no characters) is escaped as
-    in all outputs.
+    in all outputs. Paths are as in the text of a report.
     """
-    del prefix
-    root = Element("testsuites", name="tfrecreg")
-    for report in reports:
-        _suite(root, report)
-    for name in ("tests", "failures", "errors"):
-        root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
-    indent(root)
-    text = tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii")
-    return f"{text}\n"
+
+    def render(self, reports: Sequence[Report], context: ReportContext) -> str:
+        """The document, indented."""
+        del context
+        root = Element("testsuites", name="tfrecreg")
+        for report in reports:
+            _suite(root, report)
+        for name in ("tests", "failures", "errors"):
+            root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
+        indent(root)
+        text = tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii")
+        return f"{text}\n"
 
 
 def _suite(root: Element, report: Report) -> None:

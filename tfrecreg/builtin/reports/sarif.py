@@ -11,22 +11,23 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from blake3 import blake3
 
-from tfrecreg._version import __version__
-from tfrecreg.findings import Finding, Location, Severity
-from tfrecreg.plugins.manager import code_named
-from tfrecreg.render.locations import (
+from tfrecreg.api import (
+    Finding,
+    Location,
+    Report,
+    ReportContext,
+    ReportFormat,
+    Severity,
     location_lines,
     location_text,
+    safe,
     safe_message,
-    shard_path,
     subject_text,
-    uri,
 )
-from tfrecreg.reports.model import Report
-from tfrecreg.text import safe
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _PLACES = 5
@@ -35,24 +36,27 @@ _FINGERPRINT = "tfrecreg/v1"
 _Json = dict[str, Any]
 
 
-def sarif(reports: Sequence[Report], prefix: str = "") -> str:
+class SarifFormat(ReportFormat):
     """The reports as one log, pure ASCII."""
-    document = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [_run(report, prefix) for report in reports],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+    def render(self, reports: Sequence[Report], context: ReportContext) -> str:
+        """The log, as JSON."""
+        document = {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [_run(report, context) for report in reports],
+        }
+        return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _run(report: Report, prefix: str) -> _Json:
+def _run(report: Report, context: ReportContext) -> _Json:
     codes: dict[str, Finding] = {}
     for finding in (*report.findings, *report.waived):
         codes.setdefault(finding.code, finding)
     numbers = {code: number for number, code in enumerate(codes)}
-    results = [_result(report, finding, numbers, prefix) for finding in report.findings]
+    results = [_result(report, finding, numbers, context) for finding in report.findings]
     for number, finding in enumerate(report.waived):
-        result = _result(report, finding, numbers, prefix)
+        result = _result(report, finding, numbers, context)
         result["suppressions"] = [_suppression(report, number)]
         results.append(result)
     invocation: _Json = {"executionSuccessful": report.status != "error"}
@@ -68,20 +72,20 @@ def _run(report: Report, prefix: str) -> _Json:
         "tool": {
             "driver": {
                 "name": "tfrecreg",
-                "version": __version__,
-                "rules": [_rule(finding) for finding in codes.values()],
+                "version": context.version,
+                "rules": [_rule(finding, context) for finding in codes.values()],
             }
         },
         # What comes before the last `/` is the category: one of each is kept for a commit.
-        "automationDetails": {"id": f"tfrecreg/{uri(safe(report.target))}/"},
+        "automationDetails": {"id": f"tfrecreg/{_uri(safe(report.target))}/"},
         "invocations": [invocation],
         "results": results,
     }
 
 
-def _rule(finding: Finding) -> _Json:
+def _rule(finding: Finding, context: ReportContext) -> _Json:
     rule: _Json = {"id": safe_message(finding.code), "name": safe_message(finding.rule)}
-    code = code_named(finding.code)
+    code = context.codes.get(finding.code)
     if code is not None:  # a report may come from where another plugin is installed
         page = "\n".join(safe_message(line, limit=1000) for line in code.page.strip().splitlines())
         hint = safe_message(code.hint, limit=1000)
@@ -92,15 +96,17 @@ def _rule(finding: Finding) -> _Json:
     return rule
 
 
-def _result(report: Report, finding: Finding, numbers: dict[str, int], prefix: str) -> _Json:
+def _result(
+    report: Report, finding: Finding, numbers: dict[str, int], context: ReportContext
+) -> _Json:
     about = subject_text(finding)
     lines = [
         f"{finding.message}{f' ({about})' if about else ''}",
         *location_lines(finding, _PLACES),
         f"hint: {finding.hint}",
     ]
-    found = [_location(report, each, prefix) for each in finding.locations]
-    if not found and (path := shard_path(report, None, prefix)) is not None:
+    found = [_location(report, each, context) for each in finding.locations]
+    if not found and (path := context.path(report)) is not None:
         found = [{"physicalLocation": _physical(path)}]
     return {
         "ruleId": safe_message(finding.code),
@@ -113,9 +119,9 @@ def _result(report: Report, finding: Finding, numbers: dict[str, int], prefix: s
     }
 
 
-def _location(report: Report, location: Location, prefix: str) -> _Json:
+def _location(report: Report, location: Location, context: ReportContext) -> _Json:
     found: _Json = {"message": {"text": safe_message(location_text(location))}}
-    path = shard_path(report, location.shard, prefix)
+    path = context.path(report, location.shard)
     if path is not None:
         found["physicalLocation"] = _physical(path)
     known = location.to_json()
@@ -127,7 +133,7 @@ def _location(report: Report, location: Location, prefix: str) -> _Json:
 
 
 def _physical(path: str) -> _Json:
-    return {"artifactLocation": {"uri": uri(path)}, "region": {"startLine": 1}}
+    return {"artifactLocation": {"uri": _uri(path)}, "region": {"startLine": 1}}
 
 
 def _suppression(report: Report, number: int) -> _Json:
@@ -146,3 +152,16 @@ def _identity(finding: Finding) -> str:
         return shown
     data = finding.fingerprint.encode("utf-8", "surrogatepass")
     return f"{finding.code}:{blake3(data).hexdigest()}"
+
+
+def _uri(path: str) -> str:
+    """A path as a relative reference (RFC 3986) that keeps every byte of a name."""
+    data = path.encode("utf-8", "surrogateescape" if _escaped(path) else "surrogatepass")
+    # Quoting a colon keeps it from being a scheme; two leading slashes would start a host.
+    quoted = quote(data, safe="/-._~")
+    return f"/{quoted.lstrip('/')}" if quoted.startswith("//") else quoted
+
+
+def _escaped(path: str) -> bool:
+    """Whether all surrogates in it stand for bytes of a name that is not UTF-8."""
+    return all(0xDC80 <= ord(each) <= 0xDCFF for each in path if "\ud800" <= each <= "\udfff")

@@ -7,15 +7,23 @@ https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tfrecreg.cli.render.formats.markdown import markdown
-from tfrecreg.errors import UsageError
-from tfrecreg.findings import Finding, Severity
-from tfrecreg.render.locations import finding_path, location_lines, safe_message, subject_text
-from tfrecreg.reports.model import Report
-from tfrecreg.text import safe
+from tfrecreg.api import (
+    Finding,
+    Report,
+    ReportContext,
+    ReportFormat,
+    Severity,
+    UsageError,
+    location_lines,
+    safe,
+    safe_message,
+    subject_text,
+)
+from tfrecreg.builtin.reports.markdown import markdown
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file to which a step appends its Markdown."""
@@ -26,7 +34,20 @@ _PLACES = 5
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
-def workflow_commands(reports: Sequence[Report], prefix: str = "") -> str:
+class GithubFormat(ReportFormat):
+    """Annotations, and the summary of the step that runs the command."""
+
+    def render(self, reports: Sequence[Report], context: ReportContext) -> str:
+        """The lines that the runner reads from the log."""
+        return workflow_commands(reports, context)
+
+    def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
+        """Append to the summary."""
+        del context
+        write_summary(reports, os.environ)
+
+
+def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
     """One command per finding, the worst first, because GitHub shows ten per level and step. Waived
     findings are notices.
     """
@@ -34,11 +55,11 @@ def workflow_commands(reports: Sequence[Report], prefix: str = "") -> str:
     for report in reports:
         for finding in report.findings:
             told = [*_told(finding), f"hint: {finding.hint}"]
-            properties = dict(_properties(report, finding, prefix))
+            properties = dict(_properties(report, finding, context))
             lines.append(_command(_LEVELS[finding.severity], properties, told))
         for finding, by in report.accepted:
             waived = f"waived {by}".rstrip()
-            properties = dict(_properties(report, finding, prefix, "waived "))
+            properties = dict(_properties(report, finding, context, "waived "))
             lines.append(_command("notice", properties, [waived, *_told(finding)]))
         if report.lowered:
             title = {"title": f"lowered severities: {safe(report.target)}"}
@@ -51,7 +72,7 @@ def workflow_commands(reports: Sequence[Report], prefix: str = "") -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def write_summary(reports: Sequence[Report], prefix: str, environment: Mapping[str, str]) -> None:
+def write_summary(reports: Sequence[Report], environment: Mapping[str, str]) -> None:
     """Append the Markdown of the reports to the summary of the step, if there is one.
 
     Raises:
@@ -60,7 +81,7 @@ def write_summary(reports: Sequence[Report], prefix: str, environment: Mapping[s
     path = environment.get(SUMMARY)
     if not path:
         return
-    data = markdown(reports, prefix).encode("utf-8")
+    data = markdown(reports).encode("utf-8")
     try:
         with Path(path).open("ab") as file:
             if file.tell() + len(data) < _LARGEST:
@@ -79,9 +100,10 @@ def _told(finding: Finding) -> Iterator[str]:
 
 
 def _properties(
-    report: Report, finding: Finding, prefix: str, kind: str = ""
+    report: Report, finding: Finding, context: ReportContext, kind: str = ""
 ) -> Iterator[tuple[str, str]]:
-    path = finding_path(report, finding, prefix)
+    shards = (location.shard for location in finding.locations if location.shard is not None)
+    path = context.path(report, next(shards, None))
     if path is not None:
         yield "file", safe(path, limit=1000)
     yield "title", f"{kind}{finding.code} {finding.rule}: {safe(report.target)}"

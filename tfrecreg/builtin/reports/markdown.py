@@ -11,10 +11,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfrecreg.findings import Finding, Severity
-from tfrecreg.render.locations import location_lines, safe_message, subject_text
-from tfrecreg.reports.model import Report
-from tfrecreg.text import si_bytes
+from tfrecreg.api import (
+    Finding,
+    Report,
+    ReportContext,
+    ReportFormat,
+    Severity,
+    location_lines,
+    safe_message,
+    si_bytes,
+    subject_text,
+)
 
 _ROOM = 24_000
 """Maximum length of all tables of one kind; a comment on GitHub may have 65,536 characters."""
@@ -29,9 +36,17 @@ _CROSS_REFERENCE = re.compile(r"\b(?:[0-9a-f]{7,40}|GH-\d+)\b", re.IGNORECASE)
 """Text that GitHub turns into a link to a commit or an issue."""
 
 
-def markdown(reports: Sequence[Report], prefix: str = "") -> str:
+class MarkdownFormat(ReportFormat):
     """The reports as one document of sections. Paths are as in the text of a report."""
-    del prefix
+
+    def render(self, reports: Sequence[Report], context: ReportContext) -> str:
+        """The document."""
+        del context
+        return markdown(reports)
+
+
+def markdown(reports: Sequence[Report]) -> str:
+    """A section for each report."""
     room = _ROOM // max(len(reports), 1)
     return "".join(f"{line}\n" for report in reports for line in _section(report, room))
 

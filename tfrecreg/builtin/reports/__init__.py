@@ -1,0 +1,13 @@
+"""The bundled report formats. Names from data cannot break them.
+
+- `plugin`: announces them
+- `junit`: test results, as Jenkins, GitLab and others read them
+- `sarif`: SARIF 2.1.0, for code scanning
+- `github`: annotations of GitHub Actions, and the summary of a job
+- `markdown`: for the comment of a pull request
+
+The JSON of a report is :meth:`tfrecreg.reports.model.Report.to_json`, its text
+:func:`tfrecreg.render.findings.print_report`, its page :mod:`tfrecreg.pages.report_format`.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,135 @@
+"""The values of ``--format``: text and JSON, which are the core's, and the formats of plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tfrecreg.errors import PluginError, TfrecregError
+
+if TYPE_CHECKING:
+    from tfrecreg.guard import Brought
+    from tfrecreg.plugins.manager import Plugins
+    from tfrecreg.reports.interface import ReportContext
+    from tfrecreg.reports.model import Report
+    from tfrecreg.scan.interface import Target, Validator
+
+T = TypeVar("T")
+
+_CORE = ("text", "json")
+
+
+def report_formats() -> list[str]:
+    """All values of ``--format``, those of the core first."""
+    from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import ReportFormatRecord
+
+    return [*_CORE, *plugins().names(ReportFormatRecord)]
+
+
+def complete_format(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    """Candidates for a value of ``--format``."""
+    del ctx, incomplete
+    return report_formats()
+
+
+def expect_format(name: str) -> None:
+    """Refuse what is no value of ``--format``.
+
+    Raises:
+        PluginError: there is no such format, or more than one.
+    """
+    if name not in _CORE:
+        from tfrecreg.plugins.manager import plugins
+        from tfrecreg.plugins.records import ReportFormatRecord
+
+        plugins().find(ReportFormatRecord, name)
+
+
+def open_format(name: str, known: Callable[[], Plugins]) -> str | PluginFormat:
+    """The format of that name, for one call; ``text`` and ``json`` stand for themselves.
+
+    Args:
+        name: a value of ``--format``.
+        known: gives the plugins to look for it in.
+
+    Raises:
+        PluginError: there is no such format, or it failed.
+    """
+    return name if name in _CORE else PluginFormat(name, known())
+
+
+def known_format(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
+    """The callback of ``--format``: its value, which names a format.
+
+    Raises:
+        BadParameter: it does not.
+    """
+    try:
+        expect_format(name or "text")
+    except PluginError as error:
+        raise click.BadParameter(f"{error.message}; {error.hint}", ctx, param) from None
+    return name
+
+
+class PluginFormat:
+    """A report format of a plugin, made for one call. All calls to it are guarded.
+
+    Args:
+        name: as the user named it.
+        known: the plugins to look for it in.
+
+    Raises:
+        PluginError: here and from all methods, there is no such format, or it failed.
+    """
+
+    def __init__(self, name: str, known: Plugins) -> None:
+        from tfrecreg.plugins.records import ReportFormatRecord
+
+        self._brought = known.find(ReportFormatRecord, name).brought
+        kind = known.load(ReportFormatRecord, name)
+        self._inner = self._call("__init__", kind)
+        self.has_looked = False
+        """Whether it has seen records, so that it may show them."""
+
+    def look(self, target: Target) -> list[tuple[Brought, Validator]]:
+        """Its validators for a target, and whose they are."""
+        from tfrecreg.scan.interface import Validator
+
+        found = self._call("look", lambda: list(self._inner.look(target)))
+        for each in found:
+            if not isinstance(each, Validator):
+                raise self._wrong("look", each, "Validators")
+        self.has_looked = self.has_looked or bool(found)
+        return [(self._brought, each) for each in found]
+
+    def render(self, reports: Sequence[Report], context: ReportContext) -> str:
+        """The document."""
+        text = self._call("render", self._inner.render, reports, context)
+        if not isinstance(text, str):
+            raise self._wrong("render", text, "text")
+        return text
+
+    def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
+        """Have it do what there is to do beside the document."""
+        self._call("finish", self._inner.finish, reports, context)
+
+    def _call(self, name: str, function: Callable[..., T], *arguments: Any) -> T:
+        from tfrecreg.guard import calling, failure
+
+        try:
+            with calling(self._brought, name):
+                return function(*arguments)
+        except Exception as error:
+            raise failure(self._brought, f"failed in `{name}`", error) from error
+
+    def _wrong(self, name: str, answer: object, expected: str) -> TfrecregError:
+        from tfrecreg.text import safe
+
+        return PluginError(
+            f"{self._brought} answered `{name}` with {safe(repr(answer), limit=100)}, "
+            f"expected {expected}",
+            hint=self._brought.hint,
+        )

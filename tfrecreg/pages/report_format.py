@@ -1,0 +1,29 @@
+"""Reports as a page of HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tfrecreg.pages.collect import Surveys
+from tfrecreg.pages.render import render_page
+from tfrecreg.reports.interface import ReportContext, ReportFormat
+from tfrecreg.reports.model import Report
+from tfrecreg.scan.interface import Target, Validator
+
+
+class HtmlFormat(ReportFormat):
+    """A page: with the records of what a check read, and without any for other reports."""
+
+    def __init__(self) -> None:
+        self._surveys = Surveys()
+
+    def look(self, target: Target) -> Sequence[Validator]:
+        """The survey of the records."""
+        return self._surveys.look(target)
+
+    def render(self, reports: Sequence[Report], context: ReportContext) -> str:
+        """The page. It shows no paths that lead anywhere."""
+        page = self._surveys.page(reports)
+        if page.notice:
+            context.note(page.notice)
+        return render_page(page)
