@@ -27,7 +27,6 @@ from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.registry.verify import below, expect_intact
 from tfrecreg.scan.interface import Shard
-from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shardset.files import names_one_file
 from tfrecreg.shardset.find import TargetsLike, find, named_targets
@@ -41,7 +40,7 @@ from tfrecreg.training.elements import Elements
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
 from tfrecreg.training.split_words import find_numbers
-from tfrecreg.validators.manifest.bare_files import check_sets
+from tfrecreg.validators.manifest.bare_files import expect_whole_sets
 
 
 def data_source(
@@ -186,14 +185,12 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
         for target in targets
         for shard in target.shards
     ]
-    sets = Tally()
     named_one_by_one = all(map(names_one_file, patterns))
     if not named_one_by_one:
-        check_sets(sets, found)
-    for finding in sets.findings(""):
-        raise RefusedError(
-            f"{finding.message}: an incomplete set of shards is not read",
-            hint="bring the missing shards, or name the files to read one by one",
+        expect_whole_sets(
+            found,
+            "an incomplete set of shards is not read",
+            "bring the missing shards, or name the files to read one by one",
         )
     known = list(dict.fromkeys(shard.split for shard in found))
     if known == [""]:

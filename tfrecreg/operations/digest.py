@@ -15,13 +15,12 @@ from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
-from tfrecreg.scan.tally import Tally
 from tfrecreg.shardset.files import names_one_file
 from tfrecreg.shardset.find import TargetsLike, find, named_targets
 from tfrecreg.shardset.target import files_target, target_of
 from tfrecreg.text import safe
 from tfrecreg.validators.content import DigestPart, DigestVisitor
-from tfrecreg.validators.manifest.bare_files import check_sets
+from tfrecreg.validators.manifest.bare_files import expect_whole_sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,11 @@ def digest(
     if files:
         target = files_target(files)
         if not all(map(names_one_file, files)):
-            _expect_whole_sets(target)
+            expect_whole_sets(
+                target.shards,
+                "the digest would be that of the rest",
+                "bring the missing shards, or name the files one by one",
+            )
         todo.append(_named(target, split))
     return [_digest(target, engine, progress) for target in todo]
 
@@ -173,21 +176,6 @@ def _expect_all_shards(target: Target) -> None:
                 f"`{safe(entry.path)}` of `{target.name}` is missing",
                 hint=f"tfrecreg check {target.name}",
             )
-
-
-def _expect_whole_sets(target: Target) -> None:
-    """Refuse files that a folder or a glob found, if their names say that there should be more.
-
-    Raises:
-        RefusedError: a set of shards is incomplete or contradictory.
-    """
-    sets = Tally()
-    check_sets(sets, target.shards)
-    for finding in sets.findings(""):
-        raise RefusedError(
-            f"{finding.message}: the digest would be that of the rest",
-            hint="bring the missing shards, or name the files one by one",
-        )
 
 
 class _Collector(Validator):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeAlias
+
 from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, StorageError
@@ -9,36 +12,37 @@ from tfrecreg.index import INDEX_LIMIT
 from tfrecreg.manifest.model import FileEntry, Manifest
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.storage.interface import Readable
+
+IndexPlace: TypeAlias = tuple[Readable, str]
+"""Where an index may be: a storage, and the path there."""
 
 
-def index_places(folder: str | None, entry: FileEntry) -> list[str]:
+def index_places(registry: Registry, folder: str | None, entry: FileEntry) -> list[IndexPlace]:
     """Where the index may be in the registry, the surest place first.
 
     Args:
         folder: of the bytes that it belongs to; None where they are not on this machine.
         entry: the index as the manifest lists it.
     """
-    kept = layout.cached_index(entry.blake3)
-    return [kept] if folder is None else [kept, f"{folder}/{entry.path}"]
+    kept = (registry.storage, layout.cached_index(entry.blake3))
+    return [kept] if folder is None else [kept, (registry.storage, f"{folder}/{entry.path}")]
 
 
-def find_index(
-    registry: Registry, folder: str | None, entry: FileEntry
-) -> tuple[str, bytes] | None:
-    """An index: its path in the registry and its bytes. None where no file on this machine has
-    the digest of `entry`.
+def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, bytes] | None:
+    """An index: its path in its storage and its bytes. None where no file has its digest.
 
     Args:
-        folder: as for :func:`index_places`.
+        places: are asked one after the other.
         entry: the index as the manifest lists it.
 
     Raises:
         StorageError: a file that is there cannot be read, and no other is the index.
     """
     refused: StorageError | None = None
-    for place in index_places(folder, entry):
+    for storage, place in places:
         try:
-            data = registry.storage.read(place, limit=INDEX_LIMIT)
+            data = storage.read(place, limit=INDEX_LIMIT)
         except MissingFileError:
             continue
         except StorageError as error:
@@ -74,7 +78,8 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
     except (ManifestError, NewerFormatError):
         return  # nothing is compared with what is damaged
     for entry in lost:
-        found = find_index(registry, layout.build_folder(dataset.name), entry)
+        places = index_places(registry, layout.build_folder(dataset.name), entry)
+        found = find_index(places, entry)
         if found is not None:
             registry.storage.put_if_absent(layout.cached_index(entry.blake3), found[1])
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
-from blake3 import blake3
 
 from tfrecreg.documents import read_note, refusing
 from tfrecreg.errors import (
@@ -33,7 +32,7 @@ from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.registry.indexes import find_index
+from tfrecreg.registry.indexes import find_index, index_places
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.yanks import not_yanked
@@ -71,13 +70,13 @@ class BaseShard:
         Raises:
             UsageError: it is damaged.
         """
-        data = self.storage.read(self.index_path, limit=INDEX_LIMIT)
-        if blake3(data).hexdigest() != self.index.blake3:
+        found = find_index([(self.storage, self.index_path)], self.index)
+        if found is None:
             raise UsageError(
                 f"the index `{self.index_path}` is damaged",
                 hint="restore it, or build with `--base none`",
             )
-        return read_index(data, self.index_path)
+        return read_index(found[1], self.index_path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,8 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
     shards = []
     for entry in resolved.manifest.shards:
         index = files.get(entry.index)
-        found = find_index(registry, resolved.folder, index) if index is not None else None
+        places = [] if index is None else index_places(registry, resolved.folder, index)
+        found = None if index is None else find_index(places, index)
         if index is None or found is None:
             raise UsageError(
                 f"the index of `{entry.path}` of the base `{resolved.name}` is not on this machine",

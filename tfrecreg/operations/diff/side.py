@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from blake3 import blake3
-
-from tfrecreg.errors import MissingFileError, TfrecregError, UsageError
-from tfrecreg.index import INDEX_LIMIT, ROW_BYTES, Index, read_index
+from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.index import ROW_BYTES, Index, read_index
 from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
 from tfrecreg.records.access import Records
-from tfrecreg.registry.indexes import find_index, index_places
+from tfrecreg.registry.indexes import IndexPlace, find_index, index_places
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Resolved, in_store
 from tfrecreg.registry.registry import Registry, RegistryLike
@@ -67,43 +65,39 @@ class Side:
         Raises:
             ManifestError: the file with its digest is not an index.
         """
-        entry = self.manifest.shards[shard]
-        listed = self._files.get(entry.index)
-        if listed is None:
-            return None
-        if self.registry is not None:
-            found = find_index(self.registry, self.folder, listed)
-            if found is not None:
-                return read_index(found[1], entry.index)
-        data = self._index_elsewhere(listed)
-        return None if data is None else read_index(data, entry.index)
+        listed = self._listed(shard)
+        found = None if listed is None else find_index(self._places(listed), listed)
+        return None if found is None or listed is None else read_index(found[1], listed.path)
 
     def may_have(self, shard: int) -> bool:
         """Whether a file that may be the shard's index is here, and as large as its records need.
 
         What a manifest says of the number of records is not believed before.
         """
-        entry = self.manifest.shards[shard]
-        listed = self._files.get(entry.index)
+        listed = self._listed(shard)
         if listed is None:
             return False
-        places: list[tuple[Readable, str]] = []
-        if self.registry is not None:
-            here = index_places(self.folder, listed)
-            places += [(self.registry.storage, place) for place in here]
-        if self.remote is not None:
-            places.append((self.remote, listed.path))
-        for storage, place in places:
-            found = storage.stat(place)
-            if found is not None and entry.records * ROW_BYTES <= found.size:
-                return True
-        data = self._kept_index(listed)
-        return data is not None and entry.records * ROW_BYTES <= len(data)
+        found = (storage.stat(place) for storage, place in self._places(listed))
+        least = self.manifest.shards[shard].records * ROW_BYTES
+        return any(each is not None and least <= each.size for each in found)
 
     def index_digest(self, shard: int) -> str | None:
         """blake3 of the shard's index as the manifest lists it."""
-        listed = self._files.get(self.manifest.shards[shard].index)
+        listed = self._listed(shard)
         return None if listed is None else listed.blake3
+
+    def _listed(self, shard: int) -> FileEntry | None:
+        """The index of a shard as the manifest lists it."""
+        return self._files.get(self.manifest.shards[shard].index)
+
+    def _places(self, index: FileEntry) -> Iterator[IndexPlace]:
+        """Where an index may be: in the registry, behind the URL, in DVC's cache."""
+        if self.registry is not None:
+            yield from index_places(self.registry, self.folder, index)
+        if self.remote is not None:
+            yield self.remote, index.path
+        elif index.path in self._kept:
+            yield LocalStorage("/"), self._kept[index.path]
 
     def records(self, shard: int) -> Records | None:
         """The records of a shard by number, None where its bytes are not on this machine.
@@ -171,17 +165,6 @@ class Side:
         except TfrecregError:
             return None
 
-    def _index_elsewhere(self, listed: FileEntry) -> bytes | None:
-        """An index behind a URL or in DVC's cache; None where no file there has its digest."""
-        if self.remote is None:
-            return self._kept_index(listed)
-        return _read_index_file(self.remote, listed.path, listed)
-
-    def _kept_index(self, listed: FileEntry) -> bytes | None:
-        """An index in DVC's cache; None where no file there has its digest."""
-        place = self._kept.get(listed.path)
-        return None if place is None else _read_index_file(LocalStorage("/"), place, listed)
-
     @cached_property
     def _storage(self) -> Readable | None:
         """Where its shards are, if they are not in DVC's cache."""
@@ -203,14 +186,6 @@ class Side:
         # Without its bytes a diff says less, and says so.
         found = tracker().cached(self.registry.storage.root, release.dvc)
         return {path: place.lstrip("/") for path, place in found.items()}
-
-
-def _read_index_file(storage: Readable, path: str, listed: FileEntry) -> bytes | None:
-    try:
-        data = storage.read(path, limit=INDEX_LIMIT)
-    except MissingFileError:
-        return None
-    return data if blake3(data).hexdigest() == listed.blake3 else None
 
 
 def find_side(argument: str | Built, registry: RegistryLike | None) -> Built:

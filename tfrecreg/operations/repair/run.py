@@ -13,7 +13,7 @@ from tfrecreg.documents import canonical_json
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, StorageError, UsageError
-from tfrecreg.index import INDEX_LIMIT, Index, read_index
+from tfrecreg.index import Index, read_index
 from tfrecreg.manifest.file import build_manifest, render_manifest
 from tfrecreg.manifest.model import (
     LABELS_NAME,
@@ -35,7 +35,8 @@ from tfrecreg.operations.repair.rebuild import (
 )
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.writer import hashed_write
-from tfrecreg.registry import indexes, layout
+from tfrecreg.registry import layout
+from tfrecreg.registry.indexes import find_index, index_places
 from tfrecreg.registry.keeper import buckets, tracker
 from tfrecreg.registry.lookup import Release, Resolved, resolve
 from tfrecreg.registry.registry import Dataset, Registry
@@ -91,7 +92,7 @@ def look_over(storage: Readable, manifest: Manifest, progress: Progress) -> Stat
     )
 
 
-def _find_index(
+def _index_of(
     registry: Registry,
     folder: str | None,
     manifest: Manifest,
@@ -108,13 +109,9 @@ def _find_index(
     entry = next((each for each in manifest.files if each.path == shard.index), None)
     if entry is None:
         return None
-    for place in places:
-        with suppress(StorageError):
-            data = place.read(entry.path, limit=INDEX_LIMIT)
-            if blake3(data).hexdigest() == entry.blake3:
-                return read_index(data, entry.path)
+    elsewhere = [(place, entry.path) for place in places]
     with suppress(StorageError):  # one that cannot be read is as good as none
-        found = indexes.find_index(registry, folder, entry)
+        found = find_index([*elsewhere, *index_places(registry, folder, entry)], entry)
         return None if found is None else read_index(found[1], found[0])
     return None
 
@@ -344,7 +341,7 @@ def _sort_out(
         if shard.path not in damaged and entry is None:
             continue
         kept = None if entry is None else layout.cached_index(entry.blake3)
-        index = _find_index(registry, folder, manifest, shard, places)
+        index = _index_of(registry, folder, manifest, shard, places)
         if shard.path not in damaged and kept is not None and index is not None:
             links[shard.index] = kept
         else:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tfrecreg.codes import SCH001, SHD001, SHD003, SHD006
-from tfrecreg.errors import StorageError
+from tfrecreg.errors import RefusedError, StorageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import MAX_LOCATIONS, Code, Location, Measure, TensorflowOutcome
 from tfrecreg.scan.interface import Shard
@@ -94,6 +94,22 @@ def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
         if unnamed:
             found.append(UnnamedShards(subject, unnamed, counted[0][1].of or 0))
     return found
+
+
+def expect_whole_sets(shards: Iterable[Shard], otherwise: str, hint: str) -> None:
+    """Refuse files that a folder or a glob found, if their names say that there should be more.
+
+    Args:
+        otherwise: why the rest is of no use, for the message.
+        hint: what to do about it.
+
+    Raises:
+        RefusedError: a set of shards is incomplete or contradictory.
+    """
+    sets = Tally()
+    check_sets(sets, shards)
+    for finding in sets.findings(""):
+        raise RefusedError(f"{finding.message}: {otherwise}", hint=hint)
 
 
 def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings: Siblings) -> int:
