@@ -184,6 +184,28 @@ def test_a_damaged_value_is_named_in_its_words(registry: Path, site: dict[str, s
     assert line.endswith("buffer size must be a multiple of element size")
 
 
+@pytest.mark.parametrize(
+    ("spoil", "codes"),
+    [("", []), ("cut", ["IMG004"]), ("high", ["IMG002"]), ("short", ["IMG005"])],
+)
+def test_a_check_reads_headers_and_decodes(
+    registry: Path, site: dict[str, str], spoil: str, codes: list[str]
+) -> None:
+    build(registry, site, spoil)
+    config = registry / "tfrecreg.toml"
+    config.write_text(config.read_text() + "[gates.rooms.limits.images]\ndecode = true\n")
+    report = json.loads(tfrecreg("-C", registry, "check", "rooms", "--json", env=site).stdout)
+    found = [each for each in report["findings"] if each["code"].startswith("IMG")]
+    assert [each["code"] for each in found] == codes
+    assert report["measures"]["images.formats"] == {"depth": 12 - (spoil == "cut")}
+    assert report["measures"].get("images.decoded", 0) == 12 - (spoil in ("cut", "short"))
+    off = {**site, "TFRECREG_DISABLE": "depths"}
+    done = tfrecreg("-C", registry, "check", "rooms", "--json", "--cached", env=off)
+    assert "should be an image with a header that can be read" in done.stdout
+    done = tfrecreg("-C", registry, "check", "rooms", "--json", "--cached", env=site)
+    assert ("IMG004" in done.stdout) == (spoil == "cut")
+
+
 def test_head_says_what_it_is(registry: Path, site: dict[str, str]) -> None:
     build(registry, site, "cut")
     done = tfrecreg("-C", registry, "head", "rooms", "-n", "12", env=site)

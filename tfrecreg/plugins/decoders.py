@@ -133,6 +133,15 @@ def strangers() -> tuple[FeatureDecoder, ...]:
     return tuple(GuardedDecoder(kind, who) for kind, who in _announced() if not who.is_ours)
 
 
+def named_strangers() -> list[str]:
+    """The decoders of other distributions with their versions, without loading them."""
+    from tfrecreg.plugins.manager import plugins
+    from tfrecreg.plugins.records import DecoderRecord
+
+    found = (each for each in plugins().every(DecoderRecord) if not each.brought.is_ours)
+    return [f"{each.qualified} {each.version}" for each in found]
+
+
 def _announced() -> list[tuple[type[FeatureDecoder], Brought]]:
     from tfrecreg.plugins.manager import plugins
     from tfrecreg.plugins.records import DecoderRecord
@@ -183,16 +192,18 @@ class GuardedDecoder(FeatureDecoder):
 
     def header(self, data: bytes) -> ImageHeader | None:
         found: ImageHeader | None = self._asked("header", data, kind=(ImageHeader, type(None)))
+        if found is not None:
+            name, *numbers, _ = tuple[Any, ...](found)
+            if not isinstance(name, str) or not all(type(n) is int and n > 0 for n in numbers):
+                raise self._unfit(f"a header that describes no image: {found}")
+            found = found._replace(format=safe(found.format, limit=40))
         return found
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
         kind = (Thumbnail, type(None))
         found: Thumbnail | None = self._asked("thumbnail", data, side, kind=kind)
         if found is not None and sniff(found.data) != found.format:
-            raise PluginError(
-                f"{self._brought} returned a thumbnail that is no {safe(found.format, limit=40)}",
-                hint=self._brought.hint,
-            )
+            raise self._unfit(f"a thumbnail that is no {found.format}")
         return found
 
     def caption(self, data: bytes) -> str:
@@ -209,9 +220,9 @@ class GuardedDecoder(FeatureDecoder):
         except Exception as error:
             raise failure(self._brought, f"failed in `{method}`", error) from error
         if not isinstance(found, kind):
-            raise PluginError(
-                f"{self._brought} returned an object of type `{safe(type(found).__name__)}` from "
-                f"`{method}`",
-                hint=self._brought.hint,
-            )
+            raise self._unfit(f"an object of type `{type(found).__name__}` from `{method}`")
         return found
+
+    def _unfit(self, answer: str) -> PluginError:
+        shown = safe(answer, limit=200)
+        return PluginError(f"{self._brought} returned {shown}", hint=self._brought.hint)

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007, CodeList
 from tfrecreg.config import read_limits
+from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.images.decodable import why_undecodable
@@ -19,6 +20,7 @@ from tfrecreg.images.decoder import Undecodable, require_pillow, shared_decoder
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import base64_inside
+from tfrecreg.plugins.decoders import find_stranger, named_strangers
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
@@ -151,23 +153,33 @@ class ImagesVisitor(Visitor):
         alone: bool,
     ) -> None:
         part, shown = self._part, f"`{safe(name)}`"
+        decoder = None
         try:
-            header = read_header(data)
-        except ImageError as error:
+            try:
+                header = read_header(data)
+            except ImageError:
+                decoder = find_stranger(name, data)
+                if decoder is None:
+                    raise
+                found = decoder.header(data)
+                if found is None:
+                    return  # no picture: it says nothing that a record could declare
+                header = found
+        except ValueError as error:
             part.unreadable += 1
             message = f"{shown} should be an image with a header that can be read"
             if base64_inside(data) is not None:
                 message = f"{shown} {NOT_BASE64}"
-            self._add(batch, position, IMG004, name, message, error.detail)
+            self._add(batch, position, IMG004, name, message, str(error))
             return
         part.formats[header.format] = part.formats.get(header.format, 0) + 1
         for each in differences(example, name, data, header) if alone else ():
             self._add(batch, position, each.code, each.feature, each.message, each.detail)
-        reason = why_undecodable(data, header)
+        reason = why_undecodable(data, header) if decoder is None else None
         if reason is not None:
             message = f"{shown} should be an image that TensorFlow decodes as it is"
             self._add(batch, position, IMG007, name, message, reason)
-        if is_truncated(data):
+        if decoder is None and is_truncated(data):
             message = f"{shown} should be a whole image"
             detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"
             self._add(batch, position, IMG004, name, message, detail)
@@ -177,18 +189,28 @@ class ImagesVisitor(Visitor):
             detail = f"{len(data)} bytes that decode to {header.width} × {header.height} pixels"
             self._add(batch, position, IMG006, name, message, detail)
         elif self._options.decode:
-            self._decode(batch, position, name, data, header)
+            self._decode(batch, position, name, data, header, decoder)
 
     def _decode(
-        self, batch: RecordBatch, position: int, name: str, data: bytes, header: ImageHeader
+        self,
+        batch: RecordBatch,
+        position: int,
+        name: str,
+        data: bytes,
+        header: ImageHeader,
+        decoder: FeatureDecoder | None,
     ) -> None:
         try:
-            shared_decoder().verify(data, header)
-        except Undecodable as error:
-            costly = error.code == _TOO_COSTLY
+            if decoder is None:
+                shared_decoder().verify(data, header)
+            else:
+                decoder.array(data)
+        except (Undecodable, ValueError) as error:
+            costly = isinstance(error, Undecodable) and error.code == _TOO_COSTLY
             limits = "within the limits of memory and time" if costly else "to its last pixel"
             message = f"`{safe(name)}` should decode {limits}"
-            self._add(batch, position, IMG006 if costly else IMG005, name, message, error.detail)
+            detail = error.detail if isinstance(error, Undecodable) else str(error)
+            self._add(batch, position, IMG006 if costly else IMG005, name, message, detail)
         else:
             self._part.decoded += 1
 
@@ -226,7 +248,7 @@ class ImagesValidator(Validator):
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         found = read_limits(ImagesOptions, options, self.name)
         decoder = version("pillow") if found.decode else None
-        return key_from(decoder, *_images(target, found), options=options)
+        return key_from(decoder, *_images(target, found), *named_strangers(), options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, ImagesPart]]

@@ -1,0 +1,193 @@
+"""Decoders of others are guarded, and chosen by the first value of a feature."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from package_support import CHECKOUT, Interpreter, plain_environment
+from plugins.conftest import Site
+
+from tfrecreg.api import FeatureDecoder, ImageHeader, Thumbnail
+from tfrecreg.builtin.images.decoder import PictureDecoder
+from tfrecreg.errors import PluginError
+from tfrecreg.guard import Brought
+from tfrecreg.images.pixels import decode_pixels
+from tfrecreg.plugins.decoders import GuardedDecoder
+
+ANSWER: list[Any] = [None]
+"""What each method answers, or raises."""
+
+
+def answered() -> Any:
+    if isinstance(ANSWER[0], BaseException):
+        raise ANSWER[0]
+    return ANSWER[0]
+
+
+class Parrot(FeatureDecoder):
+    def reads(self, feature: str, start: bytes) -> bool:
+        return bool(answered())
+
+    def array(self, data: bytes) -> Any:
+        return answered()
+
+    def header(self, data: bytes) -> Any:
+        return answered()
+
+    def thumbnail(self, data: bytes, side: int) -> Any:
+        return answered()
+
+    def caption(self, data: bytes) -> Any:
+        return answered()
+
+
+class Grey(FeatureDecoder):
+    """The least that a decoder needs: two sides as numbers of 16 bits, and its values."""
+
+    def reads(self, feature: str, start: bytes) -> bool:
+        return feature == "grey"
+
+    def array(self, data: bytes) -> Any:
+        height, width = struct.unpack_from("<2H", data)
+        return np.frombuffer(data[4:], np.int16).reshape(height, width).copy()
+
+
+def guarded(kind: type[FeatureDecoder] = Parrot) -> GuardedDecoder:
+    return GuardedDecoder(kind, Brought("decoder", "parrot", "birds", "2.0"))
+
+
+CALLS = {
+    "reads": ("x", b""),
+    "array": (b"",),
+    "header": (b"",),
+    "thumbnail": (b"", 8),
+    "caption": (b"",),
+}
+
+
+@pytest.mark.parametrize("method", CALLS)
+@pytest.mark.parametrize("error", [ZeroDivisionError("of zero"), SystemExit(0)])
+def test_a_failure_names_its_distribution(method: str, error: BaseException) -> None:
+    ANSWER[0] = error
+    with pytest.raises(PluginError, match=rf"`parrot` of `birds` 2\.0 failed in `{method}`"):
+        getattr(guarded(), method)(*CALLS[method])
+
+
+@pytest.mark.parametrize("method", [each for each in CALLS if each != "reads"])
+def test_a_damaged_value_is_told_in_one_line(method: str) -> None:
+    ANSWER[0] = ValueError("it is \x1b[31mcut\nin two")
+    with pytest.raises(ValueError, match=r"^it is \\x1b\[31mcut$"):
+        getattr(guarded(), method)(*CALLS[method])
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("array", [[1]]),
+        ("header", (1, 2)),
+        ("header", ImageHeader("x", 0, 2, 1, 8, False)),
+        ("header", ImageHeader("x", 1, "2", 1, 8, False)),  # type: ignore[arg-type]
+        ("thumbnail", b"\x89PNG"),
+        ("thumbnail", Thumbnail("png", b"<script>")),
+        ("thumbnail", Thumbnail("svg", b"<svg/>")),  # type: ignore[arg-type]
+        ("caption", None),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_refused(method: str, answer: Any) -> None:
+    ANSWER[0] = answer
+    with pytest.raises(PluginError, match=r"`parrot` of `birds` 2\.0 returned "):
+        getattr(guarded(), method)(*CALLS[method])
+
+
+def test_words_are_escaped() -> None:
+    ANSWER[0] = "a\x07b"
+    assert guarded().caption(b"abc") == "a\\x07b"
+    ANSWER[0] = ""
+    assert guarded().caption(b"abc") == "parrot, 3 B"
+    ANSWER[0] = ImageHeader("a\nb", 1, 2, 1, 8, False)
+    assert guarded().header(b"") == ImageHeader("a\\x0ab", 1, 2, 1, 8, False)
+
+
+def test_of_an_array_there_is_a_small_picture() -> None:
+    pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+    values = np.arange(-300, 300, dtype=np.int16).reshape(20, 30)
+    data = struct.pack("<2H", 20, 30) + values.tobytes()
+    decoder = guarded(Grey)
+    assert decoder.header(data) is None
+    whole, small = decoder.thumbnail(data, 20), decoder.thumbnail(data, 10)
+    assert whole is not None
+    assert small is not None
+    for shown, kept in ((whole, values), (small, values[::2, ::2])):
+        scaled = ((kept.astype(float) + 300) * (255 / (int(kept.max()) + 300))).astype(np.uint8)
+        assert np.array_equal(decode_pixels(shown.data)[:, :, 0], scaled)
+
+
+@pytest.mark.parametrize(
+    ("shape", "has_one"), [((4, 3, 3), True), ((4, 3, 5), False), ((0, 3), False), ((4,), False)]
+)
+def test_other_arrays_have_none(shape: tuple[int, ...], has_one: bool) -> None:
+    class Fixed(Grey):
+        def array(self, data: bytes) -> Any:
+            return np.zeros(shape, np.float32)
+
+    assert (Fixed().thumbnail(b"", 8) is not None) == has_one
+
+
+def test_the_bundled_one_reads_images_alone() -> None:
+    decoder = PictureDecoder()
+    assert decoder.reads("anything", b"\xff\xd8\xff\xe0")
+    assert not decoder.reads("image/encoded", b"no image")
+
+
+MIXED = """
+    from tfrecreg.api import DecoderRecord, FeatureDecoder, hookimpl
+    import numpy as np
+
+    class Letters(FeatureDecoder):
+        asked = []
+
+        def reads(self, feature, start):
+            self.asked.append(feature)
+            return start[:1] == b"{letter}"
+
+        def array(self, data):
+            if data[:1] != b"{letter}":
+                raise ValueError("another letter")
+            return np.full(1, {number})
+
+    @hookimpl
+    def tfrecreg_decoders():
+        yield DecoderRecord(name="{name}", summary="a letter", load=lambda: Letters)
+"""
+
+CHOOSE = """
+import sys
+from tfrecreg.plugins.decoders import Decoders
+decoders = Decoders()
+print([int(decoders.array("x", data)[0]) for data in (b"a", b"b", b"a", b"a")])
+import fake_first
+print(len(fake_first.Letters.asked))
+try:
+    decoders.array("x", b"c")
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_one_that_reads_the_first_value_reads_all_that_it_can(site: Site, tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+    for number, (distribution, letter) in enumerate([("first", "a"), ("second", "b")]):
+        text = MIXED.format(letter=letter, number=number, name=distribution)
+        site.plugin(distribution, text)
+    path = f"{CHECKOUT}:{CHECKOUT / 'plugins'}:{site.folder}"
+    python = Interpreter(sys.executable, plain_environment(tmp_path, PYTHONPATH=path))
+    done = python.run("-c", CHOOSE)
+    numbers, asked, why = done.out.splitlines()
+    assert numbers == "[0, 1, 0, 0]"
+    assert asked == "2"  # about the first value, and the one that it refused
+    assert "cannot identify image file" in why
