@@ -25,6 +25,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 PACKAGES = {
     "array_record.python": ("arrayrecord", "200 ("),
     "import pandas": ("parquet", "__key__ __split__  image/class/label"),
+    "import json": ("jsonl", "{'image/class/label': ['"),
     "import webdataset": ("webdataset", "(28, 28, 3) "),
 }
 """A part of a block, the format that it reads, and how its output begins."""

@@ -41,6 +41,11 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
         load=partial(_load, "intoto", "IntotoExporter"),
     )
     yield ExporterRecord(
+        name="jsonl",
+        summary="JSON Lines, a record a line",
+        load=partial(_load, "jsonl", "JsonLinesExporter"),
+    )
+    yield ExporterRecord(
         name="parquet",
         summary="Parquet files, for pandas, Spark and others",
         load=partial(_load, "parquet", "ParquetExporter", _expect_parquet),

@@ -78,7 +78,9 @@ class SampleLayout:
             "key": key,
             "files": files,
             "features": {
-                name: _to_json(feature) for name, feature in features.items() if name not in apart
+                name: feature_to_json(feature)
+                for name, feature in features.items()
+                if name not in apart
             },
         }
         text = json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":"))
@@ -93,7 +95,7 @@ def sample_features(members: Mapping[str, bytes]) -> Example:
         KeyError: a file is missing.
     """
     document = json.loads(members[_JSON_SUFFIX])
-    features = {name: _from_json(value) for name, value in document["features"].items()}
+    features = {name: feature_from_json(value) for name, value in document["features"].items()}
     for suffix, name in document["files"].items():
         data = members[suffix]
         is_label = suffix == _LABEL_SUFFIX
@@ -105,7 +107,8 @@ def _is_one_integer(feature: Feature) -> bool:
     return feature.kind is Kind.INT64 and feature.count == 1
 
 
-def _to_json(feature: Feature) -> Any:
+def feature_to_json(feature: Feature) -> Any:
+    """A feature as JSON holds it, without loss; the module has the table."""
     if not feature.count:
         return {"kind": feature.kind.name.lower()}
     if feature.kind is Kind.FLOAT and not all(map(math.isfinite, feature.values)):
@@ -123,7 +126,13 @@ def _bytes_to_json(value: bytes) -> Any:
         return {"base64": b64encode(value).decode()}
 
 
-def _from_json(value: Any) -> Feature:
+def feature_from_json(value: Any) -> Feature:
+    """The inverse of :func:`feature_to_json`.
+
+    Raises:
+        ValueError: it is not what that makes.
+        KeyError: neither.
+    """
     if isinstance(value, dict) and "kind" in value:
         return _EMPTY[value["kind"]]()
     if isinstance(value, dict) and "float32" in value:

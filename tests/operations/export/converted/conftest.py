@@ -11,6 +11,7 @@ import pytest
 
 from tfrecreg.builtin.export.arrayrecord import ArrayRecordFormat
 from tfrecreg.builtin.export.columns import schema_columns
+from tfrecreg.builtin.export.jsonl import JsonLines
 from tfrecreg.builtin.export.parquet import ParquetFormat
 from tfrecreg.builtin.export.webdataset import WebDatasetFormat, sample_layout
 from tfrecreg.digests import record_digest
@@ -81,6 +82,7 @@ NASTY: tuple[Example, ...] = (
 
 FORMATS: dict[str, Callable[[], RecordFormat]] = {
     "arrayrecord": ArrayRecordFormat,
+    "jsonl": lambda: JsonLines({"image/class/label": ["zero", "one"]}),
     "parquet": lambda: parquet(SCHEMA),
     "webdataset": lambda: webdataset(SCHEMA),
 }

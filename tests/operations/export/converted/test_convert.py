@@ -68,7 +68,7 @@ _FEATURES = st.one_of(
 )
 
 
-@pytest.mark.parametrize("name", ["parquet", "webdataset"])
+@pytest.mark.parametrize("name", ["jsonl", "parquet", "webdataset"])
 @settings(
     max_examples=20,
     deadline=None,
@@ -90,7 +90,7 @@ def test_what_is_not_canonical_comes_back_with_the_same_content(
     assert ShardConversion(record_format)(make_task([payload])).digests == digests([payload])
 
 
-@pytest.mark.parametrize("name", ["parquet", "webdataset"])
+@pytest.mark.parametrize("name", ["jsonl", "parquet", "webdataset"])
 @pytest.mark.parametrize("payload", [b"no Example", b"\x1a\x01x"])
 def test_a_record_that_is_no_example_is_named(
     make_task: MakeTask, name: str, payload: bytes, tmp_path: Path
@@ -132,7 +132,7 @@ def test_a_missing_shard_is_refused(record_format: RecordFormat, nasty: ShardToE
         ShardConversion(record_format)(renamed(nasty, path="s/other"))
 
 
-@pytest.mark.parametrize("name", ["parquet", "webdataset"])
+@pytest.mark.parametrize("name", ["jsonl", "parquet", "webdataset"])
 def test_an_index_of_other_records_is_refused(make_task: MakeTask, name: str) -> None:
     task = make_task([encode(each) for each in NASTY], [str(each) for each in range(len(NASTY))])
     with pytest.raises(ManifestError, match=r"`s/index` has 11 records, and its shard 12"):

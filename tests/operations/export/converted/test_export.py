@@ -38,6 +38,12 @@ FILES = {
         "data/train-00000-of-00002.parquet",
         "data/train-00001-of-00002.parquet",
     ],
+    "jsonl": [
+        "digits-test-00000-of-00002.jsonl",
+        "digits-test-00001-of-00002.jsonl",
+        "digits-train-00000-of-00002.jsonl",
+        "digits-train-00001-of-00002.jsonl",
+    ],
     "webdataset": [
         "digits-test-000000.tar",
         "digits-test-000001.tar",
@@ -48,7 +54,7 @@ FILES = {
 MODULES = {"arrayrecord": "array_record", "parquet": "pyarrow"}
 
 
-@pytest.fixture(params=("arrayrecord", "parquet", "webdataset"))
+@pytest.fixture(params=("arrayrecord", "jsonl", "parquet", "webdataset"))
 def to(request: pytest.FixtureRequest) -> str:
     if request.param in MODULES:
         pytest.importorskip(MODULES[request.param], reason="the extra is not installed")
@@ -165,7 +171,7 @@ def test_sequences_are_for_array_records(digits: Registry, tmp_path: Path, to: s
         manifest = tfrecreg.resolve(digits, "logs").manifest
         assert result.content == manifest.content
         return
-    reader = {"parquet": "Parquet", "webdataset": "WebDataset"}[to]
+    reader = {"jsonl": "JSON Lines", "parquet": "Parquet", "webdataset": "WebDataset"}[to]
     with pytest.raises(UsageError, match=rf"`logs` holds .*, and {reader} reads Examples only"):
         export(digits, "logs", tmp_path / "out", to=to)
 
