@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -77,105 +77,75 @@ def pull(
         _expect_release(registry.dataset(named.name))
         reference = f"{reference}@latest"
     release = release_of(registry, reference)
-    url = release.location
-    if url is not None:
-        return _pull_stored(release, url, progress)
-    folder = _here(release, progress)
-    if folder is not None:
-        return PullResult(
-            name=release.name, folder=folder, files=0, bytes=0, verified=_count(release)
-        )
-    dvc_folder(release.dataset, release.manifest)  # refused before anything is done
-    expected = release.manifest.entries
-    with (
-        transaction(release.dataset, progress) as change,
-        # From fetching to copying: it must not be removed from DVC's cache meanwhile.
-        dvc.locked(registry.storage.root, partial(progress.note, "waiting for DVC")),
-        change.stage("pull") as staged,
-    ):
-        progress.note(f"dvc fetch: {release.name}")
-        target = layout.version_folder(release.dataset.name, release.version)
-        if release.folder is not None and release.proven:
-            target = release.folder  # it is damaged
-        with working(progress, f"bringing {release.name}", 0):
-            paths = [*expected, MANIFEST_NAME]
-            brought = bring(release.dataset, release.manifest, paths, staged, remote, progress)
-        if brought.lost:
-            raise _unobtainable(release, brought.lost)
-        for path in expected:
-            if staged.stat(path) is None:
-                raise RefusedError(
-                    f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
-                    hint="the manifest was changed: `tfrecreg check --registry` has the details",
-                )
+    url, files = release.location, release.manifest.entries
+    target = layout.version_folder(release.dataset.name, release.version)
+    if url is None and release.folder is not None and release.proven:
+        target = release.folder
+    result = PullResult(name=release.name, folder=target, files=0, bytes=0, verified=len(files) + 1)
+    if _is_here(release, target, progress):
+        return result
+    if url is None:
+        dvc_folder(release.dataset, release.manifest)  # refused before anything is done
+    with transaction(release.dataset, progress) as change, change.stage("pull") as staged:
+        if url is None:
+            fetched = _take_from_dvc(release, staged, remote, progress)
+        else:
+            fetched = 0
+            _take_from_bucket(release, url, staged, progress)
         _keep_strays(registry.storage, target, staged)
-        change.replace(target, staged, release.manifest)
-    return PullResult(
-        name=release.name,
-        folder=target,
-        files=len(expected) + 1,
-        bytes=sum(each.bytes for each in expected.values()),
-        verified=len(expected) + 1,
-        fetched=brought.objects,
-    )
+        change.replace(target, staged, release.manifest, verified=url is not None)
+    size = sum(each.bytes for each in files.values())
+    return replace(result, files=len(files) + 1, bytes=size, fetched=fetched)
 
 
-def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
-    """Copy a release from a bucket to `versions/`, unless a sound copy is there.
+def _take_from_dvc(
+    release: Release, staged: Storage, remote: str | None, progress: Progress
+) -> int:
+    """Copy a release from DVC's cache or remote; the number of objects that came from the remote.
+
+    Raises:
+        RefusedError, FailureError: as :func:`pull`.
+    """
+    root, files = release.registry.storage.root, release.manifest.entries
+    # From fetching to copying: it must not be removed from DVC's cache meanwhile.
+    with dvc.locked(root, partial(progress.note, "waiting for DVC")):
+        progress.note(f"dvc fetch: {release.name}")
+        with working(progress, f"bringing {release.name}", 0):
+            paths = [*files, MANIFEST_NAME]
+            brought = bring(release.dataset, release.manifest, paths, staged, remote, progress)
+    if brought.lost:
+        raise _unobtainable(release, brought.lost)
+    for path in files:
+        if staged.stat(path) is None:
+            raise RefusedError(
+                f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
+                hint="the manifest was changed: `tfrecreg check --registry` has the details",
+            )
+    return brought.objects
+
+
+def _take_from_bucket(release: Release, url: str, staged: Storage, progress: Progress) -> None:
+    """Copy a release from a bucket.
 
     Raises:
         RefusedError: the bytes in the bucket are not those that were released.
     """
-    target = layout.version_folder(release.dataset.name, release.version)
-    storage = release.registry.storage
-    with transaction(release.dataset, progress) as change, change.stage("pull") as staged:
-        local = storage.below(target)
-        if local.stat(MANIFEST_NAME) is not None:
-            with working(progress, f"verifying {release.name}", 0):
-                first = next(altered(release.manifest, below(local), progress), None)
-            if first is None:
-                return PullResult(
-                    name=release.name, folder=target, files=0, bytes=0, verified=_count(release)
-                )
-            progress.note(f"`{target}/{safe(first.path)}` {first.fault}: fetching all of it again")
-        expected = release.manifest.entries
-        progress.start(f"bringing {release.name}", 0)
-        try:
+    files, hint = release.manifest.entries, repair_hint(release.name)
+    try:
+        with working(progress, f"bringing {release.name}", 0):
             remote = storage_at(url)
-            with remote.reading_ahead(expected, remote.list()):
-                for file in expected.values():
-                    copy_verified(remote, staged, file, hint=repair_hint(release.name))
+            with remote.reading_ahead(files, remote.list()):
+                for file in files.values():
+                    copy_verified(remote, staged, file, hint=hint)
                     progress.advance(0, file.bytes)
             with staged.create(MANIFEST_NAME) as writer:
                 writer.write(remote.read(MANIFEST_NAME))
-        except MissingFileError as error:
-            raise RefusedError(
-                f"`{release.name}` is not complete: {error.message}", hint=repair_hint(release.name)
-            ) from error
-        finally:
-            progress.stop()
-        expect_intact(
-            release.manifest,
-            below(staged),
-            what=f"the files of `{release.name}` in `{safe(url, limit=1000)}`",
-            hint=repair_hint(release.name),
-            progress=progress,
-        )
-        _keep_strays(storage, target, staged)
-        change.replace(target, staged, release.manifest, verified=True)
-    total = sum(each.bytes for each in expected.values())
-    return PullResult(
-        name=release.name,
-        folder=target,
-        files=len(expected) + 1,
-        bytes=total,
-        verified=_count(release),
-    )
-
-
-def _count(release: Release) -> int:
-    """Number of files of a release, the manifest among them."""
-    return len(release.manifest.entries) + 1
+    except MissingFileError as error:
+        raise RefusedError(
+            f"`{release.name}` is not complete: {error.message}", hint=hint
+        ) from error
+    what = f"the files of `{release.name}` in `{safe(url, limit=1000)}`"
+    expect_intact(release.manifest, below(staged), what=what, hint=hint, progress=progress)
 
 
 def _expect_release(dataset: Dataset) -> None:
@@ -202,16 +172,15 @@ def _keep_strays(storage: Readable, folder: str, staged: Storage) -> None:
             staged.link(entry.path, path, origin=storage)
 
 
-def _here(release: Release, progress: Progress) -> str | None:
-    """The folder of the bytes, if all of them are present and as released."""
-    if release.folder is None or not release.proven:
-        return None
+def _is_here(release: Release, folder: str, progress: Progress) -> bool:
+    """Whether a folder has all of a release, as it was released."""
+    if release.folder != folder or not release.proven:
+        return False
     with working(progress, f"verifying {release.name}", 0):
         first = next(altered(release.manifest, below(release.storage()), progress), None)
-    if first is None:
-        return release.folder
-    progress.note(f"`{release.folder}/{safe(first.path)}` {first.fault}: fetching all of it again")
-    return None
+    if first is not None:
+        progress.note(f"`{folder}/{safe(first.path)}` {first.fault}: fetching all of it again")
+    return first is None
 
 
 def bring(
