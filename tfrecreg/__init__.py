@@ -16,7 +16,7 @@ and may change with any version:
   `builtin`, what comes in by them; `guard`, through which all their code is called;
   `code_digest`, which identifies it; `testing`, for the tests of plugins
 - `operations`: the commands as functions; `pages`: HTML; `cli`: the command line; `commands`, of
-  which it is made, and `render`, what it prints of results
+  which it is made, and `render`, what it prints of results; `builtin`: features behind hooks
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.
 """

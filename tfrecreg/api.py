@@ -18,6 +18,7 @@
   `encode`, `canonical`
 - a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
+- a command: `Session`, `session_command`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `ImageHeader`, `ImageError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
@@ -35,6 +36,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tfrecreg.commands.session import Session, session_command
 from tfrecreg.config import read_limits
 from tfrecreg.decoding import FeatureDecoder, Thumbnail
 from tfrecreg.engines.exchange import Exchange, exchange_at, new_exchange
@@ -170,6 +172,7 @@ __all__ = [
     "ReportFormat",
     "ReportFormatRecord",
     "Schema",
+    "Session",
     "Severity",
     "Shard",
     "ShardRecord",
@@ -219,6 +222,7 @@ __all__ = [
     "require_pillow",
     "safe",
     "safe_message",
+    "session_command",
     "shared_decoder",
     "si_bytes",
     "sniff",

@@ -1,7 +1,7 @@
-"""The plugins that come with the package: modules with hooks, by name.
+"""What comes with the package and is imported by name: modules with hooks, and commands.
 
 They are named here and not by entry points: they are found without looking through what is
-installed, and in a checkout that is not installed at all. Nothing imports them but discovery.
+installed, and in a checkout that is not installed at all. Nothing else imports them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ BUNDLED = (
     "tfrecreg.builtin.engines.plugin",
     "tfrecreg.builtin.reports.plugin",
     "tfrecreg.pages.plugin",
+    "tfrecreg.commands.plugin",
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
     "tfrecreg_imagefolder.plugin",
@@ -22,3 +23,39 @@ DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
 """Classes of the decoders among them, which are asked without a search for plugins."""
 DISABLE = "TFRECREG_DISABLE"
 """The environment variable for plugins that are switched off, with commas between them."""
+
+COMMANDS = {
+    "init": ("tfrecreg.cli.init", "Make a folder a registry"),
+    "demo": ("tfrecreg.cli.demo", "Run the whole workflow on generated sample data"),
+    "build": ("tfrecreg.cli.build", "Build a dataset's TFRecords from its raw data"),
+    "adopt": ("tfrecreg.cli.adopt", "Make a build from TFRecords written by another tool"),
+    "release": ("tfrecreg.cli.release", "Freeze a build under a version number"),
+    "check": ("tfrecreg.cli.check", "Check builds, releases or any TFRecord files"),
+    "report": ("tfrecreg.cli.report", "Write a page that shows a dataset"),
+    "site": ("tfrecreg.cli.site", "Write a static site of the registry"),
+    "gate": ("tfrecreg.cli.gate", "Judge the report of a check under today's gate and waivers"),
+    "list": ("tfrecreg.cli.list", "List the datasets of the registry"),
+    "show": ("tfrecreg.cli.show", "Show a build or a release"),
+    "log": ("tfrecreg.cli.log", "Show the history of a dataset"),
+    "diff": ("tfrecreg.cli.diff", "Compare two builds or releases, example by example"),
+    "digest": ("tfrecreg.cli.digest", "Print the content digest of each split"),
+    "tag": ("tfrecreg.cli.tag", "Tag a release in git, or yank it"),
+    "head": ("tfrecreg.cli.head", "Show the first records"),
+    "stats": ("tfrecreg.cli.stats", "Show the statistics of the features"),
+    "schema": ("tfrecreg.cli.schema", "Work with schemas"),
+    "salvage": (
+        "tfrecreg.builtin.salvage.command",
+        "Write the undamaged records of damaged shards",
+    ),
+    "push": ("tfrecreg.cli.push", "Push the bytes of releases to a DVC remote"),
+    "pull": ("tfrecreg.cli.pull", "Fetch the bytes of releases to this machine"),
+    "gc": ("tfrecreg.cli.gc", "List or remove files that are no longer needed"),
+    "pipeline": ("tfrecreg.cli.pipeline", "Write or update the stages of datasets in dvc.yaml"),
+    "export": ("tfrecreg.cli.export", "Export a build or a release for other tools"),
+    "plugins": ("tfrecreg.cli.plugins", "List plugins, and show their options"),
+    "explain": ("tfrecreg.cli.explain", "Explain a finding code"),
+    "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
+}
+"""Module and line of each command, in the order of ``--help``. What is outside of ``tfrecreg.cli``
+is of a room, which the package announces like a plugin.
+"""

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from tfrecreg.cli.app import LazyGroup, app
+from tfrecreg.cli.app import app
 from tfrecreg.cli.main import main
+from tfrecreg.commands.lazy_group import LazyGroup
 
 
 def tree(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -26,7 +27,7 @@ def lines(group: LazyGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[str, s
     """Each command with its line in its group's help."""
     context = click.Context(group)
     for name in group.list_commands(context):
-        yield " ".join((*path, name)), group._lines[name]
+        yield " ".join((*path, name)), group.lines[name]
         member = group.get_command(context, name)
         if isinstance(member, LazyGroup):
             yield from lines(member, (*path, name))

@@ -39,7 +39,7 @@ import pytest
 from image_support import png
 from tests_support import flip
 
-from tfrecreg.cli.app import COMMANDS
+from tfrecreg.bundled import COMMANDS
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import parse_config, parse_dataset
 from tfrecreg.example.encode import encode

@@ -16,6 +16,7 @@ SAME = {
     "tfrecreg_decoders": "a hook, and those who implement it",
     "tfrecreg_engines": "a hook, and those who implement it",
     "tfrecreg_report_formats": "a hook, and those who implement it",
+    "tfrecreg_commands": "a hook, and those who implement it",
     "tfrecreg_sources": "a hook, and those who implement it",
     "tfrecreg_validators": "a hook, and those who implement it",
     "format_names": "names in a message, in two distributions",

@@ -1,11 +1,11 @@
 """The features of the project: rooms that come in by the hooks that strangers use.
 
-Each package is a room, and its `plugin` announces what it brings.
+Each package is a room, and its `plugin` announces what it brings; :mod:`tfrecreg.bundled` names the
+module of each `command`.
 
+- `engines`: the engines of other libraries, values of ``--engine``
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
-- `engines`: the engines of other libraries, values of ``--engine``
 - `reports`: report formats, values of ``check --format``
+- `salvage`: the command
 """
-
-from __future__ import annotations

@@ -1,94 +1,108 @@
-"""The group of commands. A command's module is imported when the command is run, not before."""
+"""The group of commands: those of the package, and those of plugins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfrecreg._version import __version__
+from tfrecreg.bundled import COMMANDS
 from tfrecreg.commands import complete
+from tfrecreg.commands.lazy_group import LazyGroup
 from tfrecreg.commands.session import Session
+from tfrecreg.errors import TfrecregError
 
-COMMANDS: Mapping[str, str] = {
-    "init": "Make a folder a registry",
-    "demo": "Run the whole workflow on generated sample data",
-    "build": "Build a dataset's TFRecords from its raw data",
-    "adopt": "Make a build from TFRecords written by another tool",
-    "release": "Freeze a build under a version number",
-    "check": "Check builds, releases or any TFRecord files",
-    "report": "Write a page that shows a dataset",
-    "site": "Write a static site of the registry",
-    "gate": "Judge the report of a check under today's gate and waivers",
-    "list": "List the datasets of the registry",
-    "show": "Show a build or a release",
-    "log": "Show the history of a dataset",
-    "diff": "Compare two builds or releases, example by example",
-    "digest": "Print the content digest of each split",
-    "tag": "Tag a release in git, or yank it",
-    "head": "Show the first records",
-    "stats": "Show the statistics of the features",
-    "schema": "Work with schemas",
-    "salvage": "Write the undamaged records of damaged shards",
-    "push": "Push the bytes of releases to a DVC remote",
-    "pull": "Fetch the bytes of releases to this machine",
-    "gc": "List or remove files that are no longer needed",
-    "pipeline": "Write or update the stages of datasets in dvc.yaml",
-    "export": "Export a build or a release for other tools",
-    "plugins": "List plugins, and show their options",
-    "explain": "Explain a finding code",
-    "completion": "Print the completion script for a shell",
-}
-"""Help line by command, in the order of `--help`."""
+if TYPE_CHECKING:
+    from tfrecreg.plugins.discovery import Announced
+    from tfrecreg.plugins.manager import Plugins
+    from tfrecreg.plugins.records import CommandRecord
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are found by name in modules of a package.
-
-    Args:
-        package: where the modules are; the command `list` is `list_` or `list` there.
-        lines: command to its line in the help.
-    """
-
-    def __init__(self, *, package: str, lines: Mapping[str, str], **settings: object) -> None:
-        super().__init__(**settings)  # type: ignore[arg-type]  # click's own settings
-        self._package = package
-        self._lines = lines
+class _App(LazyGroup):
+    """Plugins are looked at for a name that no command of the package has, and for lists of all."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return list(self._lines)
+        return [*self.lines, *dict.fromkeys(each.name for each in _of_others(ctx))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
-        if cmd_name not in self._lines:
-            return None
-        module = import_module(f"{self._package}.{cmd_name}")
-        command: click.Command = module.command
-        return command
+        if cmd_name in COMMANDS:
+            command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+            return command
+        from tfrecreg.errors import PluginError, UnknownPluginError
+        from tfrecreg.plugins.records import CommandRecord
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = _plugins(ctx)
         try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            from tfrecreg.suggest import did_you_mean
+            announced = known.find(CommandRecord, cmd_name)
+        except UnknownPluginError:
+            ctx.ensure_object(Session).warn_of_broken_plugins()
+            return None
+        ctx.meta[__name__] = announced
+        found = known.load(CommandRecord, announced.qualified)
+        if isinstance(found, click.Command):
+            return found
+        raise PluginError(
+            f"{announced.brought} cannot be used: `load` returned no command of click",
+            hint=announced.brought.hint,
+        )
 
-            message = error.message.rstrip(".") + did_you_mean(args[0], self._lines)
-            raise click.UsageError(message, ctx) from None
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (TfrecregError, click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            announced = ctx.meta.get(__name__)
+            if announced is None or _is_of_output(error):
+                raise
+            from tfrecreg.guard import failure
+
+            raise failure(announced.brought, "failed", error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self._lines.items()))
+        sections = {"Commands": dict(self.lines)}
+        for each in _of_others(ctx):
+            from tfrecreg.text import safe
+
+            title = safe(each.record.section, limit=60) or "Commands"
+            sections.setdefault(title, {})[each.name] = safe(each.record.summary, limit=200)
+        for title, lines in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(list(lines.items()))
+
+
+def _of_others(ctx: click.Context) -> list[Announced[CommandRecord]]:
+    """The commands of other distributions, in order of name."""
+    from tfrecreg.plugins.strangers import may_be_installed
+
+    if not may_be_installed():
+        return []
+    from tfrecreg.plugins.records import CommandRecord
+
+    return [each for each in _plugins(ctx).every(CommandRecord) if not each.brought.is_ours]
+
+
+def _plugins(ctx: click.Context) -> Plugins:
+    from tfrecreg.plugins.manager import plugins
+
+    try:
+        return Session(ctx.find_root().params.get("registry")).plugins()
+    except TfrecregError:  # of the registry: a command that opens it says so
+        return plugins()
+
+
+def _is_of_output(error: Exception) -> bool:
+    from tfrecreg.cli.streams import write_failure
+
+    return isinstance(error, OSError) and write_failure() is not None
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=_App,
     package="tfrecreg.cli",
-    lines=COMMANDS,
+    lines={name: line for name, (_, line) in COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
 )

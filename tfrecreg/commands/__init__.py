@@ -2,6 +2,8 @@
 
 - `session`: the context of a call, with its registry and its output
 - `options`: what makes a function a command, and options that several commands share
+- `lazy_group`: a group whose commands are imported when they are run
+- `plugin`: announces the commands of rooms
 - `complete`: completion of arguments
 - `console`: stdout and stderr; lines, tables and facts for a terminal or a pipe; `progress_bar`
 - `output`: files that were asked for, and JSON

@@ -17,11 +17,11 @@ from importlib import metadata
 from typing import Any, Generic, TypeVar
 
 from tfrecreg._version import __version__
-from tfrecreg.bundled import BUNDLED
+from tfrecreg.bundled import BUNDLED, COMMANDS
 from tfrecreg.codes import PAGES
 from tfrecreg.findings import Code
 from tfrecreg.guard import OURS, Brought, calling, meet, one_line
-from tfrecreg.plugins.records import PLUGIN_KINDS, PluginRecord
+from tfrecreg.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -234,6 +234,8 @@ def _check(record: Any, *, ours: bool) -> None:
         raise _Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
     if ours:
         return  # the project's tests check them; checking here would read them for every command
+    if isinstance(record, CommandRecord) and name in COMMANDS:
+        raise _Broken(f"`{hook}` yielded the name `{name}`, which is a command of tfrecreg's own")
     for code in record.codes:
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
             shown = safe(str(getattr(code, "code", code)), limit=60)

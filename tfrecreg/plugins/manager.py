@@ -21,9 +21,15 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.findings import Code
-from tfrecreg.guard import calling, failure, one_line
+from tfrecreg.guard import OURS, calling, failure, one_line
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, discover
-from tfrecreg.plugins.records import PLUGIN_KINDS, PluginRecord, SourceRecord, ValidatorRecord
+from tfrecreg.plugins.records import (
+    PLUGIN_KINDS,
+    CommandRecord,
+    PluginRecord,
+    SourceRecord,
+    ValidatorRecord,
+)
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import options_as_text, parse_options
@@ -103,7 +109,7 @@ class Plugins:
             by: what switches them off, for messages.
 
         Raises:
-            UsageError: every build has to pass one of them.
+            UsageError: every build has to pass one of them, or it is a command of the package.
         """
         names = tuple(names)
         off = [each for each in self._announced if any(has_name(each, name) for name in names)]
@@ -113,6 +119,11 @@ class Plugins:
                     f"the {each.record.kind} `{each.name}` cannot be disabled: every build has to "
                     "pass it",
                     hint=f"take it out of {by}; `--skip {each.name}` leaves it out of one check",
+                )
+            if each.brought.is_ours and isinstance(each.record, CommandRecord):
+                raise UsageError(
+                    f"the command `{each.name}` cannot be disabled: it comes with {OURS}",
+                    hint=f"take it out of {by}",
                 )
         on = (each for each in self._announced if each not in off)
         return Plugins(on, self._broken, [*self._disabled, *(Disabled(each, by) for each in off)])

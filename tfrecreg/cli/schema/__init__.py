@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.cli.app import LazyGroup
+from tfrecreg.commands.lazy_group import LazyGroup
 
 _LINES = {
     "infer": "Draft a schema from records",

@@ -43,7 +43,7 @@ def command(session: Session, targets: tuple[str, ...], output: str, engine: Eng
     if session.as_json:
         session.print_json(result)
     else:
-        from tfrecreg.cli.render.salvaged import print_salvage
+        from tfrecreg.builtin.salvage.printed import print_salvage
 
         print_salvage(session.out, result)
     return result.exit_code

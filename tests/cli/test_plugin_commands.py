@@ -1,0 +1,156 @@
+"""A distribution brings a command: in the help, in completion, with the session of the call."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sources_support import new_registry, tfrecreg
+
+PLUGIN = """
+from tfrecreg.api import CommandRecord, Session, UsageError, hookimpl, session_command
+
+def load():
+    import click
+
+    @session_command("names")
+    @click.option("--fail", default="")
+    def command(session: Session, fail: str) -> int:
+        \"""Name the datasets.\"""
+        if fail == "usage":
+            raise UsageError("no names today", hint="come back tomorrow")
+        if fail:
+            raise ValueError(f"fail is {fail}")
+        names = session.open().dataset_names()
+        if session.as_json:
+            session.print_json({"names": names})
+        else:
+            session.out.print(f"{len(names)} names")
+        return 1 if names else 0
+
+    return command
+
+@hookimpl
+def tfrecreg_commands():
+    yield CommandRecord(name="names", summary="Name the datasets", load=load)
+    yield CommandRecord(name="other", summary="No command", load=lambda: len, section="More")
+"""
+NAMESAKE = """
+from tfrecreg.api import CommandRecord, hookimpl
+
+@hookimpl
+def tfrecreg_commands():
+    yield CommandRecord(name="list", summary="Not that one", load=lambda: len)
+"""
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def install(folder: Path, name: str, text: str) -> None:
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / f"{name}_plugin.py").write_text(text)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[tfrecreg]\n{name} = {name}_plugin\n")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """``run("names", VARIABLE="value")`` in a registry, where the distribution is installed."""
+    install(tmp_path / "site", "naming", PLUGIN)
+    registry = new_registry(tmp_path / "registry")
+    path = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
+
+    def call(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return tfrecreg("-C", registry, *arguments, env={"PYTHONPATH": path, **more})
+
+    return call
+
+
+def test_it_runs_with_the_session_of_the_call(run: Run, tmp_path: Path) -> None:
+    done = run("names")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 names\n", "")
+    (tmp_path / "registry/datasets").mkdir()
+    (tmp_path / "registry/datasets/birds.toml").write_text('source = "mnist"')
+    done = run("naming:names", "--json")
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout) == {"format_version": 1, "names": ["birds"]}
+
+
+def test_help_lists_it_in_its_section(run: Run) -> None:
+    shown = run("--help").stdout
+    first, second = shown.split("Commands:\n")[1].split("More:\n")
+    assert "  list " in first
+    assert first.splitlines()[-2].split(maxsplit=1) == ["names", "Name the datasets"]
+    assert second.split(maxsplit=1)[0] == "other"
+    own = run("names", "--help").stdout
+    assert own.startswith("Usage: tfrecreg names [OPTIONS]\n")
+    assert "--json" in own
+
+
+def test_completion_knows_it(run: Run) -> None:
+    asked = {"_TFRECREG_COMPLETE": "bash_complete", "TFRECREG_WORD": "na"}
+    assert run(**asked, TFRECREG_LINE="tfrecreg na").stdout == "plain,names\n"
+    asked["TFRECREG_WORD"] = "--f"
+    assert run(**asked, TFRECREG_LINE="tfrecreg names --f").stdout == "plain,--fail\n"
+
+
+def test_plugins_list_and_show_it(run: Run) -> None:
+    listed = json.loads(run("plugins", "list", "--json").stdout)
+    assert [each["name"] for each in listed["commands"] if each["distribution"] == "naming"] == [
+        "names",
+        "other",
+    ]
+    shown = run("plugins", "show", "names").stdout
+    assert shown.startswith("command names: Name the datasets\nfrom naming 1.0, announced in ")
+
+
+def test_an_error_for_the_user_is_told_as_one_of_ours(run: Run) -> None:
+    done = run("names", "--fail", "usage", "--json")
+    assert done.returncode == 2
+    assert done.stderr == "error: no names today\nhint: come back tomorrow\n"
+    assert json.loads(done.stdout)["error"]["message"] == "no names today"
+
+
+def test_a_mistake_in_it_is_one_line_that_names_the_distribution(run: Run) -> None:
+    done = run("names", "--fail", "no", "--json")
+    assert done.returncode == 3
+    message, _ = done.stderr.splitlines()
+    assert message.startswith(
+        "error: the command `names` of `naming` 1.0 failed: ValueError: fail is no (naming_plugin"
+    )
+    assert json.loads(done.stdout)["error"]["exit_code"] == 3
+
+
+def test_what_is_no_command_is_refused(run: Run) -> None:
+    done = run("other")
+    assert done.returncode == 3
+    assert "the command `other` of `naming` 1.0 cannot be used: `load` returned no" in done.stderr
+
+
+def test_a_name_that_nobody_has_is_compared_with_it(run: Run) -> None:
+    done = run("namse")
+    assert done.returncode == 2
+    assert "No such command 'namse'; did you mean `names`?" in done.stderr
+
+
+def test_it_can_be_switched_off_and_what_is_bundled_cannot(run: Run) -> None:
+    assert "names" not in run("--help", TFRECREG_DISABLE="names").stdout
+    done = run("names", TFRECREG_DISABLE="names")
+    assert done.returncode == 2
+    assert "the command `names` is disabled by `TFRECREG_DISABLE`" in done.stderr
+    done = run("plugins", TFRECREG_DISABLE="salvage")
+    assert done.returncode == 2
+    assert "the command `salvage` cannot be disabled" in done.stderr
+
+
+def test_a_command_of_the_package_cannot_be_replaced(run: Run, tmp_path: Path) -> None:
+    install(tmp_path / "site", "namesake", NAMESAKE)
+    assert run("list").stdout.startswith("no datasets yet")
+    (broken,) = json.loads(run("plugins", "list", "--json").stdout)["broken"]
+    assert broken["distribution"] == "namesake"
+    assert "`list`, which is a command of tfrecreg's own" in broken["reason"]
