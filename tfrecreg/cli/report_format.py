@@ -61,7 +61,9 @@ def open_format(name: str, known: Callable[[], Plugins]) -> str | PluginFormat:
     return name if name in _CORE else PluginFormat(name, known())
 
 
-def known_format(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
+def expect_report_format(
+    ctx: click.Context, param: click.Parameter, name: str | None
+) -> str | None:
     """The callback of ``--format``: its value, which names a format.
 
     Raises:

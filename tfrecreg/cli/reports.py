@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.cli.report_format import PluginFormat, complete_format, known_format
+from tfrecreg.cli.report_format import PluginFormat, complete_format, expect_report_format
 from tfrecreg.cli.supervisor import note_findings
 from tfrecreg.commands import complete
 from tfrecreg.commands.output import write_json, write_text
@@ -35,7 +35,7 @@ def format_options(function: F) -> F:
         "--format",
         "form",
         metavar="FORMAT",
-        callback=known_format,
+        callback=expect_report_format,
         shell_complete=complete.silent(complete_format),
         help="text, json (the same as --json), or the name of a report format, such as sarif or "
         "html: `tfrecreg plugins list` shows them.",
