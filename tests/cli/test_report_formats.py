@@ -1,0 +1,255 @@
+"""Report formats of another distribution are like others: values of `--format`, records, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sources_support import tfrecreg
+from tests_support import flip
+
+PLUGIN = '''
+from tfrecreg.api import (
+    Finding, ReportFormat, ReportFormatRecord, Severity, UsageError, Validator, Visitor,
+    hookimpl, location_lines, safe_message,
+)
+
+class Lines(ReportFormat):
+    """A line for each target, and for each finding."""
+
+    def render(self, reports, context):
+        print("printed")
+        lines = []
+        for report in reports:
+            lines.append(f"{report.target} {report.status}")
+            lines += map(safe_message, report.errors)
+            for finding in report.findings:
+                summary = context.codes[finding.code].summary
+                shard = finding.locations[0].shard
+                lines.append(f"{finding.code} {summary}: {context.path(report, shard)}")
+                lines += location_lines(finding, 1)
+        return "".join(f"{line}\\n" for line in lines)
+
+    def finish(self, reports, context):
+        context.note(f"{len(reports)} told by {context.version}")
+
+class Counter(Validator):
+    name = "counter"
+
+    def __init__(self):
+        self.records = 0
+
+    def applies(self, target):
+        return None
+
+    def begin(self, target, options):
+        return Counting
+
+    def finish(self, target, parts):
+        self.records = sum(part for _, part in parts)
+        return ()
+
+class Odd(Counter):
+    def finish(self, target, parts):
+        yield Finding("ODD001", "odd", Severity.ERROR, "odd", "even it out", "ODD001:x", 1)
+
+class Counting(Visitor):
+    def __init__(self, shard):
+        self.records = 0
+
+    def batch(self, batch):
+        self.records += len(batch)
+
+    def close(self, end):
+        return self.records
+
+class Counts(ReportFormat):
+    """Shows what it has seen of the records itself."""
+
+    counter = Counter
+
+    def __init__(self):
+        self.counters = {}
+
+    def look(self, target):
+        self.counters[target.name] = self.counter()
+        return [self.counters[target.name]]
+
+    def render(self, reports, context):
+        seen = {name: counter.records for name, counter in self.counters.items()}
+        errors = [error for report in reports for error in report.errors]
+        return f"{seen} {errors}\\n"
+
+class Odds(Counts):
+    counter = Odd
+
+class Raises(ReportFormat):
+    def render(self, reports, context):
+        raise ZeroDivisionError("nothing")
+
+class Number(ReportFormat):
+    def render(self, reports, context):
+        return 7
+
+class Blind(Lines):
+    def look(self, target):
+        return ["no validator"]
+
+class Refuses(Lines):
+    def finish(self, reports, context):
+        raise UsageError("no lines today", hint="come tomorrow")
+
+class Stray:
+    render = len
+
+@hookimpl
+def tfrecreg_report_formats():
+    for kind in (Lines, Counts, Odds, Raises, Number, Blind, Refuses, Stray):
+        load = lambda kind=kind: kind
+        yield ReportFormatRecord(name=kind.__name__.lower(), summary="for tests", load=load)
+'''
+
+
+def distribution(folder: Path, name: str, plugin: str) -> None:
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / f"{name}_plugin.py").write_text(plugin)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[tfrecreg]\n{name} = {name}_plugin\n")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> dict[str, str]:
+    """An environment with a distribution that brings formats: a module and its entry point."""
+    folder = tmp_path / "site"
+    distribution(folder, "liners", PLUGIN)
+    found = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
+
+
+def check(registry: Path, site: dict[str, str], *more: str) -> tuple[int, str, str]:
+    arguments = ("check", "digits", "--only", "crc", *more)
+    done = tfrecreg("-C", registry, *arguments, env=site)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
+    assert "report format  lines" in tfrecreg("plugins", "list", env=site).stdout
+    shown = tfrecreg("plugins", "show", "lines", env=site).stdout
+    assert "report format lines: for tests" in shown
+    assert "liners 1.0" in shown
+    script = (
+        "from tfrecreg.cli.check import command;"
+        "option = next(each for each in command.params if each.name == 'form');"
+        "print([each.value for each in option.shell_complete(None, 'li')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **site}
+    )
+    assert done.stdout == "['lines']\n", done.stderr
+
+
+def test_it_is_given_the_reports_their_paths_and_their_codes(
+    digits_registry: Path, site: dict[str, str]
+) -> None:
+    assert check(digits_registry, site, "--format", "lines")[:2] == (0, "digits pass\n")
+    shard = min((digits_registry / "data/digits").glob("digits-train.tfrecord-*"))
+    flip(shard, 20)
+    code, out, err = check(digits_registry, site, "--format", "liners:lines")
+    assert code == 1
+    first, second, third = out.splitlines()
+    assert first == "digits fail"
+    assert second.startswith("CRC002 ")
+    assert second.endswith(os.path.relpath(shard))
+    assert third.startswith(f"{shard.name}, record 0")
+    assert "printed\n" in err  # stdout is the document
+    assert "1 told by " in err
+
+
+def test_a_gate_and_a_refusal_are_told_in_it_too(
+    digits_registry: Path, tmp_path: Path, site: dict[str, str]
+) -> None:
+    report, out = tmp_path / "report.json", tmp_path / "out"
+    told = ("--fail-on", "never", "--json", "--output", report)
+    assert tfrecreg("-C", digits_registry, "check", "digits", *told).returncode == 0
+    gate = ("-C", digits_registry, "gate", "digits", "--report", report, "--format", "lines")
+    done = tfrecreg(*gate, "--output", out, env=site)
+    assert (done.returncode, done.stdout, out.read_text()) == (0, "", "digits pass\n")
+    assert done.stderr.count("told by") == 1  # not of the report before the work
+    report.write_text("{}")
+    done = tfrecreg(*gate, "--output", out, env=site)
+    assert done.returncode == 2
+    assert out.read_text().startswith("digits error\n")
+    assert "is not a check report" in out.read_text()
+
+
+def test_it_may_look_at_the_records_in_the_same_pass(
+    digits_registry: Path, tmp_path: Path, site: dict[str, str]
+) -> None:
+    assert check(digits_registry, site, "--format", "counts", "--jobs", "2")[:2] == (
+        0,
+        "{'digits': 260} []\n",
+    )
+    out = tmp_path / "out"
+    code, said, _ = check(digits_registry, site, "--format", "counts", "--output", str(out))
+    assert (code, out.read_text()) == (0, "{'digits': 260} []\n")
+    assert said.startswith("digits: pass, 0 findings\nwrote ")
+
+
+def test_what_it_looks_with_finds_nothing(digits_registry: Path, site: dict[str, str]) -> None:
+    code, out, _ = check(digits_registry, site, "--format", "odds")
+    assert code == 3
+    assert "the report format `odds` of `liners` 1.0 failed" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("raises", 3, "`raises` of `liners` 1.0 failed in `render`: ZeroDivisionError: nothing"),
+        ("number", 3, "`number` of `liners` 1.0 answered `render` with 7, expected text"),
+        ("blind", 3, "`blind` of `liners` 1.0 answered `look` with 'no validator'"),
+        ("stray", 3, "`stray` of `liners` 1.0 cannot be used: its class has no `look` or `finish`"),
+        ("refuses", 2, "no lines today"),
+        ("linse", 2, "no report format named `linse`; did you mean `lines`?"),
+    ],
+)
+def test_its_faults_are_named(
+    name: str, code: int, said: str, digits_registry: Path, site: dict[str, str]
+) -> None:
+    found, _, err = check(digits_registry, site, "--format", name)
+    assert found == code
+    assert said in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_a_name_of_the_core_or_of_two_is_nobodys(
+    digits_registry: Path, tmp_path: Path, site: dict[str, str]
+) -> None:
+    taken = PLUGIN.replace("kind.__name__.lower()", "'json'")
+    distribution(tmp_path / "site", "jsons", taken)
+    distribution(tmp_path / "site", "others", PLUGIN)
+    shown = tfrecreg("plugins", "list", env=site).stdout
+    assert "broken: jsons of jsons 1.0: `tfrecreg_report_formats` yielded the name `json`" in shown
+    code, _, err = check(digits_registry, site, "--format", "lines")
+    assert code == 2
+    said = " ".join(err.split())
+    assert "choose one: `--format liners:lines` or `--format others:lines`" in said
+    assert check(digits_registry, site, "--format", "others:lines")[0] == 0
+
+
+def test_it_can_be_switched_off(digits_registry: Path, site: dict[str, str]) -> None:
+    code, _, err = check(
+        digits_registry, {**site, "TFRECREG_DISABLE": "lines"}, "--format", "lines"
+    )
+    assert code == 2
+    assert "the report format `lines` is disabled by `TFRECREG_DISABLE`" in " ".join(err.split())
+    with (digits_registry / "tfrecreg.toml").open("a") as file:
+        file.write('\n[plugins]\ndisable = ["lines"]\n')
+    code, _, err = check(digits_registry, site, "--format", "lines")
+    assert code == 2
+    assert "the report format `lines` is disabled by `plugins.disable`" in " ".join(err.split())
+    assert json.loads(check(digits_registry, site, "--json")[1])["status"] == "pass"
