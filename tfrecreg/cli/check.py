@@ -8,12 +8,7 @@ import click
 
 from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.report_format import PluginFormat, open_format
-from tfrecreg.cli.reports import (
-    choose_format,
-    exit_code,
-    format_options,
-    show,
-)
+from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import ENGINE_PARAMETERS, given_besides, jobs_option, pairs
 from tfrecreg.commands.output import write_json, write_text
@@ -59,9 +54,7 @@ _WITH_REGISTRY = ENGINE_PARAMETERS | _ABOUT_RELEASES | _OF_OUTPUT
     help="Expect the records of this version, in any order and any shards, or this content digest.",
 )
 @click.option(
-    "--expect",
-    metavar="SPLIT=N,..",
-    help="Expect this number of records in each of these splits.",
+    "--expect", metavar="SPLIT=N,..", help="Expect this number of records in each of these splits."
 )
 @click.option(
     "--fail-on",

@@ -8,12 +8,7 @@ import click
 
 from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.report_format import open_format
-from tfrecreg.cli.reports import (
-    choose_format,
-    exit_code,
-    format_options,
-    show,
-)
+from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
 

@@ -94,7 +94,6 @@ def show(
 
     Args:
         session: of this call.
-        reports: what to show.
         form: of :func:`tfrecreg.cli.report_format.open_format`.
         output: the file; None for stdout.
         more: fields of the JSON document beside those of the reports.
@@ -175,9 +174,4 @@ def _document(reports: Sequence[Report], more: Mapping[str, object] | None) -> d
     if len(reports) == 1:
         return {**reports[0].to_json(), **(more or {})}
     status = max((report.status for report in reports), key=["pass", "fail", "error"].index)
-    return {
-        "format_version": JSON_VERSION,
-        "status": status,
-        "reports": reports,
-        **(more or {}),
-    }
+    return {"format_version": JSON_VERSION, "status": status, "reports": reports, **(more or {})}

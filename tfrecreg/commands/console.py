@@ -39,7 +39,6 @@ class Line:
     """One line of text, which wraps on terminals only.
 
     Args:
-        text: the whole line.
         hang: indent of continuation lines.
     """
 
@@ -91,9 +90,7 @@ class PlainTable:
     """A table without borders and without trailing spaces.
 
     Args:
-        columns: the titles.
         right: the titles of right-aligned columns.
-        indent: number of spaces to the left.
     """
 
     def __init__(self, *columns: str, right: Sequence[str] = (), indent: int = 0) -> None:

@@ -35,8 +35,6 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
     stays, and what it leads to is replaced.
 
     Args:
-        path: of the file.
-        text: its content.
         in_new_folder: whether the folders above it are made where they are missing.
         new: whether a file of that name is kept.
 
@@ -68,7 +66,6 @@ def write_json(document: object, path: str | None = None) -> None:
     """Write a result as one JSON document, in ASCII, so that no name in it can mislead a terminal.
 
     Args:
-        document: its content.
         path: of the file; None for stdout.
 
     Raises:

@@ -15,7 +15,6 @@ class ProgressBar:
     """A bar with counts, bytes and the time that remains; shown from the start.
 
     Args:
-        console: where it is shown.
         what: what goes on.
         total: how much there is of it; 0 where nobody knows.
         unit: what is counted.

@@ -152,12 +152,7 @@ def make_page(
         ],
     )
     page = surveys.page(
-        reports,
-        registry=registry,
-        against=against,
-        budget=budget,
-        engine=engine,
-        progress=progress,
+        reports, registry=registry, against=against, budget=budget, engine=engine, progress=progress
     )
     if page.notice:
         progress.note(page.notice)

@@ -97,9 +97,7 @@ def report(
     if output is not None:
         _write(Path(output), html)
     return PageResult(
-        html=html,
-        reports=tuple(each.report for each in page.targets),
-        left_out=page.left_out,
+        html=html, reports=tuple(each.report for each in page.targets), left_out=page.left_out
     )
 
 

@@ -124,12 +124,7 @@ class Tracker(Keeper, Protocol):
         """
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
-        """What is wrong with the pointer to the build, if that is one of these releases.
-
-        Args:
-            dataset: the dataset.
-            links: its releases.
-        """
+        """What is wrong with the pointer to the build, if that is one of these releases."""
 
     def bring_command(self, root: str, folder: str) -> str:
         """The command that fetches a folder; empty if no pointer names it."""
@@ -153,10 +148,7 @@ class Tracker(Keeper, Protocol):
         """Copy files of a build or release, as far as it has them, and hash them.
 
         Args:
-            dataset: its dataset.
-            manifest: its manifest.
             paths: of the files, without the manifest.
-            stage: where to.
             progress: receives a note where DVC cannot help.
 
         Returns:

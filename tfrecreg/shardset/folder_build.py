@@ -69,7 +69,6 @@ def folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild 
 
     Args:
         name: of the build: the folder.
-        storage: of the folder.
         notes: receives a line if a file that only looks like a manifest, or like the rest of a
             build, is there.
 

@@ -45,9 +45,6 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     A folder counts once, however many links lead to it. Behind a URL, only files whose names end in
     `.gz` are looked into.
 
-    Args:
-        folder: a path or a URL.
-
     Raises:
         UsageError: there is no such folder, or nothing in it.
         StorageError: a file or folder in it cannot be read, or a link leads nowhere.

@@ -65,12 +65,10 @@ def target_of(
     """A build or a release.
 
     Args:
-        found: what was named.
         schema: path of a schema to check against instead of its own.
         raw: folder of raw data to measure instead of taking the manifest's word.
         name: of the target, escaped; None for its own.
         named: the shards that were named; None for all.
-        progress: updated for the raw files that are measured.
 
     Raises:
         UsageError: its bytes are not here, or a path does not exist.
@@ -183,7 +181,6 @@ def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shar
     """Shards without a manifest, in order of split and place.
 
     Args:
-        files: the files.
         numbers: the last number of each split that is taken.
     """
     shards: list[Shard] = []
@@ -245,7 +242,6 @@ def files_targets(
         words: as for :func:`files_target`.
         schema: path of a schema to check against instead of those of the builds.
         raw: folder of raw data to measure.
-        progress: updated for the raw files that are measured.
 
     Raises:
         UsageError: a word matches nothing.

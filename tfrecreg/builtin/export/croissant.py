@@ -95,9 +95,7 @@ def croissant(
     """The description, as JSON-LD.
 
     Args:
-        manifest: of the build or release.
         config: license, description and citation.
-        schema: of the records.
         shards: the shards in the folder, whose bytes are those of the manifest.
     """
     release, provenance = manifest.release, manifest.provenance

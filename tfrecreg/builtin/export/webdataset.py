@@ -88,12 +88,7 @@ class WebDatasetFormat(RecordFormat):
 
 
 def sample_layout(schema: Schema, labels: Mapping[str, Sequence[str]]) -> SampleLayout:
-    """The files of the samples of one dataset.
-
-    Args:
-        schema: of its records.
-        labels: feature to class names.
-    """
+    """The files of the samples of one dataset."""
     images = _images(schema)
     integers = {each.name: each for each in schema.features if each.kind == "INT"}
     named = [

@@ -36,10 +36,7 @@ def print_diff(
     """The sizes, the splits in numbers, the first examples of each kind, and the verdict.
 
     Args:
-        console: where to.
-        diff: what differs.
         records: whether every example is shown.
-        engine: where their records are read; None for this process.
     """
     before, after = diff.before, diff.after
     console.print(line((f"{safe(before.name)} → {safe(after.name)}", "bold")))

@@ -17,8 +17,6 @@ def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> N
     """The changes of `dvc.yaml`.
 
     Args:
-        console: the output.
-        result: the result of the operation.
         look: whether the changes were only determined, not written.
     """
     datasets = count(len(result.datasets), "dataset")

@@ -27,7 +27,6 @@ def print_records(console: Console, records: Iterable[ShownRecord]) -> None:
     """Each record with its location and one line per feature.
 
     Args:
-        console: the output.
         records: the records, read one by one.
     """
     for each in records:

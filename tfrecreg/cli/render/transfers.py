@@ -20,8 +20,6 @@ def print_push(console: Console, result: PushResult, *, verified: bool = False) 
     """The releases that the remote has now.
 
     Args:
-        console: the output.
-        result: the result of the operation.
         verified: whether the bytes in the remote were compared, not only their sizes.
     """
     if not result.releases:

@@ -36,7 +36,6 @@ class ReadBackProof(Validator):
 
         Args:
             folder: where the indexes go.
-            progress: updated for each shard, and gets notes.
 
         Returns:
             Every shard, in the order of the plan.
@@ -78,18 +77,12 @@ class ReadBack:
         return report
 
     def scan(
-        self,
-        target: Target,
-        *,
-        only: tuple[str, ...] = (),
-        beside: Sequence[ReadBackProof] = (),
+        self, target: Target, *, only: tuple[str, ...] = (), beside: Sequence[ReadBackProof] = ()
     ) -> Report:
         """The report of a target.
 
         Args:
-            target: it.
             only: names of validators; by default those that a build has to pass.
-            beside: what else looks at the records.
         """
         records = (each.record for each in plugins().every(ValidatorRecord))
         only = only or tuple(each.name for each in records if each.reads_back)

@@ -354,9 +354,6 @@ def with_baseline(
     Args:
         target: the target of the check. Its schema determines the categories on both sides.
         against: a reference or files; None leaves the target as it is.
-        registry: an open registry or a path in one; None for that of the current folder.
-        engine: where to scan.
-        progress: updated during the work.
         with_statistics: whether anybody asks for its statistics.
 
     Raises:

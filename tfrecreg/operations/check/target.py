@@ -8,11 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
 from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import (
-    ConfigError,
-    StorageError,
-    TfrecregError,
-)
+from tfrecreg.errors import ConfigError, StorageError, TfrecregError
 from tfrecreg.gating import FailOn
 from tfrecreg.guard import Brought
 from tfrecreg.manifest.file import parse_manifest
@@ -53,13 +49,9 @@ def check_target(
     """Check one target under the gate that `options` name.
 
     Args:
-        target: what to look at.
         config: where the gate and the waivers come from.
         options: what to check and when to fail; their `raw` and `schema` went into the target.
-        engine: where to scan.
-        progress: updated during the work, with notes about expired waivers.
         today: the date for judging waivers; None for the current one, in UTC.
-        cache: what earlier checks found; None for nothing.
         beside: validators that look at the records in the same pass, and find nothing, and whose
             they are. The report does not name them.
 
@@ -89,10 +81,7 @@ def check_target(
         target,
         [*choice.running, *(validator for _, validator in beside)],
         engine_for(target, engine),
-        announced=[
-            *choice.announced,
-            *((brought, frozenset[str]()) for brought, _ in beside),
-        ],
+        announced=[*choice.announced, *((brought, frozenset[str]()) for brought, _ in beside)],
         options=limits,
         label=f"checking {target.name}",
         progress=progress,
