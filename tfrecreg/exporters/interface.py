@@ -19,8 +19,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.exporters.shards import ExportedShard, ShardToExport, export_unchanged
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.progress import Progress
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import Build, Resolved
+from tfrecreg.registry.lookup import Build, Resolved, expect_schema
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import parse_schema
@@ -79,9 +78,7 @@ class ExportedDataset:
             UsageError: there is none, or that of a build changed since it was built.
         """
         resolved = self.resolved
-        if resolved.schema is None:
-            raise absent_schema(resolved.dataset)
-        text = built_schema(resolved) if isinstance(resolved, Build) else resolved.schema
+        text = (built_schema if isinstance(resolved, Build) else expect_schema)(resolved)
         return parse_schema(text, resolved.schema_path)
 
     def write_schema(self, folder: Storage, path: str = SCHEMA_FILE) -> None:

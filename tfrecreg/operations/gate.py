@@ -24,9 +24,8 @@ from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.keeper import tracker
-from tfrecreg.registry.lookup import Resolved, resolve
+from tfrecreg.registry.lookup import Resolved, expect_schema, resolve
 from tfrecreg.registry.registry import Registry
 from tfrecreg.reports.model import Basis, Report
 from tfrecreg.suggest import listed
@@ -102,12 +101,11 @@ def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
             "waivers covered",
             hint=_again(resolved, path),
         )
-    if resolved.schema is None:
-        raise absent_schema(resolved.dataset)
+    schema = expect_schema(resolved)
     basis = found.basis or Basis()
     for what, then, now in (
         (f"`{resolved.name}`", basis.manifest, resolved.manifest.digest),
-        ("the schema", basis.schema, schema_digest(resolved.schema)),
+        ("the schema", basis.schema, schema_digest(schema)),
     ):
         if then != now:
             raise UsageError(

@@ -14,8 +14,7 @@ from tfrecreg.images.model import ImageError
 from tfrecreg.images.read import read_header
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.records.access import Records
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.lookup import Resolved, expect_schema
 from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import parse_schema
@@ -196,10 +195,7 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
 def _schema(resolved: Resolved) -> Schema | None:
     if adopted_kind(resolved.manifest) is not PayloadKind.EXAMPLE:
         return None
-    text = resolved.schema
-    if text is None:
-        raise absent_schema(resolved.dataset)
-    return parse_schema(text, resolved.schema_path)
+    return parse_schema(expect_schema(resolved), resolved.schema_path)
 
 
 def _supervised(

@@ -11,8 +11,7 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.lookup import Resolved, expect_schema
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import Built
 from tfrecreg.shardset.folder_build import FolderBuild
@@ -60,9 +59,9 @@ class SplitTarget(NamedTuple):
             return read_schema_file(os.fspath(path)), os.fspath(path)
         if self.origin is None:
             return None
+        if isinstance(self.origin, Resolved):
+            return expect_schema(self.origin), self.origin.schema_path
         text = self.origin.schema
-        if text is None and isinstance(self.origin, Resolved):
-            raise absent_schema(self.origin.dataset)
         return None if text is None else (text, self.origin.schema_path or "schema")
 
 

@@ -15,7 +15,7 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Reference, Version, is_dataset_name, parse_reference, parse_version
 from tfrecreg.registry import layout
-from tfrecreg.registry.absence import absent_build, absent_release, has_shards
+from tfrecreg.registry.absence import absent_build, absent_release, absent_schema, has_shards
 from tfrecreg.registry.keeper import buckets
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Dataset, Registry, open_registry
@@ -227,6 +227,19 @@ class Release(Resolved):
             if isinstance(found, Manifest) and _shards(found) == wanted:
                 return folder
         return None
+
+
+def expect_schema(resolved: Resolved) -> str:
+    """The text of its schema.
+
+    Raises:
+        NotHereError: it is missing.
+        ManifestError: that of a release was changed.
+    """
+    text = resolved.schema
+    if text is None:
+        raise absent_schema(resolved.dataset)
+    return text
 
 
 def in_store(resolved: Resolved) -> bool:

@@ -16,8 +16,7 @@ from tfrecreg.errors import FailureError, SchemaError, TfrecregError, UsageError
 from tfrecreg.manifest.adopted import remake_command
 from tfrecreg.manifest.model import SCHEMA_NAME
 from tfrecreg.registry import layout
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.lookup import Resolved, expect_schema
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.schema.proto import parse_schema, render_schema
 from tfrecreg.tracking import git
@@ -42,11 +41,9 @@ def built_schema(resolved: Resolved) -> str:
         SchemaError: the working schema does not parse.
     """
     digest = resolved.manifest.schema.blake3
-    text, path = resolved.schema, resolved.schema_path
+    text, path = expect_schema(resolved), resolved.schema_path
     changed = f"`{path}` is not the schema that `{resolved.name}` was built with"
     hint = remake_command(resolved.manifest)
-    if text is None:
-        raise absent_schema(resolved.dataset)
     if blake3(text.encode("utf-8")).hexdigest() == digest:
         return text
     meaning = render_schema(parse_schema(text, path))

@@ -18,8 +18,7 @@ from tfrecreg.findings import Finding, Measure
 from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import RecordBatch, StreamEnd
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import Release, Resolved
+from tfrecreg.registry.lookup import Release, Resolved, expect_schema
 from tfrecreg.registry.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
@@ -210,8 +209,7 @@ def _place(found: Built | str, named: str | None) -> tuple[Storage, str, str]:
             hint=f"accept the build: tfrecreg schema accept {found.dataset}; or name a working "
             "schema: --schema FILE",
         )
-    if found.schema is None:
-        raise absent_schema(found.dataset)
+    expect_schema(found)
     return found.registry.storage, found.schema_path, found.schema_path
 
 

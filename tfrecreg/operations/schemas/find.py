@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import expect_dataset, resolve
+from tfrecreg.registry.lookup import expect_dataset, expect_schema, resolve
 from tfrecreg.registry.registry import RegistryLike, open_registry
 from tfrecreg.shardset.find import expect_no_misspelt_reference
 from tfrecreg.shardset.target import read_schema_file
@@ -33,6 +33,4 @@ def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str
         expect_dataset(opened.dataset(name))
         raise absent_schema(opened.dataset(name))
     resolved = resolve(opened, name)
-    text = resolved.schema
-    assert text is not None  # resolving a release without a schema fails
-    return text, resolved.schema_path
+    return expect_schema(resolved), resolved.schema_path
