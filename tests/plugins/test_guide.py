@@ -32,7 +32,7 @@ TOOLS = {"NO_COLOR": "1", "COLUMNS": "100", "TFRECREG_JOBS": "1"}
 @pytest.fixture
 def env(tmp_path: Path, site: Site) -> dict[str, str]:
     """This environment, where the modules of the guide's plugins are found."""
-    names = ("lines", "texts", "table", "base64", "crew")
+    names = ("lines", "texts", "table", "base64", "crew", "upcoming")
     plugins = (tmp_path / f"guide/{name}-plugin" for name in names)
     folders = [site.folder, *plugins]
     return {
@@ -93,7 +93,7 @@ def test_every_script_of_the_guide_has_its_output_beside_it() -> None:
 
 def test_plugins_of_the_guide_import_nothing_but_the_api() -> None:
     modules = [block for block in blocks() if re.search(r"-plugin/\w+\.py$", block.title)]
-    assert len(modules) == 10
+    assert len(modules) == 12
     for block in modules:
         imported = set(re.findall(r"^\s*(?:from|import) (tfrecreg\S*)", block.text, re.MULTILINE))
         assert imported == {"tfrecreg.api"}
