@@ -163,9 +163,6 @@ def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
     Args:
         value: as in TOML.
         text: whether text is parsed as a value of the type.
-
-    Raises:
-        _Mismatch: it is not a value of the type.
     """
     expected = hint
     if (inner := _optional(hint)) is not None:

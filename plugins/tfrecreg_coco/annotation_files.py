@@ -234,11 +234,7 @@ def split_names(words: Iterable[str]) -> dict[str, str]:
 
 
 def _reject_other_formats(raw: Storage, path: str) -> None:
-    """Look at the first bytes of a file.
-
-    Raises:
-        RawDataError: it is empty, a list, or not a JSON object at all.
-    """
+    """Look at the first bytes of a file."""
     with raw.open(path) as reader:
         head = reader.read_at(0, 1 << 16)
     name = safe(path)
@@ -280,9 +276,6 @@ def _tasks_of(raw: Storage, path: str) -> tuple[str, ...]:
 
     By its name, or else by its first annotation: a file of keypoints is one of instances as well.
     `labels` are those of whole images, which this source does not read.
-
-    Raises:
-        RawDataError: it is not JSON, up to its first annotation.
     """
     named = task_by_name(path)
     if named is not None:

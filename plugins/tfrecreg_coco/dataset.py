@@ -249,11 +249,7 @@ class CocoDataset:
         return merged
 
     def _segments(self, split: _Split, rows: list[tuple[int, int]]) -> tuple[str, int]:
-        """Path and size of the PNG of an image's panoptic segments; nothing where it has none.
-
-        Raises:
-            SkipImage: it is not there, or there are several.
-        """
+        """Path and size of the PNG of an image's panoptic segments; nothing where it has none."""
         for number, row in rows:
             table = self._tables[number]
             annotations = table.annotations_of(row)
@@ -309,12 +305,7 @@ def _pixels(side: int | float | None) -> int:
 def _make_labels(
     tables: Iterable[AnnotationTable], mode: Literal["as-is", "contiguous"]
 ) -> CategoryLabels:
-    """The labels of all categories that the files list.
-
-    Raises:
-        RawDataError: two files have different names for one id, a name is not UTF-8, or an id
-            cannot be a label.
-    """
+    """The labels of all categories that the files list."""
     found: dict[int, Category] = {}
     origin: dict[int, str] = {}
     for table in tables:

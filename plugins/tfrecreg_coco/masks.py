@@ -120,11 +120,7 @@ class Masks:
         return {}
 
     def _add(self, text: bytes) -> str:
-        """Add a segmentation; why a part of it is lacking, else empty.
-
-        Raises:
-            BadAnnotation: nothing of it can be used.
-        """
+        """Add a segmentation; why a part of it is lacking, else empty."""
         if text in (b"", b"null", b"[]"):
             raise BadAnnotation("there is none")
         try:

@@ -166,11 +166,7 @@ class CocoSource(Source):
     def _annotated(
         self, state: ItemState, view: ImageView, context: WorkerContext, reader: AnnotationReader
     ) -> Example:
-        """The features that come from an image's annotations.
-
-        Raises:
-            SkipImage: an annotation does not allow an example.
-        """
+        """The features that come from an image's annotations."""
         by_task: dict[str, list[Annotation]] = {}
         for file, spans in state.spans:
             found = reader.read(file, spans, state.image_id)

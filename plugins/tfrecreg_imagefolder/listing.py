@@ -158,11 +158,7 @@ def _class_items(
 
 
 def _reject_other_levels(walker: Walker, layout: str, nodes: Sequence[Node]) -> None:
-    """Refuse a folder that lies a level too high: its "classes" would hold classes, or splits.
-
-    Raises:
-        RawDataError: a class folder holds split folders, or none holds a file.
-    """
+    """Refuse a folder that lies a level too high: its "classes" would hold classes, or splits."""
     files = 0
     for node in nodes:
         inside = list(islice(walker.peek().look(node.path), _PROBED))

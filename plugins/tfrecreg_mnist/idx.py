@@ -188,11 +188,7 @@ def _blocks(raw: Storage, path: str, size: int) -> Generator[bytes, None, None]:
 
 
 def _gunzip(raw: Storage, path: str) -> Generator[bytes, None, None]:
-    """The content of a gzip file with any number of members, in blocks of at most `_BLOCK` bytes.
-
-    Raises:
-        RawDataError: the file is damaged or ends early.
-    """
+    """The content of a gzip file of any number of members, in blocks of at most `_BLOCK` bytes."""
     content = 0
     inflate = zlib.decompressobj(wbits=31)
     # zlib copies the input that it leaves over: small blocks, for files of many tiny members.

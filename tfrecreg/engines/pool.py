@@ -163,12 +163,7 @@ class Pool:
             raise worker.death() from None
 
     def _next_results(self) -> Generator[tuple[int, bytes], None, None]:
-        """Wait until a worker has a result, or has died.
-
-        Raises:
-            PluginError: a plugin ended one, or hangs in it.
-            FailureError: one died.
-        """
+        """Wait until a worker has a result, or has died."""
         busy = [worker for worker in self._workers if worker.task is not None]
         pipes = {worker.connection for worker in busy}
         # Wait for the sentinels, too: a foreign fork may keep the other end of a pipe open.

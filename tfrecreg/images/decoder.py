@@ -203,11 +203,7 @@ def _line(head: Mapping[str, Any]) -> bytes:
 def _exchange(
     process: subprocess.Popen[bytes], line: bytes, data: bytes, deadline: float
 ) -> tuple[dict[str, Any], bytes]:
-    """Send a request and read its answer at the same time, until the deadline.
-
-    Raises:
-        _Lost: the process ended, or did not answer in time; the caller then has to kill it.
-    """
+    """Send a request and read its answer at the same time, until the deadline."""
     assert process.stdin is not None
     assert process.stdout is not None
     pieces = [memoryview(each) for each in (line, data) if each]

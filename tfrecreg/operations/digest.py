@@ -162,11 +162,7 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
 
 
 def _expect_all_shards(target: Target) -> None:
-    """Refuse a build or release with missing shards.
-
-    Raises:
-        RefusedError: a shard that the manifest lists is not there.
-    """
+    """Refuse a build or release with missing shards."""
     if target.manifest is None:
         return
     present = {shard.path for shard in target.shards}

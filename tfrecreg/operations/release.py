@@ -141,12 +141,7 @@ def release(
 def _exists(
     change: Transaction, version: Version, build: Manifest, progress: Progress
 ) -> ReleaseResult:
-    """The number is taken: by the same content, which is well, or by other content.
-
-    Raises:
-        ConflictError: by other content, or the release was yanked.
-        RefusedError: the bytes that are here are not those of the manifest.
-    """
+    """The number is taken: by the same content, which is well, or by other content."""
     dataset = change.dataset
     registry, name = dataset.registry, dataset.name
     there = dataset.release_manifest(version)
@@ -201,11 +196,7 @@ def _same_as(
 def _parent(
     registry: Registry, name: str, versions: list[Version], version: Version | None
 ) -> Resolved | None:
-    """The release that comes before: the newest, or the newest below the number asked for.
-
-    Raises:
-        UsageError: there are releases, and none below.
-    """
+    """The release that comes before: the newest, or the newest below the number asked for."""
     below = [each for each in versions if version is None or each < version]
     if versions and not below:
         raise UsageError(

@@ -183,11 +183,7 @@ def _tag(release: Release, request: TagRequest) -> TagResult:
 
 
 def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bool:
-    """Whether the version is tagged at this commit.
-
-    Raises:
-        ConflictError: it is tagged at another one, or the commit has another version.
-    """
+    """Whether the version is tagged at this commit."""
     for each in tags:
         if each.name == wanted and each.commit == commit and each.annotated:
             return True

@@ -92,9 +92,6 @@ def _expect_no_starting_worker() -> None:
     """Refuse a lock to a worker process that is importing the script of its parent.
 
     The parent may hold the lock, and waits for the worker.
-
-    Raises:
-        UsageError: this is such a process.
     """
     processes = sys.modules.get("multiprocessing.process")
     # Set while a new process imports the main module, as multiprocessing's own check has it.

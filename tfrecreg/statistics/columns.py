@@ -132,11 +132,7 @@ def _values(memory: bytes, position: int, end: int) -> list[int] | None:
 
 
 def _length(memory: bytes, position: int) -> tuple[int, int]:
-    """The length at `position`, and where it ends.
-
-    Raises:
-        IndexError: it is longer than lengths in a payload are.
-    """
+    """The length at `position`, and where it ends."""
     size = memory[position]
     position += 1
     if size < 128:

@@ -270,9 +270,6 @@ def _names(
     Args:
         infos: as the file system lists them.
         full: the folder's name there.
-
-    Raises:
-        RawDataError: a name is not a path, or that of a file and of a folder.
     """
     start = f"{full}/"
     found: dict[str, Mapping[str, Any] | None] = {}

@@ -192,11 +192,7 @@ class BucketSink:
         self._receipts.put_if_absent(_receipt(shard), render_note(made))
 
     def _fetch(self, index: FileEntry) -> None:
-        """Put a copy of an index in the store into the folder, unless it is there.
-
-        Raises:
-            StorageError: the store refused, or has other bytes.
-        """
+        """Put a copy of an index in the store into the folder, unless it is there."""
         with suppress(StorageError):
             if blake3(self.folder.read(index.path, limit=INDEX_LIMIT)).hexdigest() == index.blake3:
                 return

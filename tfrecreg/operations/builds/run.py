@@ -180,11 +180,7 @@ def _build(
 
 
 def _sink_of(dataset: Dataset) -> SinkOfPlan:
-    """Where the builds of a dataset go.
-
-    Raises:
-        UsageError, StorageError: there, nothing can be built.
-    """
+    """Where the builds of a dataset go."""
     if dataset.config.data is None:
         return lambda stage, _: StageSink(stage, stage.below(BUILD))
     # A room, which few builds need.

@@ -320,11 +320,7 @@ def _identity(made: bytes | Skipped) -> bytes | Skipped:
 def _expect_same(
     source: GuardedSource, item: Item, before: bytes | Skipped, remarks: Sequence[Remark]
 ) -> None:
-    """Make the first item of a shard again: a source that makes something else is not pure.
-
-    Raises:
-        PluginError: it does.
-    """
+    """Make the first item of a shard again: a source that makes something else is not pure."""
     again = _Notes()
     if _identity(_example(source, item, again)) != before or again.remarks != remarks:
         raise PluginError(

@@ -204,11 +204,7 @@ def _announced(known: Plugins, name: str, where: str) -> Announced[ValidatorReco
 
 
 def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
-    """Validators that have limits and are not here: a plugin's that is not installed.
-
-    Raises:
-        ConfigError: it is close to one that is here, and so most likely meant to be that.
-    """
+    """Validators that have limits and are not here: a plugin's that is not installed."""
     names = known.names(ValidatorRecord)
     off = {each.announced.name for each in known.disabled}
     unknown = [name for name in gate.limits if name not in names and name not in off]

@@ -313,11 +313,7 @@ def _is_history(dataset: Dataset) -> bool:
 
 
 def _here(dataset: Dataset) -> Resolved:
-    """The build of a dataset, else its newest release where the bytes of that are here.
-
-    Raises:
-        NotHereError: neither is on this machine.
-    """
+    """The build of a dataset, else its newest release where the bytes of that are here."""
     versions = not_yanked(dataset)
     if versions and not dataset.is_built() and not has_shards(dataset):
         newest = open_release(dataset, versions[-1])

@@ -141,12 +141,7 @@ def _owner(entry: Any) -> str | None:
 
 
 def _parsed(text: str) -> Any:
-    """The file as data that know their lines.
-
-    Raises:
-        UsageError: it is not YAML, or a section is not a mapping of entries.
-        MissingExtraError: nothing that reads YAML is installed.
-    """
+    """The file as data that know their lines."""
     yaml = _yaml()
     from ruamel.yaml.error import YAMLError
 
@@ -166,11 +161,7 @@ def _parsed(text: str) -> Any:
 
 
 def _yaml() -> Any:
-    """What reads and writes YAML for DVC.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """What reads and writes YAML for DVC."""
     try:
         from ruamel.yaml import YAML
     except ImportError:
@@ -187,11 +178,7 @@ def _written(
     changed: Mapping[str, StageEntry],
     removed: Sequence[str],
 ) -> str:
-    """The file with changes in a section.
-
-    Raises:
-        UsageError: anything else would have another meaning.
-    """
+    """The file with changes in a section."""
     entries: Any = data.get(section) or {}
     end = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines(keepends=True)

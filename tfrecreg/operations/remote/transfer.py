@@ -101,11 +101,7 @@ def pull(
 def _take_from_dvc(
     release: Release, staged: Storage, remote: str | None, progress: Progress
 ) -> int:
-    """Copy a release from DVC's cache or remote; the number of objects that came from the remote.
-
-    Raises:
-        RefusedError, FailureError: as :func:`pull`.
-    """
+    """Copy a release from DVC's cache or remote; the number of objects that the remote gave."""
     root, files = release.registry.storage.root, release.manifest.entries
     # From fetching to copying: it must not be removed from DVC's cache meanwhile.
     with dvc.locked(root, partial(progress.note, "waiting for DVC")):
@@ -125,11 +121,7 @@ def _take_from_dvc(
 
 
 def _take_from_bucket(release: Release, url: str, staged: Storage, progress: Progress) -> None:
-    """Copy a release from a bucket.
-
-    Raises:
-        RefusedError: the bytes in the bucket are not those that were released.
-    """
+    """Copy a release from a bucket."""
     files, hint = release.manifest.entries, repair_hint(release.name)
     try:
         with working(progress, f"bringing {release.name}", 0):
@@ -149,11 +141,7 @@ def _take_from_bucket(release: Release, url: str, staged: Storage, progress: Pro
 
 
 def _expect_release(dataset: Dataset) -> None:
-    """Refuse a dataset without a release, with the command that fetches its build.
-
-    Raises:
-        UsageError: it has none.
-    """
+    """Refuse a dataset without a release, with the command that fetches its build."""
     expect_dataset(dataset)
     if dataset.versions():
         return

@@ -215,9 +215,6 @@ def repair(
 def _folder_of(resolved: Resolved) -> str | None:
     """The folder with the bytes of a build or release on this machine, or where they should be;
     None if they are in a bucket alone.
-
-    Raises:
-        NotHereError: they are nowhere.
     """
     if resolved.folder is not None or resolved.location is not None:
         return resolved.folder
@@ -391,11 +388,7 @@ def _restore(
 
 
 def _content(dataset: Dataset, manifest: Manifest, entry: FileEntry, backup: str) -> bytes:
-    """The bytes of a small file, which are known from elsewhere as well.
-
-    Raises:
-        RefusedError: they are not.
-    """
+    """The bytes of a small file, which are known from elsewhere as well."""
     candidates = {
         LABELS_NAME: canonical_json(manifest.labels) + b"\n",
         LEDGER_NAME: b"",  # of a build that skipped nothing and remarked on nothing

@@ -120,11 +120,7 @@ def salvage_one(task: SalvageTask) -> ShardResult:
 
 
 def _require_some(result: SalvageResult) -> None:
-    """Refuse where there is not one clean shard: a folder without would say nothing.
-
-    Raises:
-        RefusedError: the existing files are not TFRecords, or all are missing.
-    """
+    """Refuse where there is not one clean shard: a folder without would say nothing."""
     if any(shard.clean is not None for shard in result.shards):
         return
     first = min(result.shards, key=lambda shard: _WORST.index(shard.status))

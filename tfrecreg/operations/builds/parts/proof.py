@@ -126,11 +126,7 @@ class ReceiptProof(ReadBackProof):
 def _proven(
     shard: PlannedShard, receipt: Receipt, seen: SeenShard | None, folder: Storage
 ) -> MadeShard:
-    """The shard that a receipt claims, with what its bytes tell.
-
-    Raises:
-        FalseClaimError: the first claim that does not hold.
-    """
+    """The shard that a receipt claims, with what its bytes tell."""
     if seen is None:
         raise FalseClaimError("it was removed meanwhile")
     _expect_claims(receipt, seen)
