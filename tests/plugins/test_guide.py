@@ -32,7 +32,7 @@ TOOLS = {"NO_COLOR": "1", "COLUMNS": "100", "TFRECREG_JOBS": "1"}
 @pytest.fixture
 def env(tmp_path: Path, site: Site) -> dict[str, str]:
     """This environment, where the modules of the guide's plugins are found."""
-    names = ("lines", "texts", "table", "base64", "crew", "upcoming")
+    names = ("lines", "texts", "table", "base64", "crew", "upcoming", "depths")
     plugins = (tmp_path / f"guide/{name}-plugin" for name in names)
     folders = [site.folder, *plugins]
     return {
@@ -88,12 +88,12 @@ def test_every_script_of_the_guide_has_its_output_beside_it() -> None:
     scripts = {title for title in titles if title.startswith("try_")}
     outputs = {title for title in titles if title.startswith("output of ")}
     assert {f"output of {script}" for script in scripts} == outputs
-    assert len(scripts) == 2
+    assert len(scripts) == 3
 
 
 def test_plugins_of_the_guide_import_nothing_but_the_api() -> None:
     modules = [block for block in blocks() if re.search(r"-plugin/\w+\.py$", block.title)]
-    assert len(modules) == 12
+    assert len(modules) == 14
     for block in modules:
         imported = set(re.findall(r"^\s*(?:from|import) (tfrecreg\S*)", block.text, re.MULTILINE))
         assert imported == {"tfrecreg.api"}
