@@ -25,17 +25,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from tfrecreg.errors import (
     FailureError,
     MissingExtraError,
     PluginError,
+    RefusedError,
     StorageError,
     TfrecregError,
     UsageError,
 )
 from tfrecreg.text import safe
+
+T = TypeVar("T")
 
 OURS = "tfrecreg"
 """The distribution of the bundled plugins."""
@@ -227,8 +230,24 @@ class calling:
         raise Misbehaviour from error
 
 
-_PASSED = (UsageError, MissingExtraError, StorageError)
-"""Errors of plugins that are shown to the user unchanged."""
+_PASSED = (UsageError, MissingExtraError, StorageError, RefusedError)
+"""Errors that pass through the code of plugins, and are shown to the user unchanged."""
+
+
+def called(brought: Brought, name: str, function: Callable[..., T], *arguments: Any) -> T:
+    """What a method of a plugin returns; what it raises becomes an error by :func:`failure`."""
+    try:
+        with calling(brought, name):
+            return function(*arguments)
+    except Exception as error:
+        raise failure(brought, f"failed in `{name}`", error) from error
+
+
+def wrong_answer(brought: Brought, name: str, answer: object, expected: str) -> PluginError:
+    """The error for a method that returned something else than `expected`, in words."""
+    shown = safe(repr(answer), limit=100)
+    message = f"{brought} answered `{name}` with {shown}, expected {expected}"
+    return PluginError(message, hint=brought.hint)
 
 
 def failure(brought: Brought, what: str, error: BaseException, *, hint: str = "") -> TfrecregError:

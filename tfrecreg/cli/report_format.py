@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.errors import PluginError, TfrecregError
+from tfrecreg.errors import PluginError
+from tfrecreg.guard import Brought, called, wrong_answer
 
 if TYPE_CHECKING:
-    from tfrecreg.guard import Brought
     from tfrecreg.plugins.manager import Plugins
     from tfrecreg.reports.interface import ReportContext
     from tfrecreg.reports.model import Report
     from tfrecreg.scan.interface import Target, Validator
-
-T = TypeVar("T")
 
 _CORE = ("text", "json")
 
@@ -92,7 +90,7 @@ class PluginFormat:
 
         self._brought = known.find(ReportFormatRecord, name).brought
         kind = known.load(ReportFormatRecord, name)
-        self._inner = self._call("__init__", kind)
+        self._inner = called(self._brought, "__init__", kind)
         self.has_looked = False
         """Whether it has seen records, so that it may show them."""
 
@@ -100,38 +98,20 @@ class PluginFormat:
         """Its validators for a target, and whose they are."""
         from tfrecreg.scan.interface import Validator
 
-        found = self._call("look", lambda: list(self._inner.look(target)))
+        found = called(self._brought, "look", lambda: list(self._inner.look(target)))
         for each in found:
             if not isinstance(each, Validator):
-                raise self._wrong("look", each, "Validators")
+                raise wrong_answer(self._brought, "look", each, "Validators")
         self.has_looked = self.has_looked or bool(found)
         return [(self._brought, each) for each in found]
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
         """The document."""
-        text = self._call("render", self._inner.render, reports, context)
+        text = called(self._brought, "render", self._inner.render, reports, context)
         if not isinstance(text, str):
-            raise self._wrong("render", text, "text")
+            raise wrong_answer(self._brought, "render", text, "text")
         return text
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
         """Have it do what there is to do beside the document."""
-        self._call("finish", self._inner.finish, reports, context)
-
-    def _call(self, name: str, function: Callable[..., T], *arguments: Any) -> T:
-        from tfrecreg.guard import calling, failure
-
-        try:
-            with calling(self._brought, name):
-                return function(*arguments)
-        except Exception as error:
-            raise failure(self._brought, f"failed in `{name}`", error) from error
-
-    def _wrong(self, name: str, answer: object, expected: str) -> TfrecregError:
-        from tfrecreg.text import safe
-
-        return PluginError(
-            f"{self._brought} answered `{name}` with {safe(repr(answer), limit=100)}, "
-            f"expected {expected}",
-            hint=self._brought.hint,
-        )
+        called(self._brought, "finish", self._inner.finish, reports, context)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.bundled import DECODERS, DISABLE
 from tfrecreg.decoding import START, FeatureDecoder, Thumbnail
 from tfrecreg.errors import MissingExtraError, PluginError
-from tfrecreg.guard import Brought, calling, failure
+from tfrecreg.guard import Brought, called, calling, failure
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.pixels import expect_pillow
 from tfrecreg.images.read import read_header
@@ -172,11 +172,7 @@ class GuardedDecoder(FeatureDecoder):
 
     def __init__(self, kind: type[FeatureDecoder], brought: Brought) -> None:
         self._brought = brought
-        try:
-            with calling(brought, "__init__"):
-                self._decoder = kind()
-        except Exception as error:
-            raise failure(brought, "failed in `__init__`", error) from error
+        self._decoder = called(brought, "__init__", kind)
 
     def reads(self, feature: str, start: bytes) -> bool:
         try:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tfrecreg.errors import PluginError, RefusedError
+from tfrecreg.errors import PluginError
 from tfrecreg.exporters.interface import ExportedDataset, Exporter
 from tfrecreg.exporters.shards import ExportedShard, ShardToExport
-from tfrecreg.guard import Brought, calling, failure
+from tfrecreg.guard import Brought, called, wrong_answer
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
@@ -17,39 +17,16 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Calls:
-    """Calls of one plugin. Picklable."""
-
-    brought: Brought
-
-    def call(self, name: str, function: Callable[..., T], *arguments: Any) -> T:
-        try:
-            with calling(self.brought, name):
-                return function(*arguments)
-        except RefusedError:
-            raise  # of the records that it was given
-        except Exception as error:
-            raise failure(self.brought, f"failed in `{name}`", error) from error
-
-    def wrong(self, name: str, answer: object, expected: str) -> PluginError:
-        return PluginError(
-            f"{self.brought} answered `{name}` with {safe(repr(answer), limit=100)}, "
-            f"expected {expected}",
-            hint=self.brought.hint,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _GuardedShard:
     """The function of an exporter for a shard, in a worker. Picklable."""
 
-    calls: _Calls
+    brought: Brought
     function: Callable[[ShardToExport], ExportedShard]
 
     def __call__(self, task: ShardToExport) -> ExportedShard:
-        exported = self.calls.call("begin", self.function, task)
+        exported = called(self.brought, "begin", self.function, task)
         if not isinstance(exported, ExportedShard):
-            raise self.calls.wrong("begin", exported, "an ExportedShard")
+            raise wrong_answer(self.brought, "begin", exported, "an ExportedShard")
         return exported
 
 
@@ -81,8 +58,8 @@ class GuardedExporter:
     def __init__(
         self, kind: type[Exporter], brought: Brought, dataset: ExportedDataset, options: Any
     ) -> None:
-        self._calls = _Calls(brought)
-        self._inner = self._calls.call("__init__", kind, dataset, options)
+        self._brought = brought
+        self._inner = called(self._brought, "__init__", kind, dataset, options)
 
     def expect(self) -> None:
         """Refuse what the format cannot express.
@@ -90,35 +67,35 @@ class GuardedExporter:
         Raises:
             UsageError: it cannot.
         """
-        self._calls.call("expect", self._inner.expect)
+        called(self._brought, "expect", self._inner.expect)
 
     def file_names(self, shards: Sequence[tuple[str, int, int]]) -> list[str]:
         """The path of each shard's file, given its split, its number and the number of shards."""
         names: list[Any] = [
-            self._calls.call("file_name", self._inner.file_name, *shard) for shard in shards
+            called(self._brought, "file_name", self._inner.file_name, *shard) for shard in shards
         ]
         for name in names:
             if not isinstance(name, str) or not name:
-                raise self._calls.wrong("file_name", name, "a path in the folder")
+                raise wrong_answer(self._brought, "file_name", name, "a path in the folder")
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise self._calls.wrong("file_name", twice, "another path for each shard")
+            raise wrong_answer(self._brought, "file_name", twice, "another path for each shard")
         return names
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
         """What workers do with a shard."""
-        return _GuardedShard(self._calls, self._calls.call("begin", self._inner.begin))
+        return _GuardedShard(self._brought, called(self._brought, "begin", self._inner.begin))
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:
         """The content digest of what was written; None if the shards were kept."""
-        return self._calls.call("verify", self._inner.verify, shards)
+        return called(self._brought, "verify", self._inner.verify, shards)
 
     def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> tuple[str, ...]:
         """Write what stands beside the shards; returns notes."""
-        notes = self._calls.call("finish", lambda: tuple(self._inner.finish(folder, shards)))
+        notes = called(self._brought, "finish", lambda: tuple(self._inner.finish(folder, shards)))
         return tuple(note if note.isprintable() else safe(note, limit=1000) for note in notes)
 
     def how_to_read(self, folder: str) -> str:
         """The last line for the user."""
-        said = self._calls.call("how_to_read", self._inner.how_to_read, folder)
+        said = called(self._brought, "how_to_read", self._inner.how_to_read, folder)
         return said if said.isprintable() else safe(said, limit=1000)
