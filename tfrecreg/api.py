@@ -24,7 +24,7 @@
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
-  workers that take no bytes: `Exchange`, `new_exchange`, `exchange_at`
+  workers that take no bytes: `Exchange`, `new_exchange`
 - all: `UsageError`, `MissingExtraError`, `FailureError`, `normal_splits`, `safe`, `one_line`,
   `did_you_mean`
 
@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.config import read_limits
 from tfrecreg.decoding import FeatureDecoder, Thumbnail
-from tfrecreg.engines.exchange import Exchange, exchange_at, new_exchange
+from tfrecreg.engines.exchange import Exchange, new_exchange
 from tfrecreg.engines.interface import EngineRequest
 from tfrecreg.engines.local import usable_cores
 from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
@@ -201,7 +201,6 @@ __all__ = [
     "did_you_mean",
     "encode",
     "engine_failed",
-    "exchange_at",
     "export_plain",
     "export_unchanged",
     "float_feature",

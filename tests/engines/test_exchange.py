@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.engines.exchange import Exchange, exchange_at, new_exchange
+from tfrecreg.engines.exchange import Exchange, new_exchange
 from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.storage.remote import RemoteStorage
 
@@ -25,7 +25,7 @@ def test_files_come_and_go(make: Callable[[], Exchange]) -> None:
     assert (exchange.has("a.work"), exchange.get("a.work")) == (False, None)
     exchange.put("a.work", b"work")
     exchange.put("empty", b"")
-    there = exchange_at(exchange.place)  # as in a worker
+    there = Exchange(exchange.place)  # as in a worker
     assert there.is_there()
     assert (there.has("a.work"), there.get("a.work"), there.get("empty")) == (True, b"work", b"")
     there.put("a.outcome", b"outcome")
@@ -51,7 +51,7 @@ def test_exchanges_are_apart_and_end_alone(
 
 
 def test_a_folder_that_a_worker_does_not_see(tmp_path: Path) -> None:
-    assert not exchange_at(str(tmp_path / "gone")).is_there()
+    assert not Exchange(str(tmp_path / "gone")).is_there()
 
 
 def test_a_url_with_a_password_is_refused() -> None:

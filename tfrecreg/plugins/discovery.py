@@ -169,7 +169,10 @@ def _mentions_plugins(distribution: metadata.Distribution) -> bool:
 
 
 def _identity(distribution: metadata.Distribution) -> tuple[str, str]:
-    found = distribution.metadata
+    try:
+        found: Any = distribution.metadata
+    except FileNotFoundError:  # importlib_metadata, where a library has imported it
+        found = {}
     for key in ("Name", "Version"):
         if key not in found or not found[key]:
             place = safe(str(distribution.locate_file("")))

@@ -32,7 +32,6 @@ from tfrecreg.api import (
     UsageError,
     did_you_mean,
     engine_failed,
-    exchange_at,
     new_exchange,
     perform_work,
     safe,
@@ -292,13 +291,15 @@ class _Pipeline:
 
 def perform_file(place: str, number: int) -> None:
     """In a worker: do the work of that number, unless it was cancelled or is done."""
-    exchange = exchange_at(place)
+    exchange = Exchange(place)
     if not exchange.is_there():
         raise FileNotFoundError(f"the worker does not see the folder {place}")
     outcome = _name(number, "outcome")
     work = exchange.get(_name(number, "work"))
     if work is not None and not exchange.has(outcome):
-        exchange.put(outcome, perform_work(work))
+        done = perform_work(work)
+        if exchange.is_there():  # else the command has ended, and would not remove it
+            exchange.put(outcome, done)
 
 
 def _name(number: int, ending: str) -> str:
