@@ -10,7 +10,8 @@ from registry_support import SCHEMA, empty_registry, manifest, put_build, put_re
 
 from tfrecreg.errors import ManifestError, NewerFormatError, NotHereError, UsageError
 from tfrecreg.manifest.model import Manifest, SchemaEntry, ShardEntry
-from tfrecreg.registry.lookup import expect_dataset, resolve
+from tfrecreg.registry.absence import expect_dataset
+from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import Registry
 
 NEWER = '{"format_version": 9}'

@@ -11,7 +11,8 @@ from tfrecreg.manifest.model import ChangeCounts
 from tfrecreg.manifest.totals import Totals, totals_of
 from tfrecreg.operations.reshuffle_advice import long_tails
 from tfrecreg.reference import Version
-from tfrecreg.registry.lookup import Resolved, expect_dataset
+from tfrecreg.registry.absence import expect_dataset
+from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 

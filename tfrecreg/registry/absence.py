@@ -7,7 +7,7 @@ state: a pointer of DVC, a stage of a pipeline, a release, or nothing but the ra
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from blake3 import blake3
@@ -21,28 +21,83 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
-from tfrecreg.reference import Version, is_dataset_name
+from tfrecreg.reference import Reference, Version, is_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.registry import Dataset, Registry
-from tfrecreg.registry.yanks import not_yanked
+from tfrecreg.registry.yanks import Yank, not_yanked
 from tfrecreg.shards import parse_shard_name
+from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
 
 def absent_build(dataset: Dataset) -> NotHereError:
     """Error for a dataset without a build on this machine, with the command that fetches or makes
     one.
+
+    Raises:
+        UsageError: there is no such dataset.
     """
     name, folder = dataset.name, layout.build_folder(dataset.name)
+    shards = has_shards(dataset)
+    if not shards:
+        expect_dataset(dataset)
     ways = [tracker().bring_command(dataset.registry.storage.root, folder)]
     message = f"`{name}` is not built"
-    if has_shards(dataset):
+    if shards:
         message = f"`{folder}` has shards and no `{MANIFEST_NAME}`, so that nothing judges them"
         ways.append(f"tfrecreg adopt {name} --in-place")
     elif ways == [""]:
         ways.append(_released(dataset) or _build_command(dataset))
     return NotHereError(message, hint="; or ".join(filter(None, ways)))
+
+
+def expect_dataset(dataset: Dataset) -> None:
+    """Refuse a dataset that is not in the registry, with a suggestion.
+
+    Raises:
+        UsageError: it is neither configured nor built nor released.
+    """
+    name, known = dataset.name, dataset.registry.dataset_names()
+    if name in known:
+        return
+    if known:
+        hint = f"available: {listed(known[:5])}"
+    else:
+        hint = f"the registry is empty: tfrecreg build {name} --source SOURCE --raw PATH"
+    raise UsageError(f"no dataset `{name}`{did_you_mean(name, known)}", hint=hint)
+
+
+def absent_version(
+    dataset: Dataset,
+    reference: Reference,
+    versions: Sequence[Version],
+    yanks: Mapping[Version, Sequence[Yank]],
+) -> UsageError:
+    """Error for a reference that no release of its dataset matches, or only yanked ones.
+
+    Args:
+        versions: of every release, oldest first.
+        yanks: of those that were yanked; empty for a reference with a full version.
+
+    Raises:
+        UsageError: there is no such dataset.
+    """
+    name = dataset.name
+    expect_dataset(dataset)
+    matching = [each for each in versions if reference.matches(each)]
+    if matching:
+        last = yanks[matching[-1]][-1]
+        return UsageError(
+            f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
+            f"because: {safe(last.reason)}",
+            hint=f"`{name}@{matching[-1]}` is still available by its full version",
+        )
+    if versions:
+        hint = f"available: {', '.join(map(str, versions[-5:]))}"
+    else:
+        hint = f"it has no release yet: tfrecreg release {name} --version 1.0.0"
+    return UsageError(f"no release `{name}@{reference.selector}`", hint=hint)
 
 
 def has_shards(dataset: Dataset) -> bool:

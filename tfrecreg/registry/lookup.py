@@ -15,14 +15,13 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Reference, Version, is_dataset_name, parse_reference, parse_version
 from tfrecreg.registry import layout
-from tfrecreg.registry.absence import absent_build, absent_release, absent_schema, has_shards
+from tfrecreg.registry.absence import absent_build, absent_release, absent_schema, absent_version
 from tfrecreg.registry.keeper import buckets
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import LOCATION_NAME, storage_at
-from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
 
@@ -359,36 +358,19 @@ def _release_in(dataset: Dataset, number: str, above: str) -> Release | None:
 def _resolve_build(dataset: Dataset) -> Build:
     manifest = dataset.build_manifest()
     if manifest is None:
-        if not has_shards(dataset):
-            expect_dataset(dataset)
         raise absent_build(dataset)
     return Build(dataset, manifest, layout.build_folder(dataset.name))
 
 
 def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
-    name = dataset.name
-    versions = dataset.versions()
-    version = reference.version if reference.version in versions else None
+    releases = dataset.releases()
+    version = reference.version
     yanks: Mapping[Version, tuple[Yank, ...]] = {}
-    if reference.version is None:
-        yanks = yanked(dataset)
-        version = reference.pick(each for each in versions if each not in yanks)
     if version is None:
-        expect_dataset(dataset)
-        matching = [each for each in versions if reference.matches(each)]
-        if matching:
-            last = yanks[matching[-1]][-1]
-            raise UsageError(
-                f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
-                f"because: {safe(last.reason)}",
-                hint=f"`{name}@{matching[-1]}` is still available by its full version",
-            )
-        if versions:
-            shown = ", ".join(str(each) for each in versions[-5:])
-            hint = f"available: {shown}"
-        else:
-            hint = f"it has no release yet: tfrecreg release {name} --version 1.0.0"
-        raise UsageError(f"no release `{name}@{reference.selector}`", hint=hint)
+        yanks = yanked(dataset, releases)
+        version = reference.pick(each for each in releases.versions if each not in yanks)
+    if version is None or version not in releases.versions:
+        raise absent_version(dataset, reference, releases.versions, yanks)
     return open_release(dataset, version)
 
 
@@ -403,22 +385,6 @@ def open_release(dataset: Dataset, version: Version) -> Release:
     manifest = dataset.release_manifest(version)
     folder, proven = _bytes_of(dataset, version, manifest)
     return Release(dataset, manifest, folder, version, proven)
-
-
-def expect_dataset(dataset: Dataset) -> None:
-    """Refuse a dataset that is not in the registry, with a suggestion.
-
-    Raises:
-        UsageError: it is neither configured nor built nor released.
-    """
-    name, known = dataset.name, dataset.registry.dataset_names()
-    if name in known:
-        return
-    if known:
-        hint = f"available: {listed(known[:5])}"
-    else:
-        hint = f"the registry is empty: tfrecreg build {name} --source SOURCE --raw PATH"
-    raise UsageError(f"no dataset `{name}`{did_you_mean(name, known)}", hint=hint)
 
 
 def _bytes_of(dataset: Dataset, version: Version, manifest: Manifest) -> tuple[str | None, bool]:

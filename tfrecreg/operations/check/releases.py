@@ -22,7 +22,7 @@ from tfrecreg.operations.check.loosened import loosened
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
-from tfrecreg.registry.absence import expects_schema, schema_hint
+from tfrecreg.registry.absence import expect_dataset, expects_schema, schema_hint
 from tfrecreg.registry.audit import (
     SHALLOW,
     Audit,
@@ -34,7 +34,6 @@ from tfrecreg.registry.audit import (
     version_in,
 )
 from tfrecreg.registry.chain import Issue, Link, link_of
-from tfrecreg.registry.lookup import expect_dataset
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.tally import Tally

@@ -17,8 +17,7 @@ from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.registry import layout
-from tfrecreg.registry.absence import expect_same_schema, schema_hint
-from tfrecreg.registry.lookup import expect_dataset
+from tfrecreg.registry.absence import expect_dataset, expect_same_schema, schema_hint
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, without_secrets

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from tfrecreg.errors import FailureError, RefusedError, TfrecregError, UsageError
 from tfrecreg.operations.remote.releases import dvc_folder, release_of
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry.lookup import Release, expect_dataset, open_release
+from tfrecreg.registry.absence import expect_dataset
+from tfrecreg.registry.lookup import Release, open_release
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud

@@ -14,7 +14,8 @@ from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
-from tfrecreg.registry.lookup import Release, expect_dataset
+from tfrecreg.registry.absence import expect_dataset
+from tfrecreg.registry.lookup import Release
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import (

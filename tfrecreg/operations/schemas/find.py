@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.lookup import expect_dataset, expect_schema, resolve
+from tfrecreg.registry.absence import absent_schema, expect_dataset
+from tfrecreg.registry.lookup import expect_schema, resolve
 from tfrecreg.registry.registry import RegistryLike, open_registry
 from tfrecreg.shardset.find import expect_no_misspelt_reference
 from tfrecreg.shardset.target import read_schema_file
