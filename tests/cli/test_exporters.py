@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from plugin_support import install, with_site
 from sources_support import tfrecreg
 
 PLUGIN = '''
@@ -87,14 +88,8 @@ def tfrecreg_exporters():
 @pytest.fixture
 def site(tmp_path: Path) -> dict[str, str]:
     """An environment with a distribution that brings exporters: a module and its entry point."""
-    folder = tmp_path / "site"
-    info = folder / "hexes-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "hexes_plugin.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hexes\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tfrecreg]\nhexes = hexes_plugin\n")
-    found = os.environ.get("PYTHONPATH", "")
-    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
+    install(tmp_path / "site", "hexes", PLUGIN)
+    return with_site(tmp_path / "site")
 
 
 def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from plugin_support import install, with_site
 from sources_support import new_registry, tfrecreg
 
 PLUGIN = """
@@ -50,23 +50,14 @@ def tfrecreg_commands():
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def install(folder: Path, name: str, text: str) -> None:
-    info = folder / f"{name}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / f"{name}_plugin.py").write_text(text)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[tfrecreg]\n{name} = {name}_plugin\n")
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """``run("names", VARIABLE="value")`` in a registry, where the distribution is installed."""
     install(tmp_path / "site", "naming", PLUGIN)
     registry = new_registry(tmp_path / "registry")
-    path = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
 
     def call(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return tfrecreg("-C", registry, *arguments, env={"PYTHONPATH": path, **more})
+        return tfrecreg("-C", registry, *arguments, env={**with_site(tmp_path / "site"), **more})
 
     return call
 

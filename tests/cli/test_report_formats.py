@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from plugin_support import install, with_site
 from sources_support import tfrecreg
 from tests_support import flip
 
@@ -114,21 +115,11 @@ def tfrecreg_report_formats():
 '''
 
 
-def distribution(folder: Path, name: str, plugin: str) -> None:
-    info = folder / f"{name}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / f"{name}_plugin.py").write_text(plugin)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[tfrecreg]\n{name} = {name}_plugin\n")
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> dict[str, str]:
     """An environment with a distribution that brings formats: a module and its entry point."""
-    folder = tmp_path / "site"
-    distribution(folder, "liners", PLUGIN)
-    found = os.environ.get("PYTHONPATH", "")
-    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
+    install(tmp_path / "site", "liners", PLUGIN)
+    return with_site(tmp_path / "site")
 
 
 def check(registry: Path, site: dict[str, str], *more: str) -> tuple[int, str, str]:
@@ -230,8 +221,8 @@ def test_a_name_of_the_core_or_of_two_is_nobodys(
     digits_registry: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:
     taken = PLUGIN.replace("kind.__name__.lower()", "'json'")
-    distribution(tmp_path / "site", "jsons", taken)
-    distribution(tmp_path / "site", "others", PLUGIN)
+    install(tmp_path / "site", "jsons", taken)
+    install(tmp_path / "site", "others", PLUGIN)
     shown = tfrecreg("plugins", "list", env=site).stdout
     assert "broken: jsons of jsons 1.0: `tfrecreg_report_formats` yielded the name `json`" in shown
     code, _, err = check(digits_registry, site, "--format", "lines")

@@ -1,0 +1,29 @@
+"""Distributions of one module with one entry point. On sys.path by `pythonpath`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["install", "with_site"]
+
+
+def install(site: Path, name: str, plugin: str) -> None:
+    """Put a distribution, version 1.0, into a folder: its one module has the hooks.
+
+    Args:
+        site: the folder, which goes on `sys.path`.
+        name: of the distribution; its module is ``name_plugin``.
+        plugin: the text of the module.
+    """
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / f"{name}_plugin.py").write_text(plugin)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[tfrecreg]\n{name} = {name}_plugin\n")
+
+
+def with_site(site: Path) -> dict[str, str]:
+    """The variable of an environment in which what is in the folder is installed."""
+    found = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(site), found]))}
