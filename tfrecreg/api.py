@@ -14,8 +14,8 @@
 - a decoder of features: `FeatureDecoder`, `Thumbnail`
 - an exporter: `Exporter`, `ExportedDataset`, `Schema`, `ShardToExport`, `ExportedShard`,
   `export_plain`, `export_unchanged`, `Folder`, `Writer`; one that writes records:
-  `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`, `keyed_examples`; `decode`,
-  `encode`, `canonical`
+  `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`, `keyed_examples`,
+  `verified_records`; `decode`, `encode`, `canonical`
 - a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - a command: `Session`, `session_command`
@@ -26,7 +26,7 @@
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `UsageError`, `MissingExtraError`, `FailureError`, `normal_splits`, `safe`, `one_line`,
-  `did_you_mean`
+  `did_you_mean`, `listed`
 
 ``docs/plugins.md`` has a complete source, validator and engine.
 """
@@ -105,7 +105,7 @@ from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder
 from tfrecreg.storage.local_copy import open_local
-from tfrecreg.suggest import did_you_mean
+from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
@@ -113,7 +113,12 @@ if TYPE_CHECKING:
     from tfrecreg.example.encode import encode
     from tfrecreg.exporters.convert import RecordExporter, RecordFormat
     from tfrecreg.exporters.interface import ExportedDataset, Exporter
-    from tfrecreg.exporters.records import KeyedExample, ShardRecord, keyed_examples
+    from tfrecreg.exporters.records import (
+        KeyedExample,
+        ShardRecord,
+        keyed_examples,
+        verified_records,
+    )
     from tfrecreg.exporters.shards import (
         ExportedShard,
         ShardToExport,
@@ -209,6 +214,7 @@ __all__ = [
     "is_truncated",
     "key_from",
     "keyed_examples",
+    "listed",
     "location_lines",
     "location_text",
     "new_exchange",
@@ -228,6 +234,7 @@ __all__ = [
     "subject_text",
     "unset_feature",
     "usable_cores",
+    "verified_records",
 ]
 
 # With NumPy, which modules that announce plugins do not need.
@@ -236,7 +243,10 @@ _LATER = {
     "tfrecreg.example.encode": ("encode",),
     "tfrecreg.exporters.convert": ("RecordExporter", "RecordFormat"),
     "tfrecreg.exporters.interface": ("ExportedDataset", "Exporter"),
-    "tfrecreg.exporters.records": ("KeyedExample", "ShardRecord", "keyed_examples"),
+    "tfrecreg.exporters.records": (
+        *("KeyedExample", "ShardRecord"),
+        *("keyed_examples", "verified_records"),
+    ),
     "tfrecreg.exporters.shards": (
         *("ExportedShard", "ShardToExport"),
         *("export_plain", "export_unchanged"),

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.errors import FailureError, StorageError
-from tfrecreg.example.decode import canonical
-from tfrecreg.exporters.convert import RecordExporter, RecordFormat
-from tfrecreg.exporters.records import ShardRecord
-from tfrecreg.exporters.shards import ShardToExport
-from tfrecreg.text import safe
+from tfrecreg.api import (
+    FailureError,
+    RecordExporter,
+    RecordFormat,
+    ShardRecord,
+    ShardToExport,
+    StorageError,
+    canonical,
+    safe,
+)
 
 _OPTIONS = "group_size:1,uncompressed"
 """One record a chunk, so that reading a record reads nothing else."""

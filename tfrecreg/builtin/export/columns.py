@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tfrecreg.api import Feature, Kind, Schema, bytes_feature, float_feature, int64_feature
 from tfrecreg.builtin.export.connectors import is_text
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.schema.definition import Schema
 
 _KINDS = {"BYTES": Kind.BYTES, "FLOAT": Kind.FLOAT, "INT": Kind.INT64}
 _FLOAT_BYTES = 4

@@ -20,13 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tfrecreg.api import Schema, listed, safe
 from tfrecreg.builtin.export.images import ImagesSeen
 from tfrecreg.errors import SchemaError
 from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import OtherDomain, Schema, SchemaFeature, StringDomain
+from tfrecreg.schema.definition import OtherDomain, SchemaFeature, StringDomain
 from tfrecreg.schema.proto import render_schema
-from tfrecreg.suggest import listed
-from tfrecreg.text import safe
 
 Json = dict[str, Any]
 

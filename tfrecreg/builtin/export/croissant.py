@@ -11,13 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from tfrecreg.api import ExportedShard, Exporter, Folder, Manifest, Schema
 from tfrecreg.config import DatasetConfig
-from tfrecreg.exporters.interface import BUILD_VERSION, Exporter
-from tfrecreg.exporters.shards import ExportedShard
-from tfrecreg.manifest.model import Manifest
+from tfrecreg.exporters.interface import BUILD_VERSION
 from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import Schema, SchemaFeature
-from tfrecreg.storage.interface import Storage
+from tfrecreg.schema.definition import SchemaFeature
 
 _Json = dict[str, Any]
 
@@ -74,7 +72,7 @@ class CroissantExporter(Exporter):
 
     reader = "Croissant"
 
-    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+    def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Write the description and the schema beside the shards."""
         manifest, config = self.dataset.manifest, self.dataset.config
         document = croissant(manifest, config, self.dataset.schema, shards)

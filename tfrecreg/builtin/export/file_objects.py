@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from tfrecreg.storage.interface import Reader, Writer
+from tfrecreg.api import Reader, Writer
 
 _BUFFER = 1 << 18
 _WHENCE_CURRENT, _WHENCE_END = io.SEEK_CUR, io.SEEK_END

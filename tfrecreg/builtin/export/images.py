@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tfrecreg.api import ImageError, ImageHeader, read_header
 from tfrecreg.images.bmp import details
 from tfrecreg.images.decodable import why_undecodable
-from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.png import is_transparent
-from tfrecreg.images.read import read_header
 
 _BMP_DEPTH = 24
 """The only depth that TensorFlow decodes into the same channels whatever it is asked for."""

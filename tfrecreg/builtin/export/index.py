@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tfrecreg.errors import UsageError
-from tfrecreg.exporters.interface import Exporter
-from tfrecreg.exporters.shards import ExportedShard, ShardToExport, export_plain
+from tfrecreg.api import (
+    ExportedShard,
+    Exporter,
+    Folder,
+    ShardToExport,
+    UsageError,
+    export_plain,
+    listed,
+    safe,
+)
 from tfrecreg.records.access import Records
 from tfrecreg.records.offsets import render_sidecar
-from tfrecreg.storage.interface import Storage
-from tfrecreg.suggest import listed
-from tfrecreg.text import safe
 
 SUFFIXES = (".idx", ".index", ".tfindex")
 """Suffixes that other tools use for such files, all in the same format."""
@@ -50,7 +54,7 @@ class IndexExporter(Exporter):
 
     def finish(
         self,
-        folder: Storage,  # noqa: ARG002 - nothing but shards and indexes
+        folder: Folder,  # noqa: ARG002 - nothing but shards and indexes
         shards: Sequence[ExportedShard],
     ) -> Iterator[str]:
         """What a person should know of the folder."""

@@ -11,13 +11,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tfrecreg.exporters.interface import Exporter
-from tfrecreg.exporters.shards import ExportedShard
+from tfrecreg.api import ExportedShard, Exporter, Folder, Manifest
 from tfrecreg.manifest.file import build_manifest, render_manifest
-from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME
 from tfrecreg.operations.builds.parts.provenance import BuildProvenance
 from tfrecreg.operations.origin import Origin, origin_of
-from tfrecreg.storage.interface import Storage
 
 STATEMENT_NAME = "statement.intoto.json"
 _STATEMENT = "https://in-toto.io/Statement/v1"
@@ -36,7 +34,7 @@ class IntotoExporter(Exporter):
 
     def finish(
         self,
-        folder: Storage,
+        folder: Folder,
         shards: Sequence[ExportedShard],  # noqa: ARG002 - there are none
     ) -> Iterator[str]:
         """Write the statement.

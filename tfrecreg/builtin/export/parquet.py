@@ -10,18 +10,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tfrecreg.api import (
+    Example,
+    ExportedShard,
+    FailureError,
+    Feature,
+    Folder,
+    RecordExporter,
+    RecordFormat,
+    ShardRecord,
+    ShardToExport,
+    decode,
+    encode,
+    keyed_examples,
+    safe,
+)
 from tfrecreg.builtin.export.columns import FeatureColumn, schema_columns
 from tfrecreg.builtin.export.file_objects import ReadingFile, WritingFile
-from tfrecreg.errors import FailureError
 from tfrecreg.example.arrow import load_parquet, load_pyarrow
-from tfrecreg.example.decode import decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.model import Example, Feature
-from tfrecreg.exporters.convert import RecordExporter, RecordFormat
-from tfrecreg.exporters.records import ShardRecord, keyed_examples
-from tfrecreg.exporters.shards import ExportedShard, ShardToExport
-from tfrecreg.storage.interface import Storage
-from tfrecreg.text import safe
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
@@ -48,7 +54,7 @@ class ParquetExporter(RecordExporter):
         columns = schema_columns(self.dataset.schema, frozenset((_KEY, _SPLIT, _REST)))
         return ParquetFormat(columns, json.dumps(metadata, sort_keys=True))
 
-    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+    def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """The note says how many records have a value in ``__rest__``."""
         yield from super().finish(folder, shards)
         yield from rest_notes(sum(each.seen for each in shards))

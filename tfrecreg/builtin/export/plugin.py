@@ -8,12 +8,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from tfrecreg.errors import MissingExtraError
-from tfrecreg.plugins.records import ExporterRecord
-from tfrecreg.plugins.specs import hookimpl
+from tfrecreg.api import ExporterRecord, MissingExtraError, hookimpl
 
 if TYPE_CHECKING:
-    from tfrecreg.exporters.interface import Exporter
+    from tfrecreg.api import Exporter
 
 
 @hookimpl

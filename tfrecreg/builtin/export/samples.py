@@ -21,9 +21,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Feature, Kind
-from tfrecreg.images.sniff import sniff
+from tfrecreg.api import (
+    Example,
+    Feature,
+    Kind,
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    sniff,
+    unset_feature,
+)
 
 _SUFFIXES = {"jpeg": "jpg", "png": "png", "gif": "gif", "webp": "webp", "bmp": "bmp"}
 _OTHER_SUFFIX = "bin"

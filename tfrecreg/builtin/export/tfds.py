@@ -6,6 +6,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tfrecreg.api import (
+    ExportedShard,
+    Exporter,
+    Folder,
+    Kind,
+    Manifest,
+    RecordBatch,
+    ShardToExport,
+    UsageError,
+    export_plain,
+    safe,
+)
 from tfrecreg.builtin.export.connectors import (
     Connectors,
     Json,
@@ -14,14 +26,9 @@ from tfrecreg.builtin.export.connectors import (
 )
 from tfrecreg.builtin.export.images import ImagesSeen
 from tfrecreg.config import DatasetConfig
-from tfrecreg.errors import ManifestError, UsageError
-from tfrecreg.example.model import Kind
-from tfrecreg.exporters.interface import BUILD_VERSION, Exporter
-from tfrecreg.exporters.shards import ExportedShard, ShardToExport, export_plain
-from tfrecreg.manifest.model import Manifest, ShardEntry
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.storage.interface import Storage
-from tfrecreg.text import safe
+from tfrecreg.errors import ManifestError
+from tfrecreg.exporters.interface import BUILD_VERSION
+from tfrecreg.manifest.model import ShardEntry
 
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
@@ -41,7 +48,7 @@ class TfdsExporter(Exporter):
         """Plain shards, whose images are looked at."""
         return PlainShards(self.dataset.schema.images())
 
-    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+    def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Write all that TFDS reads beside the shards."""
         dataset, manifest, config = self.dataset, self.dataset.manifest, self.dataset.config
         seen = {name: ImagesSeen() for name in dataset.schema.images()}
@@ -171,7 +178,7 @@ def dataset_info(
 
 
 def _write_files(
-    folder: Storage, connectors: Connectors, info: Json, metadata: Json, license_text: str
+    folder: Folder, connectors: Connectors, info: Json, metadata: Json, license_text: str
 ) -> None:
     # In TFDS's own layout, so that a diff against what it writes itself shows what differs.
     _write(folder, "features.json", json.dumps(connectors.to_json(), indent=4, sort_keys=True))
@@ -183,7 +190,7 @@ def _write_files(
         _write(folder, "LICENSE", license_text)
 
 
-def _write(folder: Storage, path: str, text: str) -> None:
+def _write(folder: Folder, path: str, text: str) -> None:
     with folder.create(path) as writer:
         writer.write(text.encode("utf-8"))
 

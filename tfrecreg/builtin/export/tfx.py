@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from tfrecreg.exporters.interface import SCHEMA_FILE, Exporter
-from tfrecreg.exporters.records import verified_records
-from tfrecreg.exporters.shards import ExportedShard, ShardToExport, export_unchanged, read_back
+from tfrecreg.api import (
+    ExportedShard,
+    Exporter,
+    Folder,
+    ShardToExport,
+    export_unchanged,
+    safe,
+    verified_records,
+)
+from tfrecreg.exporters.interface import SCHEMA_FILE
+from tfrecreg.exporters.shards import read_back
 from tfrecreg.operations.stats import stats
 from tfrecreg.records.framing import frame
 from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.statistics.tfdv import missing_tfdv
-from tfrecreg.storage.interface import Storage
-from tfrecreg.text import safe
 
 _EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema"
 
@@ -44,7 +50,7 @@ class TfxExporter(Exporter):
         """Shards in gzip."""
         return export_gzip
 
-    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+    def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Write statistics and schema beside the examples.
 
         Raises:

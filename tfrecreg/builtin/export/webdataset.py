@@ -11,15 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
+from tfrecreg.api import (
+    FailureError,
+    RecordExporter,
+    RecordFormat,
+    Schema,
+    ShardRecord,
+    ShardToExport,
+    encode,
+    keyed_examples,
+    safe,
+)
 from tfrecreg.builtin.export.file_objects import buffered
 from tfrecreg.builtin.export.samples import SampleLayout, sample_features
-from tfrecreg.errors import FailureError
-from tfrecreg.example.encode import encode
-from tfrecreg.exporters.convert import RecordExporter, RecordFormat
-from tfrecreg.exporters.records import ShardRecord, keyed_examples
-from tfrecreg.exporters.shards import ShardToExport
-from tfrecreg.schema.definition import Schema
-from tfrecreg.text import safe
 
 _LABEL = "image/class/label"
 _SINGLE = ((), (1,))
