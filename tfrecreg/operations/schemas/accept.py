@@ -26,7 +26,7 @@ from tfrecreg.schema.check import Problem
 from tfrecreg.schema.compiled import CompiledSchema
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shardset.find import Built, find
-from tfrecreg.shardset.target import find_target, target_of
+from tfrecreg.shardset.target import find_target
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
@@ -123,13 +123,11 @@ def propose(
     storage, path, where = _place(found, options.schema)
     # From the bytes: text that is not UTF-8 is refused, and not written back with replacements.
     schema = parse_schema(storage.read(path), where)
+    scanned = find_target(found, registry=registry, schema=options.schema)
+    root = registry if registry is not None else find_registry()
     if isinstance(found, Resolved):
-        scanned = target_of(found, schema=options.schema)
-        config = found.registry.config
-    else:
-        scanned = find_target(found, registry=registry, schema=options.schema)
-        root = registry if registry is not None else find_registry()
-        config = open_registry(root).config if root is not None else Config()
+        root = found.registry
+    config = open_registry(root).config if root is not None else Config()
     collector = _Collector()
     if reason := collector.applies(scanned):
         raise UsageError(
