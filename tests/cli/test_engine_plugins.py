@@ -138,6 +138,7 @@ def test_it_is_listed_and_shown(here: Any, place: Place) -> None:
         ("result", "greet", "sys.exit(0)"),
         ("ahead", "ahead", "1 / 0"),
         ("disconnect", "disconnect", "1 / 0"),
+        ("__init__", "__init__", "1 / 0"),
     ],
 )
 def test_its_mistakes_are_told_as_its_own(
@@ -165,3 +166,11 @@ def test_a_misspelled_method_makes_a_broken_plugin(engine: Any, place: Place) ->
     done = engine()
     assert done.code == 2
     assert done.err.endswith("; broken plugins of `hostile`: see `tfrecreg plugins list`\n")
+
+
+def test_a_class_that_is_no_engine_is_refused(engine: Any, place: Place) -> None:
+    plant(place.site, ENGINE.replace("class Crew(RemoteEngine):", "class Crew:") + "    pass\n")
+    done = engine()
+    assert done.code == 3
+    error = f"the engine `crew` of {EVIL} cannot be used: its class has no `run`"
+    assert done.err.splitlines()[0] == f"error: {error}"

@@ -513,7 +513,7 @@ ONE_OF_EACH = """
         look = render = len
         expect = file_name = verify = how_to_read = len
         reads = array = len
-        connect = disconnect = workers = submit = result = cancel = len
+        run = connect = disconnect = workers = submit = result = cancel = len
 
     def load():
         return Thing

@@ -8,7 +8,7 @@ from typing import Any
 from tfrecreg.engines.interface import Engine, EngineRequest
 from tfrecreg.engines.local import LocalEngine, usable_cores
 from tfrecreg.errors import UnknownPluginError, UsageError
-from tfrecreg.guard import calling, failure
+from tfrecreg.guard import called
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -66,7 +66,7 @@ def _of_plugin(name: str, jobs: int | None, options: dict[str, object]) -> Engin
     loaded: Any = known.load(EngineRecord, kind)
     own = {each.name for each in fields(loaded.Options)}
     others = {key: value for key, value in options.items() if key not in own}
-    if loaded.takes_any_option:
+    if getattr(loaded, "takes_any_option", False):
         options = {key: value for key, value in options.items() if key in own}
     hint = f"docs/engines.md lists the options of `{kind}`" if brought.is_ours else ""
     request = EngineRequest(
@@ -77,9 +77,5 @@ def _of_plugin(name: str, jobs: int | None, options: dict[str, object]) -> Engin
         others=others,
         brought=brought,
     )
-    try:
-        with calling(brought, "__init__"):
-            engine: Engine = loaded(request)
-            return engine
-    except Exception as error:
-        raise failure(brought, "cannot be opened", error) from error
+    engine: Engine = called(brought, "__init__", loaded, request)
+    return engine

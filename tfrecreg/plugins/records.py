@@ -128,7 +128,7 @@ class EngineRecord(PluginRecord["type[Any]"]):
     plural = "engines"
     hook = "tfrecreg_engines"
     flag = "--engine"
-    methods = ("connect", "disconnect", "workers", "submit", "result", "cancel")
+    methods = ("run", "connect", "disconnect", "workers", "submit", "result", "cancel")
     has_options = True
 
 
