@@ -55,13 +55,7 @@ from tfrecreg.example.features import bytes_feature, float_feature, int64_featur
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.guard import one_line
-from tfrecreg.images.decoder import (
-    Conversion,
-    Decoder,
-    Undecodable,
-    require_pillow,
-    shared_decoder,
-)
+from tfrecreg.images.decoder import Conversion, Decoder, Undecodable, require_pillow, shared_decoder
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import sniff
@@ -80,27 +74,12 @@ from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.reports.interface import ReportContext, ReportFormat
 from tfrecreg.reports.model import Report
 from tfrecreg.reports.places import location_lines, location_text, safe_message, subject_text
-from tfrecreg.scan.interface import (
-    Cacheable,
-    Need,
-    Part,
-    Shard,
-    Target,
-    Validator,
-    Visitor,
-)
+from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Validator, Visitor
 from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import normal_splits
 from tfrecreg.sources.bundled import bundled_schema
-from tfrecreg.sources.interface import (
-    Item,
-    RawFile,
-    Remark,
-    Skipped,
-    Source,
-    Written,
-)
+from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder

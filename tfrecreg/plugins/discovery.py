@@ -84,9 +84,7 @@ class _Broken(Exception):
     """Why a plugin is broken, in one line."""
 
 
-def discover(
-    path: Sequence[str] | None = None,
-) -> Iterator[Announced[Any] | BrokenPlugin]:
+def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | BrokenPlugin]:
     """Load all plugins.
 
     Args:
