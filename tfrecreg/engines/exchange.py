@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -45,16 +46,15 @@ class Exchange:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self._is_local = not is_url(place)
-        self._files: Appendable = LocalStorage(place) if self._is_local else store_at(place)
-        self.pause = 0.002 if self._is_local else 0.05
+        self._files: Appendable = store_at(place) if is_url(place) else LocalStorage(place)
+        self.pause = 0.002 if self._files.is_local else 0.05
         """Seconds between two looks for a file, at the beginning."""
 
     def is_there(self) -> bool:
         """Whether this process sees the place, as far as that can be known: stores have no empty
         folders, so there the first file tells.
         """
-        return not self._is_local or Path(self.place).is_dir()
+        return not self._files.is_local or Path(self.place).is_dir()
 
     def put(self, name: str, data: bytes) -> None:
         """Add a file. Of two that are added under one name, one stays."""
@@ -63,7 +63,7 @@ class Exchange:
     def get(self, name: str) -> bytes | None:
         """Its bytes; None if it is not there."""
         try:
-            return self._files.read(name)
+            return self._files.read(name, limit=sys.maxsize)
         except MissingFileError:
             return None
 
@@ -77,7 +77,7 @@ class Exchange:
 
     def end(self) -> None:
         """Remove the place and all that is in it. What cannot be removed stays."""
-        if self._is_local:
+        if self._files.is_local:
             shutil.rmtree(self.place, ignore_errors=True)
             return
         with suppress(TfrecregError):
