@@ -167,6 +167,42 @@ def test_training_gets_its_arrays(registry: Path, site: dict[str, str]) -> None:
     ]
 
 
+def test_load_calls_it(registry: Path, site: dict[str, str]) -> None:
+    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
+    build(registry, site)
+    code = """
+        import tfrecreg
+
+        def load(**more):
+            return tfrecreg.load("rooms", "train", decode=True, **more)
+
+        single = list(load())
+        depths = [each["depth/encoded"].numpy()[1, 2, 0] for each in single]
+        print({int(far) - int(each["number"].values[0]) for far, each in zip(depths, single)})
+        for more in {}, {"batch_size": 5}, {"batch_size": 4, "drop_remainder": True}:
+            each = next(iter(load(**more, shuffle=True)))["depth/encoded"]
+            print(len(load(**more)), each.shape, each.dtype.name)
+        try:
+            load(channels=3)
+        except tfrecreg.TfrecregError as error:
+            print(error.message.partition(",")[0])
+    """
+    done = run(registry, site, code)
+    assert done.stdout.splitlines() == [
+        "{5}",
+        "12 (2, 3, 1) float32",
+        "3 (5, 2, 3, 1) float32",
+        "3 (4, 2, 3, 1) float32",
+        "`depth/encoded` is decoded by a plugin",
+    ], done.stderr
+    build(registry, site, "short")
+    more = "print(len(list(tfrecreg.load('rooms', 'train', decode=True))))"
+    done = run(registry, site, f"import tfrecreg; {more}")
+    assert "`depth/encoded` of record " in done.stderr
+    assert "does not decode: buffer size must be a multiple of element size" in done.stderr
+    assert "; its key is `7`" in done.stderr
+
+
 def test_without_it_the_value_is_no_image(registry: Path, site: dict[str, str]) -> None:
     build(registry, site)
     code = "import tfrecreg; tfrecreg.data_source('rooms', 'train', decode=True)[0]"

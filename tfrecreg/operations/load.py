@@ -14,6 +14,7 @@ from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
 from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
+from tfrecreg.operations.tf_dataset.other_formats import with_others
 from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
@@ -76,7 +77,8 @@ def load(
         features: parse these features only.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
-            encoded. The error of one that does not decode names its record.
+            encoded. The error of one that does not decode names its record. Images of other
+            formats come out as the decoder of a plugin makes them.
         channels: of decoded images: 1, 3 or 4; 0 for those that each image has.
         image_size: height and width that decoded images are resized to.
         tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
@@ -168,9 +170,9 @@ def load(
     numbers = find_numbers(target.words, counts)
     share = host_numbers(numbers, records.starts, host, hosts, target.name)
     pieces = find_pieces(share, records.starts)
-    dataset = make_dataset(
-        _tensorflow(), records, pieces, target.manifest.compression, form, chosen
-    )
+    tensorflow = _tensorflow()
+    form = with_others(tensorflow, records, form)
+    dataset = make_dataset(tensorflow, records, pieces, target.manifest.compression, form, chosen)
     return dataset if options is None else dataset.with_options(options)
 
 

@@ -100,6 +100,13 @@ class SplitRecords:
         split = safe(self._all[0].split)
         return f"{len(shards)} of {len(self._all)} shards of the split `{split}` of `{self._name}`"
 
+    def first_payload(self) -> bytes | None:
+        """That of the first record; None if there is none, or it is damaged."""
+        for entry in self._shards:
+            first = next(scan(self._storage, entry.path), None)
+            return first.payload(0) if isinstance(first, RecordBatch) and first.whole else None
+        return None
+
     def named(self, number: int) -> str:
         """The record with this number in the split: its number in its shard, and the shard."""
         entry, record = self._place(number)

@@ -5,6 +5,7 @@
 - `elements`: batches of payloads to tensors: parse, decode, resize, pad
 - `small_images`: small PNGs of a batch, together
 - `single_images`: images of single elements, one by one
+- `other_formats`: features that decoders of plugins read
 - `checked`: errors that name shard, record and key, at no cost to sound records
 - `plain`: functions that AutoGraph leaves alone
 - `pipeline`: all of it in one dataset: shuffle, batch, cache, repeat, prefetch

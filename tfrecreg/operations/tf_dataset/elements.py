@@ -53,6 +53,8 @@ class ElementReader:
             features[name] = self._images(name, features[name])
         for name in self._form.tensors:
             features[name] = self._tensors(name, features[name])
+        for name in self._form.others:
+            features[name] = self._others(name, features[name])
         if self._form.with_key:
             features[KEY_FEATURE] = self._keys(numbers)
         if self._form.with_digest:
@@ -91,15 +93,15 @@ class ElementReader:
         steps: list[tuple[str, Callable[[str, Any], Any]]] = [
             *((name, self._images) for name in self._form.images),
             *((name, self._tensors) for name in self._form.tensors),
+            *((name, self._others) for name in self._form.others),
         ]
         for name, step in steps:
             try:
                 step(name, features[name])
-            except tf.errors.OpError as error:
+            except (tf.errors.OpError, ValueError) as error:  # the latter of a decoder in Python
                 data = bytes(tf.reshape(features[name], [-1])[0].numpy())
-                reason = (step == self._images and why_no_image(data)) or without_nodes(
-                    error.message
-                )
+                text = getattr(error, "message", str(error))
+                reason = (step == self._images and why_no_image(data)) or without_nodes(text)
                 return PayloadFault(f"`{safe(name)}` of ", f" does not decode: {reason}")
         return None
 
@@ -107,7 +109,9 @@ class ElementReader:
         """Why sound records do not make a batch; empty if they do."""
         tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
-        for names, step in ((self._form.images, self._images), (self._form.tensors, self._tensors)):
+        form = self._form
+        steps = ((form.images, self._images), (form.tensors, self._tensors))
+        for names, step in (*steps, (form.others, self._others)):
             for name in names:
                 each = [step(name, value[None]) for value in tf.unstack(features[name])]
                 shapes = sorted({tuple(value.shape[1:]) for value in each})
@@ -179,6 +183,18 @@ class ElementReader:
 
         def decoded(one: Any) -> Any:
             return tf.ensure_shape(tf.io.parse_tensor(one, spec.dtype), spec.shape)
+
+        return self._mapped(decoded, data, spec)
+
+    def _others(self, name: str, data: Any) -> Any:
+        tf, (decoder, spec) = self._tf, self._form.others[name]
+
+        def array(value: Any) -> Any:
+            return decoder.array(value if isinstance(value, bytes) else value.item())
+
+        def decoded(one: Any) -> Any:
+            found = tf.numpy_function(array, [one], spec.dtype, stateful=False)
+            return tf.ensure_shape(found, spec.shape)
 
         return self._mapped(decoded, data, spec)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
 
+from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.errors import UsageError
 from tfrecreg.schema.definition import IntDomain, Schema
 from tfrecreg.schema.spec import TensorSpec, tensor_specs
@@ -62,6 +63,8 @@ class ElementForm:
     """Height and width to resize to."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
     """Features that hold serialized tensors, and their `tf.TensorSpec` or data type."""
+    others: Mapping[str, tuple[FeatureDecoder, Any]] = field(default_factory=dict)
+    """Features that a plugin decodes, with the decoder and the `tf.TensorSpec` of a value."""
     ragged: frozenset[str] = frozenset()
     """Features of varying length that are parsed as ragged tensors."""
     padded: Mapping[str, int] = field(default_factory=dict)
@@ -77,6 +80,7 @@ class ElementForm:
     def stacks(self) -> bool:
         """Whether any batch of records has one shape, as far as the form tells."""
         whole = all(None not in (height, width) for height, width, _ in self.images.values())
+        whole = whole and not self.others
         return whole and all(getattr(each, "shape", None) for each in self.tensors.values())
 
 

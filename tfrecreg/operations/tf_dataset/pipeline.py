@@ -83,8 +83,8 @@ def make_dataset(
     inner = None if is_late else size
     # A map over single elements makes ragged tensors dense, which could not be batched again.
     is_dense = form.ragged <= set(form.padded)
-    apart = inner is None and not form.stacks and not form.tensors and is_dense
-    if inner is None and (form.images or form.tensors) and not apart:
+    apart = inner is None and not form.stacks and not form.tensors and not form.others and is_dense
+    if inner is None and (form.images or form.tensors or form.others) and not apart:
         # Images before one that does not decode still come, and their shapes may differ.
         inner = _DECODED_AT_ONCE if form.stacks else 1
     parsed = replace(form, images={}) if apart else form

@@ -1,0 +1,53 @@
+"""Features whose values the decoders of plugins read: one call of Python for each value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tfrecreg.decoding import FeatureDecoder
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.example.decode import decode_or_none
+from tfrecreg.operations.load_records import SplitRecords
+from tfrecreg.operations.tf_dataset.form import ElementForm
+from tfrecreg.plugins.decoders import find_bundled, find_stranger, strangers
+from tfrecreg.text import safe
+
+
+def with_others(tensorflow: Any, records: SplitRecords, form: ElementForm) -> ElementForm:
+    """The form, where features of other formats than TensorFlow's are decoded by plugins.
+
+    The first record tells. Without decoders of other distributions it is not read.
+
+    Raises:
+        RefusedError: its value does not decode.
+        UsageError: the form changes sizes or channels, which only images have.
+        PluginError, MissingExtraError: a decoder cannot be loaded, or failed.
+    """
+    payload = records.first_payload() if form.images and strangers() else None
+    example = None if payload is None else decode_or_none(payload)
+    others: dict[str, tuple[FeatureDecoder, Any]] = {}
+    for name in form.images:
+        feature = None if example is None else example.get(name)
+        data = feature.values[0] if feature is not None and feature.count else b""
+        if not isinstance(data, bytes) or find_bundled(name, data) is not None:
+            continue
+        decoder = find_stranger(name, data)
+        if decoder is None:
+            continue
+        if form.channels or form.image_size is not None:
+            raise UsageError(
+                f"`{safe(name)}` is decoded by a plugin, to what `channels` and `image_size` do "
+                "not apply to",
+                hint="leave them out, and map a function over the dataset",
+            )
+        try:
+            array = decoder.array(data)
+        except ValueError as error:
+            raise RefusedError(
+                f"`{safe(name)}` of {records.named(0)} does not decode: {error}",
+                hint="`tfrecreg check` with the validator `images` finds all such values",
+            ) from error
+        others[name] = decoder, tensorflow.TensorSpec([None] * array.ndim, array.dtype)
+    images = {name: sides for name, sides in form.images.items() if name not in others}
+    return replace(form, images=images, others=others)
