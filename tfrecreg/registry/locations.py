@@ -107,6 +107,8 @@ def claim_number(url: str, version: Version, build: Manifest) -> None:
 class _Buckets:
     """Stores that keep the bytes of a build where it was made: nothing there is replaced."""
 
+    location = staticmethod(location_of)
+
     def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:
         dataset = change.dataset
         folder = layout.build_folder(dataset.name)
@@ -124,9 +126,6 @@ class _Buckets:
         )
         claim_number(url, version, build)
         return Keeping(files={LOCATION_NAME: render_location(url)})
-
-    def location(self, registry: Registry, folder: str) -> str | None:
-        return location_of(registry, folder)
 
     def storage(self, registry: Registry, folder: str) -> Readable:
         local = registry.storage.below(folder)

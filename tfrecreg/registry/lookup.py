@@ -87,13 +87,13 @@ class Resolved(ABC):
         """As a user writes it: ``mnist`` or ``mnist@1.0.0``."""
 
     @property
-    @abstractmethod
     def yanks(self) -> tuple[Yank, ...]:
         """Yanks of the release; empty if there are none, and for a build.
 
         Raises:
             ManifestError: the file that says so cannot be read.
         """
+        return ()
 
     @property
     @abstractmethod
@@ -144,10 +144,6 @@ class Build(Resolved):
     @property
     def name(self) -> str:
         return self.dataset.name
-
-    @property
-    def yanks(self) -> tuple[Yank, ...]:
-        return ()
 
     @property
     def schema_path(self) -> str:

@@ -19,7 +19,7 @@ from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.builds.bucket import RECEIPTS_SUFFIX, store_of
 from tfrecreg.registry import layout
 from tfrecreg.registry.locations import location_of, parse_location
-from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.daemon_threads import at_once
 from tfrecreg.storage.interface import Entry, Readable
 from tfrecreg.storage.locations import LOCATION_NAME, store_at
@@ -44,11 +44,6 @@ class BucketFolder:
     def bytes(self) -> int:
         """Size of all files."""
         return sum(entry.size for entry in self.files)
-
-    @property
-    def modified(self) -> int:
-        """When the last file was added, in nanoseconds since the epoch."""
-        return max(entry.mtime_ns for entry in self.files)
 
 
 def unreferenced_folders(registry: Registry) -> Iterator[BucketFolder]:
@@ -81,10 +76,9 @@ def is_old(folder: BucketFolder, days: int) -> bool:
     Args:
         days: at least 0.
     """
+    times = [entry.mtime_ns for entry in folder.files]
     # Below one second the bits are of the ETag, and the store told no time.
-    if any(entry.mtime_ns < _SECOND for entry in folder.files):
-        return False
-    return time.time_ns() - folder.modified >= days * _DAY
+    return min(times) >= _SECOND and time.time_ns() - max(times) >= days * _DAY
 
 
 def remove_folder(folder: BucketFolder) -> bool:
@@ -141,19 +135,12 @@ def _files(parent: Readable, folders: Sequence[str]) -> Iterator[Entry]:
 def _locations(registry: Registry) -> Iterator[str]:
     """The URL of every build and release, here and in any ref."""
     for dataset in registry.datasets():
-        yield from _here(registry, dataset)
+        folders = [layout.build_folder(dataset.name)]
+        folders += [layout.release_folder(dataset.name, version) for version in dataset.versions()]
+        yield from filter(None, (location_of(registry, folder) for folder in folders))
     for data in git.blobs_of_refs(registry.storage.root, layout.RELEASES, LOCATION_NAME):
         try:
             yield parse_location(data, f"{layout.RELEASES}/…/{LOCATION_NAME} in git")
         except (ManifestError, NewerFormatError) as error:
             error.hint = "gc removes nothing while references cannot be determined"
             raise
-
-
-def _here(registry: Registry, dataset: Dataset) -> Iterator[str]:
-    folders = [layout.build_folder(dataset.name)]
-    folders += [layout.release_folder(dataset.name, version) for version in dataset.versions()]
-    for folder in folders:
-        url = location_of(registry, folder)
-        if url is not None:
-            yield url

@@ -39,7 +39,7 @@ _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layo
 """Folders below which commands write files beside those that they replace."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Doomed:
     """Something that may go."""
 
@@ -99,34 +99,26 @@ def gc(
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
+        unwritten, objects = _unwritten(registry), _objects(registry, manifests)
+        folders = _old_folders(registry, older_than, progress) if buckets else []
         doomed = [
             *_stage(registry),
             *_temporaries(registry),
             *_versions(registry, remote, content=apply, progress=progress),
             *_indexes(registry, manifests),
         ]
-        objects = _objects(registry, manifests)
-        unwritten = _unwritten(registry)
-        folders = _old_folders(registry, older_than, progress) if buckets else []
         if apply:
             doomed = [each for each in doomed if _removed(change, each)]
             cache.remove_objects([*objects, *unwritten])
             folders = [each for each in folders if _folder_removed(each, progress)]
-    return [
-        *doomed,
-        *(
-            Doomed(kind="temporary", path=each.cached, bytes=each.bytes, why=_WRITING)
-            for each in unwritten
-        ),
-        *(
-            Doomed(kind="dvc", path=each.cached, bytes=each.bytes, why="no release and no pointer")
-            for each in objects
-        ),
-        *(
-            Doomed(kind="bucket", path=each.url, bytes=each.bytes, why="no build and no release")
-            for each in folders
-        ),
-    ]
+    doomed += (Doomed("temporary", each.cached, each.bytes, _WRITING) for each in unwritten)
+    doomed += (
+        Doomed("dvc", each.cached, each.bytes, "no release and no pointer") for each in objects
+    )
+    doomed += (
+        Doomed("bucket", each.url, each.bytes, "no build and no release") for each in folders
+    )
+    return doomed
 
 
 def _removed(change: Removal, doomed: Doomed) -> bool:
@@ -184,7 +176,7 @@ def _stage(registry: Registry) -> Iterator[Doomed]:
     storage = registry.storage
     for entry in storage.list(layout.STAGE, recursive=False):
         size = entry.size if entry.kind == "file" else _size(storage, entry.path)
-        yield Doomed(kind="stage", path=entry.path, bytes=size, why="a killed command left it")
+        yield Doomed("stage", entry.path, size, "a killed command left it")
 
 
 def _temporaries(registry: Registry) -> Iterator[Doomed]:
@@ -195,7 +187,7 @@ def _temporaries(registry: Registry) -> Iterator[Doomed]:
         for entry in listing:
             staged = entry.path.startswith(f"{layout.STAGE}/")
             if entry.kind == "file" and is_temporary(entry.path) and not staged:
-                yield Doomed(kind="temporary", path=entry.path, bytes=entry.size, why=_WRITING)
+                yield Doomed("temporary", entry.path, entry.size, _WRITING)
 
 
 def _size(storage: Readable, path: str) -> int:
@@ -229,13 +221,8 @@ def _versions(
     for path, folder in sorted(copies.items()):
         fault = looked.faults.get(folder.value)
         if fault is None:
-            yield Doomed(
-                kind="version",
-                path=path,
-                bytes=_size(registry.storage, path),
-                why="the DVC remote has it",
-                verified=len(folder.sizes) + 1,
-            )
+            size = _size(registry.storage, path)
+            yield Doomed("version", path, size, "the DVC remote has it", len(folder.sizes) + 1)
         elif fault.what:
             progress.note(
                 f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote; "
@@ -247,9 +234,7 @@ def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Doomed]:
     named = {layout.cached_index(entry.blake3) for each in manifests for entry in each.files}
     for entry in registry.storage.list(layout.INDEXES):
         if entry.kind == "file" and entry.path not in named:
-            yield Doomed(
-                kind="index", path=entry.path, bytes=entry.size, why="no manifest names it"
-            )
+            yield Doomed("index", entry.path, entry.size, "no manifest names it")
 
 
 def _unwritten(registry: Registry) -> list[cache.Stale]:

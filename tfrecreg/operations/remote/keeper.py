@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -35,10 +34,13 @@ class _Dvc:
     """DVC, by its own files and its Python API."""
 
     files: tuple[str, ...] = (".dvc/config", ".dvc/.gitignore", ".dvcignore")
+    locked = staticmethod(dvc.locked)
+    named = staticmethod(dvc.tracked_hash)
+    bring_command = staticmethod(pointers.bring_command)
 
     def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:  # noqa: ARG002
         storage = change.dataset.registry.storage
-        if not (dvc.usable(storage.root)):
+        if not dvc.usable(storage.root):
             return None
         folder = layout.build_folder(change.dataset.name)
         pointer = dvc.pointer(folder)
@@ -66,16 +68,8 @@ class _Dvc:
         dvc.initialise(root)
         return "made"
 
-    def locked(
-        self, root: str, waiting: Callable[[], None] | None = None
-    ) -> AbstractContextManager[None]:
-        return dvc.locked(root, waiting)
-
     def pointers(self, folder: str) -> tuple[str, ...]:
         return dvc.pointer(folder), dvc.LOCK_NAME
-
-    def named(self, data: bytes, where: str, folder: str) -> str | None:
-        return dvc.tracked_hash(data, where, folder)
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
         # An older release that was built again may have the pointer of any release: the next one
@@ -110,11 +104,8 @@ class _Dvc:
             message=message,
         )
 
-    def bring_command(self, root: str, folder: str) -> str:
-        return pointers.bring_command(root, folder)
-
     def cached(self, root: str, value: str) -> Mapping[str, str]:
-        if not (dvc.usable(root)):
+        if not dvc.usable(root):
             return {}
         try:
             return dvc.cached_files(root, value)
