@@ -181,3 +181,16 @@ def test_an_exporter_that_is_switched_off_is_none(
     )
     assert done.returncode == 2
     assert "the exporter `hex` is disabled by `TFRECREG_DISABLE`" in done.stderr
+
+
+def test_a_registry_may_do_without_an_exporter(
+    digits_registry: Path, tmp_path: Path, site: dict[str, str]
+) -> None:
+    with (digits_registry / "tfrecreg.toml").open("a") as config:
+        config.write('\n[plugins]\ndisable = ["hex"]\n')
+    done = tfrecreg(
+        *("-C", digits_registry, "export", "digits", "--to", "hex", tmp_path / "out"), env=site
+    )
+    assert done.returncode == 2
+    assert "the exporter `hex` is disabled by `plugins.disable` in `tfrecreg.toml`" in done.stderr
+    assert not (tmp_path / "out").exists()
