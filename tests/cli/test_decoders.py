@@ -13,6 +13,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from plugin_support import install, with_site
 from sources_support import new_registry, tfrecreg
 
 PLUGIN = """
@@ -99,14 +100,8 @@ Image = pytest.importorskip("PIL.Image", reason="the extra `images` is not insta
 @pytest.fixture
 def site(tmp_path: Path) -> dict[str, str]:
     """An environment with a distribution that brings a source and a decoder."""
-    folder = tmp_path / "site"
-    info = folder / "rooms-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "rooms_plugin.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rooms\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tfrecreg]\nrooms = rooms_plugin\n")
-    found = os.environ.get("PYTHONPATH", "")
-    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
+    install(tmp_path / "site", "rooms", PLUGIN)
+    return with_site(tmp_path / "site")
 
 
 @pytest.fixture

@@ -95,6 +95,7 @@ def test_a_damaged_value_is_told_in_one_line(method: str) -> None:
         ("thumbnail", b"\x89PNG"),
         ("thumbnail", Thumbnail("png", b"<script>")),
         ("thumbnail", Thumbnail("svg", b"<svg/>")),  # type: ignore[arg-type]
+        ("thumbnail", Thumbnail("png", "text")),  # type: ignore[arg-type]
         ("caption", None),
     ],
 )

@@ -175,10 +175,7 @@ class GuardedDecoder(FeatureDecoder):
         self._decoder = called(brought, "__init__", kind)
 
     def reads(self, feature: str, start: bytes) -> bool:
-        try:
-            return bool(self._asked("reads", feature, start))
-        except ValueError as error:
-            raise failure(self._brought, "failed in `reads`", error) from error
+        return bool(called(self._brought, "reads", self._decoder.reads, feature, start))
 
     def array(self, data: bytes) -> npt.NDArray[Any]:
         import numpy as np
@@ -197,10 +194,12 @@ class GuardedDecoder(FeatureDecoder):
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
         kind = (Thumbnail, type(None))
-        found: Thumbnail | None = self._asked("thumbnail", data, side, kind=kind)
-        if found is not None and sniff(found.data) != found.format:
+        found: Any = self._asked("thumbnail", data, side, kind=kind)
+        if found is None:
+            return None
+        if not isinstance(found.data, bytes) or sniff(found.data) != found.format:
             raise self._unfit(f"a thumbnail that is no {found.format}")
-        return found
+        return Thumbnail(*found)
 
     def caption(self, data: bytes) -> str:
         found = safe(self._asked("caption", data, kind=str), limit=_CAPTION)
