@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 
 _GROUP = b"[tfrecreg]"
-_OTHERS = re.compile(r"(?!tfrecreg[-.]).*\.(dist|egg)-info")
+_OTHERS = re.compile(r"(?!tfrecreg(-\d|\.)).*\.(dist|egg)-info")
 """Folders with the metadata of distributions other than this one."""
 
 
