@@ -230,8 +230,10 @@ class calling:
         raise Misbehaviour from error
 
 
-_PASSED = (UsageError, MissingExtraError, StorageError, RefusedError)
-"""Errors that pass through the code of plugins, and are shown to the user unchanged."""
+_PASSED = (UsageError, MissingExtraError, StorageError)
+"""Errors of plugins that are shown to the user unchanged."""
+_PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
+"""The same for kinds of plugins that have more: an exporter reads shards, which may be damaged."""
 
 
 def called(brought: Brought, name: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -256,14 +258,15 @@ def failure(brought: Brought, what: str, error: BaseException, *, hint: str = ""
     Args:
         what: the words after its name: ``failed in `items```.
     """
-    if isinstance(error, TfrecregError) and (is_told(error) or brought.is_ours):
+    passed = _PASSED_BY.get(brought.kind, _PASSED)
+    if isinstance(error, TfrecregError) and (is_told(error, passed) or brought.is_ours):
         return error
     return PluginError(f"{brought} {what}: {reason_of(error)}", hint=hint or brought.hint)
 
 
-def is_told(error: BaseException) -> bool:
+def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PASSED) -> bool:
     """Whether it is an error that a plugin may raise with a message for the user."""
-    if not isinstance(error, _PASSED) or type(error).__module__ != TfrecregError.__module__:
+    if not isinstance(error, passed) or type(error).__module__ != TfrecregError.__module__:
         return False
     words: tuple[object, ...] = (error.message, error.hint)
     return all(isinstance(each, str) and each.isprintable() for each in words)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from plugin_support import install, with_site
 from sources_support import tfrecreg
+from tests_support import flip
 
 PLUGIN = '''
 import json
@@ -170,6 +171,20 @@ def test_its_faults_are_named_and_leave_nothing(
     if code == 3:
         assert f"the exporter `{to}` of `hexes` 1.0" in done.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["site"]
+
+
+@pytest.mark.parametrize("to", ["hex", "listing"])
+def test_a_damaged_shard_is_no_fault_of_the_exporter(
+    digits_registry: Path, tmp_path: Path, site: dict[str, str], to: str
+) -> None:
+    flip(digits_registry / "data/digits/digits-train.tfrecord-00000-of-00002", 60)
+    done = tfrecreg(
+        *("-C", digits_registry, "export", "digits", "--to", to, tmp_path / "out"), env=site
+    )
+    assert done.returncode == 1, done.stderr
+    assert "is not what `digits` has registered" in done.stderr
+    assert "the exporter" not in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_exporter_that_is_switched_off_is_none(
