@@ -18,8 +18,9 @@ from tfrecreg.text import safe
 T = TypeVar("T")
 R = TypeVar("R")
 
-WORTH_SECONDS = 0.5
-"""Work of this process from which on worker processes pay: they take about half of that to start.
+WORTH_SECONDS = 0.75
+"""Work of this process from which on worker processes pay: they take about a third of that to
+start.
 """
 
 

@@ -214,11 +214,13 @@ def _errors(result: ScanResult) -> Iterator[str]:
 
 _BYTE_SECONDS, _RECORD_SECONDS = 2e-9, 10e-6
 """About what a byte and a record cost with the validators that run by default."""
+_WORTH_SECONDS = 0.4
+"""Work from which on workers pay: theirs import less than those of a build."""
 
 
 def engine_for(target: Target, engine: Engine) -> Engine:
     """`engine`, or this very process for a target so small that local workers do not pay."""
-    return engine.for_work(map(_seconds, target.shards))
+    return engine.for_work(map(_seconds, target.shards), _WORTH_SECONDS)
 
 
 def _seconds(shard: Shard) -> float:
