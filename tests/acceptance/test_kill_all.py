@@ -62,7 +62,7 @@ def test_a_gc_that_is_killed_in_the_cache_of_dvc_leaves_nothing_that_no_other_fi
         files = (deed.root / ".dvc/cache/files").rglob("*")
         return {path.name for path in files if path.is_file()}
 
-    remove = cache.remove
+    remove = cache.remove_objects
     deed.reset()
     before = objects()
     deed.run(deed.do)
@@ -75,10 +75,10 @@ def test_a_gc_that_is_killed_in_the_cache_of_dvc_leaves_nothing_that_no_other_fi
             raise KeyboardInterrupt
 
         deed.reset()
-        monkeypatch.setattr(cache, "remove", killed)
+        monkeypatch.setattr(cache, "remove_objects", killed)
         with pytest.raises(AssertionError, match="KeyboardInterrupt"):
             deed.run(deed.do)
-        monkeypatch.setattr(cache, "remove", remove)
+        monkeypatch.setattr(cache, "remove_objects", remove)
         deed.expect_unharmed()
         deed.run(deed.do)
         assert objects() == kept
