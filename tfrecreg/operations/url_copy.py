@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from blake3 import blake3
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest.model import MANIFEST_NAME, Manifest, ShardEntry
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest, ShardEntry
 from tfrecreg.registry.verify import copy_verified
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage, user_cache
@@ -21,7 +21,7 @@ from tfrecreg.storage.local import LocalStorage, user_cache
 def local_copy(
     name: str, manifest: Manifest, remote: Readable, shards: Sequence[ShardEntry]
 ) -> LocalStorage:
-    """Where shards of a build behind a URL are as local files, with their indexes.
+    """Where shards of a build behind a URL are as local files, with their indexes and the schema.
 
     Args:
         name: of the build, for messages.
@@ -47,4 +47,6 @@ def local_copy(
         index = files.get(shard.index)
         if index is not None:
             copy_verified(remote, local, index)
+    if SCHEMA_NAME in files:
+        copy_verified(remote, local, files[SCHEMA_NAME])
     return local
