@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tfrecreg.bundled import OURS
 from tfrecreg.code_digest import code_beside, code_digest, code_of
-from tfrecreg.guard import OURS, Brought
+from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.request import code_of_source
 from tfrecreg.sources.guarded import GuardedSource
 

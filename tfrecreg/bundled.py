@@ -6,6 +6,9 @@ installed, and in a checkout that is not installed at all. Nothing else imports 
 
 from __future__ import annotations
 
+OURS = "tfrecreg"
+"""The distribution of the bundled plugins."""
+
 BUNDLED = (
     "tfrecreg.builtin.export.plugin",
     "tfrecreg.builtin.images.plugin",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from importlib import metadata, util
 from importlib.machinery import ModuleSpec
@@ -18,7 +17,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from tfrecreg.bundled import BUNDLED
+from tfrecreg.bundled import BUNDLED, OURS
+from tfrecreg.entry_points import Broken, entries
 
 _CHUNK = 1 << 20
 _LARGE = 1 << 26
@@ -70,17 +70,14 @@ def _can_change(distribution: str) -> bool:
 
 
 def _entry_modules(distribution: str) -> Iterator[str]:
-    if distribution == "tfrecreg":
+    if distribution == OURS:
         yield from BUNDLED
         return
     try:
-        entries = metadata.distribution(distribution).entry_points.select(group="tfrecreg")
-    except (metadata.PackageNotFoundError, OSError, ValueError):
+        declared = entries(metadata.distribution(distribution))
+    except (metadata.PackageNotFoundError, Broken, OSError, ValueError):
         return  # discovery reports what is wrong with it
-    for entry in entries:
-        # Its value may name no module: what is raised then depends on the version of Python.
-        with suppress(AttributeError, AssertionError):
-            yield entry.module
+    yield from filter(None, (entry.module for entry in declared))
 
 
 def _packages(modules: set[str]) -> dict[str, ModuleSpec]:

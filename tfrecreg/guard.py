@@ -27,6 +27,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+from tfrecreg.bundled import OURS
 from tfrecreg.errors import (
     FailureError,
     MissingExtraError,
@@ -40,8 +41,6 @@ from tfrecreg.text import safe
 
 T = TypeVar("T")
 
-OURS = "tfrecreg"
-"""The distribution of the bundled plugins."""
 TIMEOUT = "TFRECREG_PLUGIN_TIMEOUT"
 """The environment variable for the time limit of one call, in seconds."""
 

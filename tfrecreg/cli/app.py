@@ -75,7 +75,7 @@ class _App(LazyGroup):
 
 def _of_others(ctx: click.Context) -> list[Announced[CommandRecord]]:
     """The commands of other distributions, in order of name."""
-    from tfrecreg.plugins.strangers import may_be_installed
+    from tfrecreg.entry_points import may_be_installed
 
     if not may_be_installed():
         return []

@@ -60,12 +60,12 @@ def command(
     TFRecord files, which need no registry. Damaged records are skipped, and the exit code is then
     1.
     """
+    from tfrecreg.entry_points import with_plugins
     from tfrecreg.operations.full_scan import passed_over
     from tfrecreg.operations.head import head
-    from tfrecreg.plugins.discovery import has_strangers
     from tfrecreg.shardset.target import find_target
 
-    if has_strangers():  # which may have decoders, and are supervised from the beginning
+    if next(with_plugins(), None):  # which may have decoders, and are supervised from the beginning
         from tfrecreg.plugins.manager import plugins
 
         plugins()

@@ -12,6 +12,7 @@ import socket
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -19,12 +20,11 @@ from pathlib import Path
 
 from tfrecreg._version import __version__
 from tfrecreg.code_digest import code_beside, code_of
+from tfrecreg.entry_points import Broken, identity, with_plugins
 from tfrecreg.errors import FailureError
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
-_GROUP = "tfrecreg"
-"""The group of the entry points of plugins."""
 _DEPTH = 4
 """Levels of dataclasses in a task that are searched for folders."""
 
@@ -60,10 +60,11 @@ def _versions() -> dict[str, str]:
 
 
 def _plugins() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for entry in metadata.entry_points(group=_GROUP):
-        if entry.dist is not None and entry.dist.name != "tfrecreg":
-            found.setdefault(entry.dist.name, entry.dist.version)
+    found = {}
+    for distribution in with_plugins():
+        with suppress(Broken):  # discovery reports what is wrong with it
+            name, version = identity(distribution)
+            found[name] = version
     return found
 
 

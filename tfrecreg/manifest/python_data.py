@@ -6,7 +6,7 @@ where the keys come from: ``position``, ``function``, or ``feature NAME``.
 
 from __future__ import annotations
 
-from tfrecreg.guard import OURS
+from tfrecreg.bundled import OURS
 from tfrecreg.manifest.model import Manifest
 
 PYTHON = "python"

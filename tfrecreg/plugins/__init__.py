@@ -7,7 +7,6 @@ the hooks. What is bundled implements the same hooks. Authors of plugins read
 - `records`: one record class for each kind of plugin
 - `specs`: the hooks; their docstrings are the tutorial
 - `discovery`: from modules to announced records, each under guard
-- `strangers`: whether there may be any, at the price of a look at the path
 - `manager`: lookup by name, name clashes, and loading of what they bring
 - `decoders`: which decoder reads a value
 - `describe`: the options of a plugin, in words

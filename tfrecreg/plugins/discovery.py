@@ -13,20 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any, Generic, TypeVar
 
 from tfrecreg._version import __version__
-from tfrecreg.bundled import BUNDLED, COMMANDS
+from tfrecreg.bundled import BUNDLED, COMMANDS, OURS
 from tfrecreg.codes import PAGES
+from tfrecreg.entry_points import GROUP, Broken, EntryPoint, entries, identity, with_plugins
 from tfrecreg.findings import Code
-from tfrecreg.guard import OURS, Brought, calling, meet, one_line
+from tfrecreg.guard import Brought, calling, meet, one_line
 from tfrecreg.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-
-GROUP = "tfrecreg"
-"""The group of the entry points."""
 
 R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 
@@ -34,7 +31,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
 _FAMILIES = frozenset(PAGES.values())
 """Prefixes of tfrecreg's own codes, which third-party plugins must not use."""
-_VALUE = re.compile(r"[\w.]+\s*(:\s*[\w.]+\s*)?(\[.*\]\s*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +76,6 @@ class BrokenPlugin:
     """One line, escaped."""
 
 
-class _Broken(Exception):
-    """Why a plugin is broken, in one line."""
-
-
 def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | BrokenPlugin]:
     """Load all plugins.
 
@@ -91,19 +83,19 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
         path: folders to search for distributions, instead of the bundled plugins and
             :data:`sys.path`.
     """
-    found: list[tuple[Brought, metadata.EntryPoint] | BrokenPlugin] = []
+    found: list[tuple[Brought, EntryPoint] | BrokenPlugin] = []
     if path is None:
-        entries = [metadata.EntryPoint(module, module, GROUP) for module in BUNDLED]
-        found += ((Brought("plugin", each.name, OURS, __version__), each) for each in entries)
-    for distribution in _distributions(path):
+        declared = [EntryPoint(module, module) for module in BUNDLED]
+        found += ((Brought("plugin", each.name, OURS, __version__), each) for each in declared)
+    for distribution in with_plugins(path):
         name = version = ""
         try:
-            name, version = _identity(distribution)
-            entries = _entries(distribution)
+            name, version = identity(distribution)
+            declared = entries(distribution)
         except Exception as error:
             found.append(BrokenPlugin("", name, version, _reason(error)))
             continue
-        found += ((Brought("plugin", entry.name, name, version), entry) for entry in entries)
+        found += ((Brought("plugin", entry.name, name, version), entry) for entry in declared)
     meet([each[0] for each in found if isinstance(each, tuple) and not each[0].is_ours])
     for each in found:
         if isinstance(each, BrokenPlugin):
@@ -113,7 +105,7 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
         name, version = brought.distribution, brought.version
         try:
             with calling(brought, "import"):
-                records = list(_records(_load(entry), ours=brought.is_ours))
+                records = list(_records(entry.load(), ours=brought.is_ours))
         except Exception as error:
             yield BrokenPlugin(entry.name, name, version, _reason(error))
             continue
@@ -121,72 +113,8 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
             yield Announced(record, record.name, name, version, entry.name, entry.module)
 
 
-def has_strangers() -> bool:
-    """Whether other distributions have plugins. Nothing is imported to find out."""
-    return next(_distributions(None), None) is not None
-
-
-def canonical_name(distribution: str) -> str:
-    """The name by which distributions are equal: ``My_Plugin`` is ``my-plugin`` (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
-
-
 def _reason(error: BaseException) -> str:
-    return str(error) if isinstance(error, _Broken) else one_line(error)
-
-
-def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution]:
-    """Other distributions with plugins; of several with the same name, the first on the path, which
-    is imported.
-    """
-    where: dict[str, Any] = {} if path is None else {"path": list(path)}
-    seen: set[str] = set()
-    for found in metadata.distributions(**where):
-        if not _mentions_plugins(found):
-            continue
-        try:
-            name = canonical_name(_identity(found)[0])
-        except Exception:
-            yield found  # it has no name to compare, and will be reported as broken
-            continue
-        if name in seen or name == OURS:
-            continue
-        seen.add(name)
-        # The first may have no plugins: then the package that is imported has none.
-        first = next(iter(metadata.distributions(name=name, **where)), found)
-        if _mentions_plugins(first):
-            yield first
-
-
-def _mentions_plugins(distribution: metadata.Distribution) -> bool:
-    """A cheap test: most distributions have no plugins, and parsing all of them takes long."""
-    try:
-        return GROUP in (distribution.read_text("entry_points.txt") or "")
-    except (OSError, ValueError):
-        return False  # the plugins in an unreadable file are unknown
-
-
-def _identity(distribution: metadata.Distribution) -> tuple[str, str]:
-    try:
-        found: Any = distribution.metadata
-    except FileNotFoundError:  # importlib_metadata, where a library has imported it
-        found = {}
-    for key in ("Name", "Version"):
-        if key not in found or not found[key]:
-            place = safe(str(distribution.locate_file("")))
-            raise _Broken(f"a distribution in `{place}` has no `{key}` in its metadata")
-    return found["Name"], found["Version"]
-
-
-def _entries(distribution: metadata.Distribution) -> list[metadata.EntryPoint]:
-    entries = set(distribution.entry_points.select(group=GROUP))
-    return sorted(entries, key=lambda entry: (entry.name, entry.value))
-
-
-def _load(entry: metadata.EntryPoint) -> object:
-    if not _VALUE.fullmatch(entry.value):
-        raise _Broken(f"`{safe(entry.value)}` should have the form `module` or `module:object`")
-    return entry.load()
+    return str(error) if isinstance(error, Broken) else one_line(error)
 
 
 def _records(plugin: object, *, ours: bool) -> Iterator[PluginRecord[Any]]:
@@ -201,13 +129,13 @@ def _records(plugin: object, *, ours: bool) -> Iterator[PluginRecord[Any]]:
     callers = {caller.name: caller for caller in manager.get_hookcallers(plugin) or ()}
     for name in sorted(callers):
         if name not in known:
-            raise _Broken(f"`{safe(name)}` is not a hook{did_you_mean(name, known)}")
+            raise Broken(f"`{safe(name)}` is not a hook{did_you_mean(name, known)}")
     if not callers:
-        raise _Broken(f"implements no hook: expected {listed(known, word='or')}, marked `hookimpl`")
+        raise Broken(f"implements no hook: expected {listed(known, word='or')}, marked `hookimpl`")
     for name, caller in sorted(callers.items()):
         results = caller()
         if not results:
-            raise _Broken(f"`{name}` returned None, expected {known[name].__name__}s")
+            raise Broken(f"`{name}` returned None, expected {known[name].__name__}s")
         for result in results:
             yield from _checked(known[name], result, ours=ours)
 
@@ -216,10 +144,10 @@ def _checked(
     kind: type[PluginRecord[Any]], result: object, *, ours: bool
 ) -> Iterator[PluginRecord[Any]]:
     if not isinstance(result, Iterable) or isinstance(result, str):
-        raise _Broken(f"`{kind.hook}` returned {_a(result)}, expected {kind.__name__}s")
+        raise Broken(f"`{kind.hook}` returned {_a(result)}, expected {kind.__name__}s")
     for record in result:
         if not isinstance(record, kind):
-            raise _Broken(f"`{kind.hook}` yielded {_a(record)}, expected {kind.__name__}s")
+            raise Broken(f"`{kind.hook}` yielded {_a(record)}, expected {kind.__name__}s")
         _check(record, ours=ours)
         yield record
 
@@ -228,21 +156,21 @@ def _check(record: Any, *, ours: bool) -> None:
     hook, name = record.hook, record.name
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         shown = safe(str(name), limit=60)
-        raise _Broken(f"`{hook}` yielded the name `{shown}`, expected `[a-z][a-z0-9_]*`")
+        raise Broken(f"`{hook}` yielded the name `{shown}`, expected `[a-z][a-z0-9_]*`")
     if name in record.taken:
-        raise _Broken(f"`{hook}` yielded the name `{name}`, which is tfrecreg's own")
+        raise Broken(f"`{hook}` yielded the name `{name}`, which is tfrecreg's own")
     if not isinstance(record.summary, str) or not callable(record.load):
-        raise _Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
+        raise Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
     if ours:
         return  # the project's tests check them; checking here would read them for every command
     if isinstance(record, CommandRecord) and name in COMMANDS:
-        raise _Broken(f"`{hook}` yielded the name `{name}`, which is a command of tfrecreg's own")
+        raise Broken(f"`{hook}` yielded the name `{name}`, which is a command of tfrecreg's own")
     for code in record.codes:
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
             shown = safe(str(getattr(code, "code", code)), limit=60)
-            raise _Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
+            raise Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
         if code.code[:3] in _FAMILIES:
-            raise _Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which is tfrecreg's own")
+            raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which is tfrecreg's own")
 
 
 def _a(value: object) -> str:

@@ -10,9 +10,10 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfrecreg.bundled import DISABLE
+from tfrecreg.bundled import DISABLE, OURS
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import CONFIG_NAME
+from tfrecreg.entry_points import canonical_name
 from tfrecreg.errors import (
     DisabledPluginError,
     MissingExtraError,
@@ -21,8 +22,8 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.findings import Code
-from tfrecreg.guard import OURS, calling, failure, one_line
-from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, discover
+from tfrecreg.guard import calling, failure, one_line
+from tfrecreg.plugins.discovery import Announced, BrokenPlugin, discover
 from tfrecreg.plugins.records import (
     PLUGIN_KINDS,
     CommandRecord,

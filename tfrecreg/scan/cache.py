@@ -20,10 +20,11 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg._version import __version__
+from tfrecreg.bundled import OURS
 from tfrecreg.code_digest import code_of
 from tfrecreg.documents import read_note
 from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.guard import OURS, Brought, calling, reason_of
+from tfrecreg.guard import Brought, calling, reason_of
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.scan.interface import Cacheable, Part, Shard, Target, Validator
 from tfrecreg.storage.interface import Storage

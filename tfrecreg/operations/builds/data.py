@@ -9,9 +9,10 @@ from typing import Any
 
 from tfrecreg._version import __version__
 from tfrecreg.amounts import SkipLimit
+from tfrecreg.bundled import OURS
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
-from tfrecreg.guard import OURS, Brought
+from tfrecreg.guard import Brought
 from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import KEYS, PYTHON
 from tfrecreg.operations.builds.conclude import BuildResult

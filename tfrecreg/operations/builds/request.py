@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from tfrecreg.bundled import OURS
 from tfrecreg.code_digest import code_digest, code_of
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
-from tfrecreg.guard import OURS
 from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data

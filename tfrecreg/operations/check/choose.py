@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME, GateConfig, read_limits
+from tfrecreg.entry_points import canonical_name
 from tfrecreg.errors import (
     ConfigError,
     MissingExtraError,
@@ -15,7 +16,7 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
-from tfrecreg.plugins.discovery import Announced, canonical_name
+from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, has_name, plugins
 from tfrecreg.plugins.records import SourceRecord, ValidatorRecord
 from tfrecreg.reports.model import SkippedValidator

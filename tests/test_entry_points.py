@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.plugins.strangers import may_be_installed
+from tfrecreg.entry_points import may_be_installed
 
 OURS = "[tfrecreg]\nlines = lines_plugin\n"
 
