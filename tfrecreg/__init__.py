@@ -13,8 +13,8 @@ and may change with any version:
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`; `shardset`, which shards are meant
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`; `bundled` and
-  `entry_points`, where plugins are found; `builtin`, what comes in by them; `guard`, through which all their code is called;
-  `code_digest`, which identifies it; `testing`, for the tests of plugins
+  `entry_points`, where plugins are found; `builtin`, what comes in by them; `guard`, through which
+  all their code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
 - `operations`: the commands as functions; `pages`: HTML; `cli`: the command line; `commands`, of
   which it is made, and `render`, what it prints of results; `builtin`: features behind hooks
 

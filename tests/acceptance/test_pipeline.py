@@ -18,7 +18,7 @@ from page_support import read_page
 from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
-from tfrecreg.cli.report_format import report_formats
+from tfrecreg.commands.report_format import report_formats
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.pipeline.run import pipeline
 from tfrecreg.registry.registry import open_registry

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli.report_command import ReportCommand
-from tfrecreg.cli.report_format import PluginFormat, open_format
-from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import ENGINE_PARAMETERS, given_besides, jobs_option, pairs
 from tfrecreg.commands.output import write_json, write_text
+from tfrecreg.commands.report_format import PluginFormat, open_format
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.render.report_command import ReportCommand
+from tfrecreg.render.reports import choose_format, exit_code, format_options, show
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.cli.reports import choose_format
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.output import write_text
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.json_data import json_data
+from tfrecreg.render.reports import choose_format
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine

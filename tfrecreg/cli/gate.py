@@ -6,11 +6,11 @@ import datetime
 
 import click
 
-from tfrecreg.cli.report_command import ReportCommand
-from tfrecreg.cli.report_format import open_format
-from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 from tfrecreg.commands import complete
+from tfrecreg.commands.report_format import open_format
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.render.report_command import ReportCommand
+from tfrecreg.render.reports import choose_format, exit_code, format_options, show
 
 
 @session_command("gate", cls=ReportCommand)

@@ -92,7 +92,7 @@ def command(
             }
         )
     else:
-        from tfrecreg.cli.render.outcomes import print_page
+        from tfrecreg.render.findings import print_page
 
         print_page(session.out, output, made.html, made.reports, made.left_out)
     return 3 if any(each.status == "error" for each in made.reports) else 0

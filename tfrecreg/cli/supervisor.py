@@ -20,12 +20,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
 
 from tfrecreg import guard
 from tfrecreg.cli.streams import watched
+from tfrecreg.commands.severities import FOUND
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn
@@ -40,16 +41,6 @@ _PATIENCE = 10.0
 """Seconds for the child to exit after the command is done."""
 _ECHO = 0.1
 """Seconds for an interrupt to reach the child, too, which a terminal sends to both."""
-
-
-_FOUND: set[tuple[FailOn, Severity]] = set()
-"""The severities of the findings of this command, each with the lowest one that fails."""
-
-
-def note_findings(fail_on: FailOn, severities: Iterable[Severity]) -> None:
-    """Have the parent judge findings again, if there is one."""
-    for severity in severities:
-        _FOUND.add((fail_on, severity))
 
 
 class Supervisor:
@@ -95,7 +86,7 @@ class Supervisor:
         """Record the exit code of the finished command, however this process ends."""
         if self._verdict is not None:
             with suppress(OSError):  # a plugin may have closed it
-                found = [_LIMITS.index(limit) << 4 | each.rank for limit, each in _FOUND]
+                found = [_LIMITS.index(limit) << 4 | each.rank for limit, each in FOUND]
                 os.write(self._verdict, bytes([code & 0xFF, *found]))
                 os.close(self._verdict)
 

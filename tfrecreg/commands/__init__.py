@@ -6,5 +6,6 @@
 - `plugin`: announces the commands of rooms
 - `complete`: completion of arguments
 - `console`: stdout and stderr; lines, tables and facts for a terminal or a pipe; `progress_bar`
+- `report_format`: the values of `--format`; `severities`: of what was found, for the exit code
 - `output`: files that were asked for, and JSON
 """

@@ -2,5 +2,6 @@
 
 - `catalog`: lists, manifests and histories
 - `schema_changes`: how two schemas differ
+- `report_command`, `reports`: a command that writes a report, and its options and output
 - `findings`: the report of a check, and the pages of codes; `locations`: where they were seen
 """

@@ -91,6 +91,18 @@ def print_report(console: Console, report: Report) -> None:
     console.print(_verdict(report))
 
 
+def print_page(
+    console: Console, path: str, page: str, reports: Sequence[Report], left_out: Sequence[str] = ()
+) -> None:
+    """Where the page is, and what the check found."""
+    for each in reports:
+        found = count(len(each.findings), "finding")
+        console.print(line(f"{each.target}: {each.status}, {found}"))
+    console.print(line(f"wrote {safe(path, limit=1000)}, {si_bytes(len(page.encode()))}"))
+    if left_out:
+        console.print(line(f"left out: {', '.join(left_out)}; --budget makes room for more"))
+
+
 def print_accepted(console: Console, report: Report) -> None:
     """The findings and the waived findings; after a pass, everything that was accepted."""
     print_findings(console, report.findings)

@@ -13,7 +13,7 @@ from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
 from tfrecreg.cli.main import main
-from tfrecreg.cli.report_format import report_formats
+from tfrecreg.commands.report_format import report_formats
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.releases import check_registry

@@ -1,8 +1,7 @@
-"""The results of builds and pages, and what a build would do."""
+"""The results of builds, and what a build would do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -14,19 +13,6 @@ from tfrecreg.text import safe, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.operations.builds.growth import Growth
     from tfrecreg.operations.builds.run import Preview
-    from tfrecreg.reports.model import Report
-
-
-def print_page(
-    console: Console, path: str, page: str, reports: Sequence[Report], left_out: Sequence[str] = ()
-) -> None:
-    """Where the page is, and what the check found."""
-    for each in reports:
-        found = count(len(each.findings), "finding")
-        console.print(line(f"{each.target}: {each.status}, {found}"))
-    console.print(line(f"wrote {safe(path, limit=1000)}, {si_bytes(len(page.encode()))}"))
-    if left_out:
-        console.print(line(f"left out: {', '.join(left_out)}; --budget makes room for more"))
 
 
 def print_preview(console: Console, found: Preview) -> None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.cli.report_format import PluginFormat, complete_format, expect_report_format
-from tfrecreg.cli.supervisor import note_findings
 from tfrecreg.commands import complete
 from tfrecreg.commands.output import write_json, write_text
+from tfrecreg.commands.report_format import PluginFormat, complete_format, expect_report_format
 from tfrecreg.commands.session import Session
+from tfrecreg.commands.severities import FOUND
 from tfrecreg.storage.locations import is_absolute
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def exit_code(reports: Sequence[Report]) -> int:
     """Exit code for these reports, whose findings the supervisor judges again."""
     for report in reports:
         if report.judged and report.fail_on is not None:
-            note_findings(report.fail_on, (each.severity for each in report.findings))
+            FOUND.update((report.fail_on, each.severity) for each in report.findings)
     codes = {report.exit_code for report in reports}
     return next(code for code in _PRECEDENCE if code in codes)
 
@@ -94,7 +94,7 @@ def show(
 
     Args:
         session: of this call.
-        form: of :func:`tfrecreg.cli.report_format.open_format`.
+        form: of :func:`tfrecreg.commands.report_format.open_format`.
         output: the file; None for stdout.
         more: fields of the JSON document beside those of the reports.
         finished: whether this is the report of a finished run, or the one of before it.
@@ -144,7 +144,7 @@ def _show_document(
     else:
         write_text(output, text)
         if form.has_looked:
-            from tfrecreg.cli.render.outcomes import print_page
+            from tfrecreg.render.findings import print_page
 
             print_page(session.out, output, text, reports)
     if finished:

@@ -15,15 +15,15 @@ from typing import Any
 
 import click
 
-from tfrecreg.cli.report_format import expect_format, open_format
-from tfrecreg.cli.reports import show
+from tfrecreg.commands.report_format import expect_format, open_format
 from tfrecreg.commands.session import Session
 from tfrecreg.errors import PluginError, RefusedError, TfrecregError, UsageError
+from tfrecreg.render.reports import show
 from tfrecreg.text import safe
 
 
 class ReportCommand(click.Command):
-    """A command with the options of :func:`tfrecreg.cli.reports.format_options`."""
+    """A command with the options of :func:`tfrecreg.render.reports.format_options`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)
