@@ -23,11 +23,11 @@ from typing import Any
 
 from integrity_table import put, starts, swap
 
+from tfrecreg.builtin.audit.releases import audit_releases
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.data_source import data_source
 from tfrecreg.operations.demo.digits import write_digits
@@ -231,7 +231,7 @@ def _gate_older(state: State) -> str:
 
 
 def _audit(state: State) -> str:
-    return _told([check_registry(open_registry(state.root))])
+    return _told([audit_releases(open_registry(state.root))])
 
 
 WAYS: Mapping[str, Callable[[State], str]] = {
@@ -240,7 +240,7 @@ WAYS: Mapping[str, Callable[[State], str]] = {
     "`check` of a copy": _checks("{copy}"),
     "`check` of a URL": _check_url,
     "`check data/digits/*tfrecord*`": _checks("{folder}/*tfrecord*"),
-    "`check --registry`": _audit,
+    "`audit`": _audit,
     "`gate`, new report": _gate,
     "`gate`, older report": _gate_older,
     "`data_source`": _data_source,
@@ -266,7 +266,7 @@ _READS: Mapping[str, Mapping[str, Sequence[str]]] = {
             "schema in the folder",
         ),
     },
-    "`check --registry`": {
+    "`audit`": {
         "it reads releases, not builds": (
             *("shard", "record", "index", "class names", "of the manifest", "manifest cut"),
             *("manifest missing", "schema in the folder"),

@@ -34,6 +34,10 @@ COMMANDS = {
     "adopt": ("tfrecreg.cli.adopt", "Make a build from TFRecords written by another tool"),
     "release": ("tfrecreg.cli.release", "Freeze a build under a version number"),
     "check": ("tfrecreg.cli.check", "Check builds, releases or any TFRecord files"),
+    "audit": (
+        "tfrecreg.builtin.audit.command",
+        "Check the releases of datasets, without their bytes",
+    ),
     "report": ("tfrecreg.cli.report", "Write a page that shows a dataset"),
     "site": ("tfrecreg.cli.site", "Write a static site of the registry"),
     "gate": ("tfrecreg.cli.gate", "Judge the report of a check under today's gate and waivers"),

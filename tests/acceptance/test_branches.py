@@ -10,8 +10,8 @@ import pytest
 from git_support import commit, git, start
 from publish_support import Turn, write_raw
 
+from tfrecreg.builtin.audit.releases import audit_releases
 from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseResult, publish
 from tfrecreg.registry.registry import open_registry
@@ -70,7 +70,7 @@ def test_releases_of_different_datasets_merge_without_a_conflict(root: Path) -> 
     done = merge(root, "a")
     assert done.returncode == 0, done.stdout
     assert releases(root) == {"one": ["1.0.0", "2.0.0"], "two": ["1.0.0", "2.0.0"]}
-    assert check_registry(open_registry(root)).findings == ()
+    assert audit_releases(open_registry(root)).findings == ()
 
 
 def test_datasets_that_are_new_on_both_branches_merge_without_a_conflict(root: Path) -> None:
@@ -91,7 +91,7 @@ def test_datasets_that_are_new_on_both_branches_merge_without_a_conflict(root: P
     assert {name: each.raw for name, each in config.datasets.items()} == {
         name: str(root.parent / f"raw-{name}") for name in ("one", "two", "three", "four")
     }
-    assert check_registry(open_registry(root)).findings == ()
+    assert audit_releases(open_registry(root)).findings == ()
 
 
 def test_what_both_say_otherwise_of_one_dataset_is_a_conflict_with_marks(root: Path) -> None:
@@ -112,7 +112,7 @@ def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Pa
     shutil.rmtree(root / "versions/one/2.0.0")  # branch b is another person's, on another machine
     on_branch(root, "b", "one", Turn(3, 1))
     ((code, found),) = [
-        (each.code, each.message) for each in check_registry(open_registry(root), base="a").findings
+        (each.code, each.message) for each in audit_releases(open_registry(root), base="a").findings
     ]
     assert code == "REG006"
     assert "`one@2.0.0` is a different release on a" in found
@@ -123,13 +123,13 @@ def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Pa
     # What docs/releases.md says: theirs keeps the number, ours takes the next one.
     git(root, "checkout", "--theirs", "--", "registry/one/2.0.0")
     commit(root, "Merge a, which has 2.0.0")
-    assert check_registry(open_registry(root)).findings == ()
+    assert audit_releases(open_registry(root)).findings == ()
     again = released(root, "one", Turn(3, 1))
     assert str(again.version) == "3.0.0"
     commit(root, "Release one@3.0.0, which was 2.0.0 here")
     assert releases(root)["one"] == ["1.0.0", "2.0.0", "3.0.0"]
-    assert check_registry(open_registry(root)).findings == ()
-    assert check_registry(open_registry(root), base="a").findings == ()
+    assert audit_releases(open_registry(root)).findings == ()
+    assert audit_releases(open_registry(root), base="a").findings == ()
 
 
 @pytest.mark.slow
@@ -145,4 +145,4 @@ def test_pointers_of_dvc_to_different_datasets_merge_without_a_conflict(tmp_path
     done = merge(root, "a")
     assert done.returncode == 0, done.stdout
     assert releases(root) == {"one": ["1.0.0", "2.0.0"], "two": ["1.0.0", "2.0.0"]}
-    assert check_registry(open_registry(root)).findings == ()
+    assert audit_releases(open_registry(root)).findings == ()

@@ -11,9 +11,9 @@ import pytest
 from git_support import commit, git, start
 from publish_support import Said, all_at_once, images
 
+from tfrecreg.builtin.audit.releases import audit_releases
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.init import init
 from tfrecreg.reference import parse_version
@@ -57,7 +57,7 @@ def verify(root: Path, said: Sequence[Said], *, with_dvc: bool = False) -> list[
             held = bytes_of(root / f"versions/{each.dataset}/{each.text}")
         counts = Counter(image in held for image in images(each.turn))
         assert counts == {True: manifest.splits[0].records}, each
-    report = check_registry(registry)
+    report = audit_releases(registry)
     assert (report.status, report.releases) == ("pass", len(made))
     assert set(registry.config.datasets) == {each.dataset for each in said}
     assert not list((root / ".tfrecreg/stage").glob("*/*"))

@@ -175,7 +175,7 @@ def test_from_raw_data_to_a_clone_that_trains_on_an_old_release(
     assert (listed["releases"], listed["latest"]) == (3, "2.0.0")
     shell("git checkout --quiet schemas/digits.pbtxt")
     assert "pass: 0 errors" in shell("tfrecreg check digits")
-    assert "pass: 0 errors" in shell("tfrecreg check --registry")
+    assert "pass: 0 errors" in shell("tfrecreg audit")
 
     # Elsewhere: what git has, and the remote.
     shell.at(tmp_path)("git clone --quiet digits elsewhere")
@@ -189,7 +189,7 @@ def test_from_raw_data_to_a_clone_that_trains_on_an_old_release(
     assert pulled == first
     assert other.document("tfrecreg show digits@1.0.0 --json")["manifest"] == released
     assert "pass: 0 errors" in other("tfrecreg check digits@1.0.0")
-    assert "pass: 0 errors" in other("tfrecreg check --registry")
+    assert "pass: 0 errors" in other("tfrecreg audit")
     loads_as_drawn(clone, raw)
 
 

@@ -68,6 +68,7 @@ def bash(shell: Shell) -> Press:
         ("tfrecreg show digits --code ker", "tfrecreg show digits --code keras "),
         ("tfrecreg explain CRC00", "tfrecreg explain CRC00"),
         ("tfrecreg explain inf001", "tfrecreg explain inf001 "),
+        ("tfrecreg audit dig", "tfrecreg audit digits "),
         ("tfrecreg check data/dig", "tfrecreg check data/digits/"),
         ("tfrecreg check mor", "tfrecreg check more\\ files/"),
         ("tfrecreg check --schema sch", "tfrecreg check --schema schemas/"),

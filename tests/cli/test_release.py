@@ -249,7 +249,7 @@ def test_a_comment_in_the_schema_needs_no_build(cli, built, raw) -> None:
     assert manifest["schema"] == {"blake3": blake3(text).hexdigest(), "bytes": len(text)}
     for reference in ("digits", "digits@1.0.0"):
         assert cli("check", reference).code == 0
-    assert cli("check", "--registry").code == 0
+    assert cli("audit").code == 0
     again = cli("release", "digits")
     assert "digits@1.0.0 already exists with this content: nothing to do" in again.out
 
@@ -382,8 +382,9 @@ def test_a_wrong_pointer_of_dvc_is_found_and_written_again(cli, raw, tmp_path) -
     value, other = right.partition("md5: ")[2].split()[0], f"{'0' * 32}.dir"
     should = f"it should name `{value}`, the bytes of `digits@1.0.0`"
     pointer.write_text(right.replace(value, other))
-    for target in ("digits", "digits@1.0.0", "--registry", root / "data/digits"):
-        done = cli("-C", root, "check", target, "--json")
+    checks = [("check", each) for each in ("digits", "digits@1.0.0", root / "data/digits")]
+    for words in [*checks, ("audit",)]:
+        done = cli("-C", root, *words, "--json")
         (finding,) = done.json["findings"]
         assert (done.code, finding["code"]) == (1, "REG011")
         assert finding["message"] == f"{should}, it names `{other}`"
@@ -403,7 +404,7 @@ def test_a_wrong_pointer_of_dvc_is_found_and_written_again(cli, raw, tmp_path) -
     program = [sys.executable, "-m", "dvc", "add", "--quiet", "data/digits"]
     subprocess.run(program, cwd=root, check=True, timeout=120)
     assert pointer.read_text() == right
-    assert cli("-C", root, "check", "--registry").code == 0
+    assert cli("-C", root, "audit").code == 0
     done = cli("-C", root, "release", "digits", "--bump", "auto")
     assert (done.code, done.err) == (0, "")
     assert done.out == "digits@1.0.0 already exists with this content: nothing to do\n"

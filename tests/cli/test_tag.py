@@ -1,4 +1,4 @@
-"""`tag`, and what `log`, `show`, `list` and `check --registry` say of releases."""
+"""`tag`, and what `log`, `show`, `list` and `check` say of releases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from git_support import commit, git, start
-from release_support import put_next
 from tests_support import tree
 
 
@@ -88,74 +87,6 @@ def test_the_log_says_what_changed_in_numbers(cli, here: Path) -> None:
     assert newest["counts"]["shards_new"] == 6
     assert first["counts"] is None
     assert cli("check", "digits@1.0.1").code == 0
-
-
-class TestRegistry:
-    @pytest.fixture
-    def root(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        root = start(tmp_path / "root")
-        (root / "tfrecreg.toml").write_text("")
-        first = put_next(root, "1.0.0")
-        commit(root, "1.0.0")
-        git(root, "switch", "--quiet", "--create", "work")
-        put_next(root, "1.2.0", first)
-        commit(root, "1.2.0")
-        git(root, "switch", "--quiet", "main")
-        put_next(root, "1.1.0", first)
-        commit(root, "1.1.0")
-        git(root, "switch", "--quiet", "work")
-        monkeypatch.chdir(root)
-        return root
-
-    def test_sound_releases_pass(self, cli, root: Path) -> None:
-        done = cli("check", "--registry")
-        assert (done.code, done.err) == (0, "")
-        assert done.out == "the releases: 2 releases\npass: 0 errors, 0 warnings (registry)\n"
-
-    def test_a_fork_with_the_base_fails(self, cli, root: Path) -> None:
-        done = cli("check", "--registry", "--base", "main")
-        assert done.code == 1
-        assert done.out == (
-            "the releases, with those of main: 2 releases\n"
-            "error REG005 forked-releases: 1.2.0 was made after 1.0.0, and 1.1.0 comes between "
-            "them; 1.1.0 is on main\n"
-            "    registry/m/1.2.0/manifest.json\n"
-            "    hint: make one of them again after the other, under the next version, and "
-            "yank the wrong one\n"
-            "fail: 1 error, 0 warnings (registry)\n"
-        )
-        found = cli("check", "--registry", "--base", "main", "--json").json
-        assert (found["status"], found["summary"]["releases"]) == ("fail", 2)
-        assert [each["code"] for each in found["findings"]] == ["REG005"]
-        assert cli("check", "--registry", "--base", "main", "--fail-on", "never").code == 0
-
-    def test_datasets_may_be_named(self, cli, root: Path) -> None:
-        assert cli("check", "--registry", "m").code == 0
-        done = cli("check", "--registry", "n")
-        assert done.code == 2
-        assert "error: no dataset `n`" in done.err
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (("--base", "main"), "`--base` goes with `--registry`"),
-            (("--registry", "--base", "none"), "`none` does not name a commit here"),
-            (
-                ("--registry", "--only", "crc"),
-                "`--only` is about shards, which `--registry` does not read",
-            ),
-            (("--registry", "--skip", "crc"), "`--skip` is about shards"),
-            (("--registry", "--raw", "x"), "`--raw` is about shards"),
-            (("--registry", "--schema", "x"), "`--schema` is about shards"),
-            (("--registry", "--against", "x"), "`--against` is about shards"),
-            (("--registry", "--cached"), "`--cached` is about shards"),
-        ],
-    )
-    def test_what_makes_no_sense_is_refused(self, cli, root: Path, arguments, message) -> None:
-        done = cli("check", *arguments)
-        assert done.code == 2
-        assert f"error: {message}" in done.err
-        assert "hint: " in done.err
 
 
 def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:

@@ -99,7 +99,7 @@ def test_of_a_dataset_that_was_released_a_release_is_brought(
     put_release(root, manifest("mnist"), "1.0.0", dvc)
     assert missing_build(registry) == ("`mnist` is not built", hint)
     write(root / "registry/mnist/1.0.0/manifest.json", "{")
-    said = "`tfrecreg check --registry mnist` lists the faults of its releases"
+    said = "`tfrecreg audit mnist` lists the faults of its releases"
     assert missing_build(registry)[1] == said
 
 

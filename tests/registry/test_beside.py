@@ -104,7 +104,7 @@ def expect_complete_or_absent(
         assert killed(first.do, [first.root], moments, at).failure is None
         found = first.there()
         assert MANIFEST not in found or found == whole, steps[at - 1]
-        assert main(["-C", str(first.root), "check", "--registry"]) == 0, steps[at - 1]
+        assert main(["-C", str(first.root), "audit"]) == 0, steps[at - 1]
         published.append(MANIFEST in found)
         with transaction(first.registry.dataset("digits")):
             assert first.there() == (whole if published[-1] else set()), steps[at - 1]

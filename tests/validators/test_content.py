@@ -218,11 +218,6 @@ def test_exit_codes(digits_original: Path, capsys: pytest.CaptureFixture[str]) -
             "`--same-as` and `--expect` are for a target",
             "tfrecreg check TARGET --same-as REF",
         ),
-        (
-            ("--registry", "--same-as", "digits"),
-            "`--same-as` is about shards, which `--registry` does not read",
-            "leave out",
-        ),
     ],
 )
 def test_bad_arguments_are_exit_2(

@@ -3,9 +3,10 @@
 Each package is a room, and its `plugin` announces what it brings; :mod:`tfrecreg.bundled` names the
 module of each `command`.
 
+- `audit`: the command, which checks releases without their bytes
 - `engines`: the engines of other libraries, values of ``--engine``
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
 - `reports`: report formats, values of ``check --format``
-- `salvage`: the command
+- `salvage`: the command, which saves what is undamaged
 """

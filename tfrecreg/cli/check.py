@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.commands import complete
-from tfrecreg.commands.options import ENGINE_PARAMETERS, given_besides, jobs_option, pairs
+from tfrecreg.commands.options import jobs_option, pairs
 from tfrecreg.commands.output import write_json, write_text
 from tfrecreg.commands.report_format import PluginFormat, open_format
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.render.report_command import ReportCommand
-from tfrecreg.render.reports import choose_format, exit_code, format_options, show
+from tfrecreg.render.reports import (
+    choose_format,
+    exit_code,
+    fail_on_option,
+    format_options,
+    show,
+)
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.reports.model import Report
-
-_ABOUT_RELEASES = {"targets", "fail_on", "releases", "base"}
-_OF_OUTPUT = {"metrics", "plots", "form", "output", "saved", "as_json"}
-_WITH_REGISTRY = ENGINE_PARAMETERS | _ABOUT_RELEASES | _OF_OUTPUT
-"""The parameters that `check --registry` takes: it reads no shards."""
 
 
 @session_command("check", cls=ReportCommand)
@@ -56,12 +57,7 @@ _WITH_REGISTRY = ENGINE_PARAMETERS | _ABOUT_RELEASES | _OF_OUTPUT
 @click.option(
     "--expect", metavar="SPLIT=N,..", help="Expect this number of records in each of these splits."
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "never"]),
-    help="Exit with 1 on findings of this severity or higher. Default: the gate's `fail_on`, else "
-    "error. never reports without judging: gate severities and waivers are ignored.",
-)
+@fail_on_option
 @click.option(
     "--cached",
     is_flag=True,
@@ -72,19 +68,6 @@ _WITH_REGISTRY = ENGINE_PARAMETERS | _ABOUT_RELEASES | _OF_OUTPUT
     "--ignore-missing",
     is_flag=True,
     help="Without TARGET: skip datasets whose bytes are not on this machine.",
-)
-@click.option(
-    "--registry",
-    "releases",
-    is_flag=True,
-    help="Check the releases of the named datasets, or of all: manifests, numbers, parents and git "
-    "history. Reads no shards.",
-)
-@click.option(
-    "--base",
-    metavar="REV",
-    help="With --registry: also read the releases at this git revision, to find duplicate numbers "
-    "and forks (in a pull request: the target branch).",
 )
 @click.option(
     "--metrics",
@@ -113,8 +96,6 @@ def command(
     fail_on: str | None,
     cached: bool,
     ignore_missing: bool,
-    releases: bool,
-    base: str | None,
     metrics: str | None,
     plots: str | None,
     form: str | None,
@@ -130,7 +111,6 @@ def command(
     its build, or its newest release if only that is present. A missing dataset makes the check
     incomplete, which is exit code 3.
     """
-    from tfrecreg.errors import UsageError
     from tfrecreg.operations.check.options import CheckOptions
 
     chosen = open_format(choose_format(session, form), session.plugins)
@@ -147,42 +127,19 @@ def command(
         ignore_missing=ignore_missing,
     )
     session.warn_of_broken_plugins()
-    if releases:
-        reports = [_releases(session, targets, base, fail_on)]
-    elif base is not None:
-        raise UsageError(
-            "`--base` goes with `--registry`", hint="tfrecreg check --registry --base REV"
-        )
-    else:
-        from tfrecreg.operations.check.run import check
+    from tfrecreg.operations.check.run import check
 
-        reports = check(
-            targets,
-            registry=session.registry,
-            options=options,
-            engine=engine,
-            progress=session.progress(),
-            beside=chosen.look if isinstance(chosen, PluginFormat) else None,
-        )
+    reports = check(
+        targets,
+        registry=session.registry,
+        options=options,
+        engine=engine,
+        progress=session.progress(),
+        beside=chosen.look if isinstance(chosen, PluginFormat) else None,
+    )
     _measured(reports, metrics, plots)
     show(session, reports, chosen, output, saved=saved)
     return exit_code(reports)
-
-
-def _releases(
-    session: Session, targets: tuple[str, ...], base: str | None, fail_on: str | None
-) -> Report:
-    """Run `check --registry`, which takes no options about shards."""
-    from tfrecreg.errors import UsageError
-    from tfrecreg.operations.check.releases import check_registry
-
-    other = given_besides(_WITH_REGISTRY)
-    if other is not None:
-        raise UsageError(
-            f"`{other}` is about shards, which `--registry` does not read",
-            hint=f"leave out `{other}`, or `--registry`",
-        )
-    return check_registry(session.open(), targets, base=base, fail_on=fail_on)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

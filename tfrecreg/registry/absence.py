@@ -126,7 +126,7 @@ def _released(dataset: Dataset) -> str:
         version = (not_yanked(dataset) or versions)[-1]
         release = dataset.release_manifest(version).release
     except (UsageError, FailureError):
-        return f"`tfrecreg check --registry {name}` lists the faults of its releases"
+        return f"`tfrecreg audit {name}` lists the faults of its releases"
     if release is not None and release.dvc is not None:
         return f"`tfrecreg pull {name}@{version}` fetches its newest release"
     return f"its newest release is `{name}@{version}`"

@@ -1,4 +1,4 @@
-"""Output of reports for `check` and `gate`: in any format, to stdout or to a file."""
+"""Output of reports for `check`, `audit` and `gate`: in any format, to stdout or to a file."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _PRECEDENCE = (3, 1, 0)
 """The worst of several reports decides, and an incomplete one is worse than a failed one."""
+
+
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    help="Exit with 1 on findings of this severity or higher. Default: the gate's `fail_on`, else "
+    "error. never reports without judging: gate severities and waivers are ignored.",
+)
 
 
 def format_options(function: F) -> F:

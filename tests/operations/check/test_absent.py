@@ -9,12 +9,12 @@ import pytest
 from registry_support import write
 from tests_support import flip
 
+from tfrecreg.builtin.audit.releases import audit_releases
 from tfrecreg.errors import NotHereError, UsageError
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.tag import TagRequest, tag
 from tfrecreg.progress import SILENT
@@ -177,10 +177,10 @@ def test_a_release_has_a_schema_of_its_own(digits_registry: Path) -> None:
 
 
 def test_a_missing_schema_is_found_without_the_bytes(digits_registry: Path) -> None:
-    assert check_registry(open_registry(digits_registry)).status == "pass"
+    assert audit_releases(open_registry(digits_registry)).status == "pass"
     shutil.rmtree(digits_registry / "data")
     (digits_registry / SCHEMA).unlink()
-    report = check_registry(open_registry(digits_registry))
+    report = audit_releases(open_registry(digits_registry))
     (finding,) = report.findings
     assert (report.status, finding.code, finding.rule) == ("fail", "REG010", "unusable-schema")
     assert finding.fingerprint == f"REG010:digits:::{SCHEMA}"
@@ -191,7 +191,7 @@ def test_a_missing_schema_is_found_without_the_bytes(digits_registry: Path) -> N
 
 def test_a_schema_that_does_not_parse_is_found_without_the_bytes(digits_registry: Path) -> None:
     write(digits_registry / SCHEMA, "feature {")
-    (finding,) = check_registry(open_registry(digits_registry)).findings
+    (finding,) = audit_releases(open_registry(digits_registry)).findings
     assert finding.code == "REG010"
     assert finding.message.startswith(f"{SCHEMA}:1:")
 
@@ -200,11 +200,11 @@ def test_datasets_that_were_never_built_or_are_history_need_no_schema(
     digits_registry: Path,
 ) -> None:
     write(digits_registry / "datasets/absent.toml", ABSENT)
-    assert check_registry(open_registry(digits_registry)).status == "pass"
+    assert audit_releases(open_registry(digits_registry)).status == "pass"
     (digits_registry / "datasets/digits.toml").unlink()
     shutil.rmtree(digits_registry / "data")
     (digits_registry / SCHEMA).unlink()
-    assert check_registry(open_registry(digits_registry)).status == "pass"
+    assert audit_releases(open_registry(digits_registry)).status == "pass"
 
 
 # What is built in place of a schema that is gone.

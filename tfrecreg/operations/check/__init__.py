@@ -7,6 +7,4 @@
 - `expected`: what a target should hold, as the user says it
 - `findings`: from the findings of validators to those of a report
 - `basis`: what a report states of its target; `metrics`: what DVC shows of a report
-- `releases`: check the releases of a registry without their bytes; `loosened`: what a change
-  accepts that was not accepted before
 """

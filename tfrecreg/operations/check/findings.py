@@ -114,7 +114,7 @@ def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]
 def _hint(finding: Finding, target: Target) -> str:
     """The command that repairs damaged bytes of this target; empty where there is none."""
     from tfrecreg.records.resync import (
-        LFS_POINTER,  # with NumPy, which `check --registry` does not need
+        LFS_POINTER,  # with NumPy, which `audit` does not need
     )
 
     if finding.code == _NOT_TFRECORD and any(

@@ -116,7 +116,7 @@ def _take_from_dvc(
         if staged.stat(path) is None:
             raise RefusedError(
                 f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
-                hint="the manifest was changed: `tfrecreg check --registry` has the details",
+                hint="the manifest was changed: `tfrecreg audit` has the details",
             )
     return brought.objects
 
@@ -210,7 +210,7 @@ def bring(
     for path in _copy_all(manifest, again, staged, progress):
         raise RefusedError(
             f"`{safe(path)}` of `{folder.name}` differs from the release, and DVC keeps it so",
-            hint=f"the manifest was changed: `tfrecreg check --registry {dataset}` has the details",
+            hint=f"the manifest was changed: `tfrecreg audit {dataset}` has the details",
         )
     return BroughtFiles(found.objects + again.objects, (*found.lost, *again.lost))
 

@@ -1,4 +1,4 @@
-"""`check --registry`: releases of one branch, and of two together."""
+"""`audit`: releases of one branch, and of two together."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from git_support import commit, git, start
 from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
+from tfrecreg.builtin.audit.releases import audit_releases
 from tfrecreg.cli.main import main
 from tfrecreg.commands.report_format import report_formats
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.reports.model import Report
 
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def look(root: Path, *names: str, **options) -> Report:
-    return check_registry(open_registry(root), names, **options)
+    return audit_releases(open_registry(root), names, **options)
 
 
 def said(report: Report) -> list[tuple[str, str]]:
@@ -318,7 +318,7 @@ class TestShallow:
     ) -> None:
         here = self.clone(origin, tmp_path, "--depth", "1")
         for form in report_formats():
-            assert main(["-C", str(here), "check", "--registry", "--format", form]) == 3
+            assert main(["-C", str(here), "audit", "--format", form]) == 3
             told = " ".join(capsys.readouterr().out.split())
             assert "a shallow clone: the commits that added releases are not in it" in told
             assert "git fetch --unshallow" in told

@@ -10,6 +10,7 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tfrecreg.builtin.audit.loosened import loosened
 from tfrecreg.codes import REG002, REG006, REG010
 from tfrecreg.config import CONFIG_NAME, Config, parse_config
 from tfrecreg.errors import ConfigError, FailureError, ManifestError, SchemaError, UsageError
@@ -18,7 +19,6 @@ from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.check.findings import judge_findings, severity_order
-from tfrecreg.operations.check.loosened import loosened
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
@@ -48,7 +48,7 @@ _FETCH = "`{}`; in CI, `fetch-depth: 0` for actions/checkout, `GIT_DEPTH: 0` for
 _FETCH_ALL = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
 
 
-def check_registry(
+def audit_releases(
     registry: Registry,
     names: Sequence[str] = (),
     *,
