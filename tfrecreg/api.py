@@ -12,20 +12,22 @@
   `JsonCodec`, `key_from`
 - its reports: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
 - a decoder of features: `FeatureDecoder`, `Thumbnail`
-- an exporter: `Exporter`, `ExportedDataset`, `Schema`, `ShardToExport`, `ExportedShard`,
-  `export_plain`, `export_unchanged`, `Folder`, `Writer`; one that writes records:
-  `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`, `keyed_examples`,
-  `verified_records`; `decode`, `encode`, `canonical`
+- an exporter: `Exporter`, `ExportedDataset`, `Schema`, `SchemaFeature`, `ShardToExport`,
+  `ExportedShard`, `export_plain`, `export_gzip`, `export_unchanged`, `Folder`, `Writer`; one that
+  writes records: `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`,
+  `keyed_examples`, `verified_records`; `decode`, `encode`, `canonical`
 - a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - a command: `Session`, `session_command`
-- images as bytes: `sniff`, `read_header`, `is_truncated`, `ImageHeader`, `ImageError`
+- images as bytes: `sniff`, `read_header`, `is_truncated`, `why_undecodable`, `ImageHeader`,
+  `ImageError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
-- all: `UsageError`, `MissingExtraError`, `FailureError`, `normal_splits`, `safe`, `one_line`,
+- all: `UsageError`, of a document `ManifestError` and `SchemaError`; `MissingExtraError`,
+  `FailureError`, `normal_splits`, `safe`, `one_line`,
   `did_you_mean`, `listed`
 
 ``docs/plugins.md`` has a complete source, validator and engine.
@@ -45,9 +47,11 @@ from tfrecreg.engines.local import usable_cores
 from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
 from tfrecreg.errors import (
     FailureError,
+    ManifestError,
     MissingExtraError,
     MissingFileError,
     RawDataError,
+    SchemaError,
     StorageError,
     UsageError,
 )
@@ -55,6 +59,7 @@ from tfrecreg.example.features import bytes_feature, float_feature, int64_featur
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.guard import one_line
+from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.images.decoder import Conversion, Decoder, Undecodable, require_pillow, shared_decoder
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header
@@ -95,6 +100,7 @@ if TYPE_CHECKING:
     from tfrecreg.exporters.records import (
         KeyedExample,
         ShardRecord,
+        export_gzip,
         keyed_examples,
         verified_records,
     )
@@ -104,7 +110,7 @@ if TYPE_CHECKING:
         export_plain,
         export_unchanged,
     )
-    from tfrecreg.schema.definition import Schema
+    from tfrecreg.schema.definition import Schema, SchemaFeature
 
 __all__ = [
     "Cacheable",
@@ -136,6 +142,7 @@ __all__ = [
     "Kind",
     "Location",
     "Manifest",
+    "ManifestError",
     "Measure",
     "MissingExtraError",
     "MissingFileError",
@@ -156,6 +163,8 @@ __all__ = [
     "ReportFormat",
     "ReportFormatRecord",
     "Schema",
+    "SchemaError",
+    "SchemaFeature",
     "Session",
     "Severity",
     "Shard",
@@ -185,6 +194,7 @@ __all__ = [
     "did_you_mean",
     "encode",
     "engine_failed",
+    "export_gzip",
     "export_plain",
     "export_unchanged",
     "float_feature",
@@ -214,6 +224,7 @@ __all__ = [
     "unset_feature",
     "usable_cores",
     "verified_records",
+    "why_undecodable",
 ]
 
 # With NumPy, which modules that announce plugins do not need.
@@ -223,14 +234,14 @@ _LATER = {
     "tfrecreg.exporters.convert": ("RecordExporter", "RecordFormat"),
     "tfrecreg.exporters.interface": ("ExportedDataset", "Exporter"),
     "tfrecreg.exporters.records": (
-        *("KeyedExample", "ShardRecord"),
+        *("KeyedExample", "ShardRecord", "export_gzip"),
         *("keyed_examples", "verified_records"),
     ),
     "tfrecreg.exporters.shards": (
         *("ExportedShard", "ShardToExport"),
         *("export_plain", "export_unchanged"),
     ),
-    "tfrecreg.schema.definition": ("Schema",),
+    "tfrecreg.schema.definition": ("Schema", "SchemaFeature"),
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names}
 

@@ -120,25 +120,14 @@ ON_THE_API = ["tfrecreg.builtin.engines", "tfrecreg.builtin.reports"]
 
 
 BESIDE_THE_API = {
-    "connectors": {"errors", "schema.compiled", "schema.definition", "schema.proto"},
-    "croissant": {"config", "exporters.interface", "schema.compiled", "schema.definition"},
-    "images": {"images.bmp", "images.decodable", "images.png"},
-    "index": {"records.access", "records.offsets"},
     "intoto": {
         *("manifest.file", "manifest.model"),
         *("operations.builds.parts.provenance", "operations.origin"),
     },
-    "parquet": {"example.arrow"},
-    "plugin": {"example.arrow"},
-    "tfds": {"config", "errors", "exporters.interface", "manifest.model"},
-    "tfx": {
-        *("exporters.interface", "exporters.shards", "operations.stats"),
-        *("records.framing", "records.gzip_writer", "statistics.tfdv"),
-    },
+    "tfx": {"operations.stats", "statistics.tfdv"},
 }
-"""What exporters import beside the api: of schemas, of headers of images, of indexes, of how a
-build was made, and the home of a heavy package. A name that one of another distribution would want,
-too, belongs into the api. The lists only get shorter.
+"""What exporters import beside the api: how a build was made, and the statistics of TFDV. A name
+that one of another distribution would want, too, belongs into the api. The lists only get shorter.
 """
 
 
@@ -189,14 +178,16 @@ HOMES: dict[str, set[str]] = {
     "dvc": {"tfrecreg.tracking.dvc"},
     "pandas": set(),
     "array_record": {"tfrecreg.builtin.export.arrayrecord"},
-    "pyarrow": {"tfrecreg.example.arrow"},
+    "pyarrow": {"tfrecreg.builtin.export.parquet", "tfrecreg.statistics.tfdv"},
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.builtin.engines.ray"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": set(),
 }
-"""Where each heavy package is imported: one home each. One that moves or arrives is noted here."""
+"""Where each heavy package is imported: one home each, or one in each of its rooms. One that moves
+or arrives is noted here.
+"""
 
 
 PROGRAMS = {"PIL": {"tfrecreg.images.decoder_child"}}
@@ -206,7 +197,7 @@ PROGRAMS = {"PIL": {"tfrecreg.images.decoder_child"}}
 @pytest.mark.parametrize("package", sorted(HOMES))
 def test_a_heavy_package_has_one_home(package: str) -> None:
     assert importers(package) == HOMES[package] | PROGRAMS.get(package, set())
-    assert len(HOMES[package]) <= 1
+    assert len({home.rpartition(".")[0] for home in HOMES[package]}) == len(HOMES[package])
 
 
 @pytest.mark.parametrize("program", sorted(set().union(*PROGRAMS.values())))

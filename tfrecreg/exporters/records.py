@@ -9,9 +9,18 @@ from tfrecreg.errors import ManifestError, MissingFileError, UsageError
 from tfrecreg.example.decode import decode_fast, decode_fully
 from tfrecreg.example.model import Example
 from tfrecreg.example.wire import NotAnExampleError
-from tfrecreg.exporters.shards import ShardToExport, expect_file, refused
+from tfrecreg.exporters.shards import (
+    ExportedShard,
+    ShardToExport,
+    expect_file,
+    export_unchanged,
+    read_back,
+    refused,
+)
 from tfrecreg.index import Index, load_index
 from tfrecreg.records.batch import Fault, RecordBatch
+from tfrecreg.records.framing import frame
+from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.records.reader import scan
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.large_records import LargeRecords
@@ -51,6 +60,24 @@ def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
                 )
     finally:
         large.close()
+
+
+def export_gzip(task: ShardToExport) -> ExportedShard:
+    """Put the shard into the folder in gzip, and compare its records with the manifest there.
+
+    Raises:
+        RefusedError: the shard is missing, damaged or another one.
+    """
+    if task.compression == "gzip":
+        return export_unchanged(task)
+    encoder = GzipEncoder()
+    with task.folder.create(task.name) as writer:
+        for record in verified_records(task):
+            head, foot = frame(record.payload)
+            writer.write(encoder.write(b"".join((head, record.payload, foot))))
+        writer.write(encoder.end_member())
+    read_back(task, "gzip")
+    return ExportedShard(how="compressed", entry=task.entry, name=task.name)
 
 
 def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[ShardRecord]:

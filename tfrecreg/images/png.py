@@ -56,16 +56,6 @@ def ends(data: bytes) -> bool:
     return any(kind == b"IEND" for kind, _ in _chunks(data, _MOST_CHUNKS))
 
 
-def is_transparent(data: bytes) -> bool:
-    """Whether a palette has transparency: its chunk precedes the pixels."""
-    if data[25] != _PALETTE:
-        return False
-    for kind, _ in _chunks(data, _MOST_BEFORE_DATA):
-        if kind in (b"tRNS", b"IDAT"):
-            return kind == b"tRNS"
-    return False
-
-
 def _animated(data: bytes) -> bool:
     """Whether the chunk acTL precedes the pixels and declares more than one frame."""
     for kind, start in _chunks(data, _MOST_BEFORE_DATA):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -299,28 +299,7 @@ def _numbers(found: array[int]) -> npt.NDArray[np.int64]:
     return np.frombuffer(found, dtype=np.int64) if found else np.empty(0, np.int64)
 
 
-_LINES = 1 << 14
-"""Number of lines per write."""
 _SIDECAR_HINT = "create it again with `tfrecord2idx`, or omit it to read the shard itself"
-
-
-def render_sidecar(lengths: Iterable[int]) -> Iterator[bytes]:
-    """The lines of a sidecar, in pieces.
-
-    Args:
-        lengths: bytes of each payload, in the order of the records.
-    """
-    at = 0
-    lines: list[str] = []
-    for length in lengths:
-        size = int(length) + OVERHEAD
-        lines.append(f"{at} {size}\n")
-        at += size
-        if len(lines) == _LINES:
-            yield "".join(lines).encode("ascii")
-            lines.clear()
-    if lines:
-        yield "".join(lines).encode("ascii")
 
 
 def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:

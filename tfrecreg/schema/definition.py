@@ -154,6 +154,8 @@ ValueDomain = IntDomain | FloatDomain | StringDomain | BoolDomain | ImageDomain 
 
 Domain = ValueDomain | StructDomain | OtherDomain
 
+_TEXTS = frozenset({"natural_language_domain", "url_domain", "mid_domain"})
+
 
 class _Length(NamedTuple):
     low: int
@@ -285,6 +287,12 @@ class SchemaFeature(_Countable):
     def is_image(self) -> bool:
         """Whether its values are encoded images."""
         return isinstance(self.domain, ImageDomain)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are text in UTF-8, as far as the schema says it."""
+        texts = isinstance(self.domain, OtherDomain) and self.domain.name in _TEXTS
+        return self.kind == "BYTES" and (texts or isinstance(self.domain, StringDomain))
 
     @property
     def channels(self) -> int | None:

@@ -25,7 +25,6 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError
-from tfrecreg.example.arrow import load_pyarrow
 from tfrecreg.text import safe
 
 _FEATURE = "statistics"
@@ -163,7 +162,7 @@ def _silent_descriptor() -> Iterator[None]:
 
 
 def _import() -> Tfdv:
-    pyarrow = load_pyarrow()
+    import pyarrow
     import tensorflow_data_validation
     from tensorflow_data_validation.api import validation_api
     from tensorflow_data_validation.statistics import stats_impl

@@ -16,10 +16,11 @@ from foreign_support import SEQUENCES, put
 from tests_support import flip, tree
 
 import tfrecreg
-from tfrecreg.builtin.export.tfx import export_gzip, tfx_path
+from tfrecreg.builtin.export.tfx import tfx_path
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.exporters.records import export_gzip
 from tfrecreg.exporters.shards import ShardToExport
 from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.export.run import export

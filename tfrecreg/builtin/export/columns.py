@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from tfrecreg.api import Feature, Kind, Schema, bytes_feature, float_feature, int64_feature
-from tfrecreg.builtin.export.connectors import is_text
 
 _KINDS = {"BYTES": Kind.BYTES, "FLOAT": Kind.FLOAT, "INT": Kind.INT64}
 _FLOAT_BYTES = 4
@@ -117,7 +116,7 @@ def schema_columns(schema: Schema, reserved: frozenset[str]) -> tuple[FeatureCol
         FeatureColumn(
             name=name,
             kind=_KINDS[rule.kind],
-            is_text=is_text(rule),
+            is_text=rule.is_text,
             is_scalar=rule.is_required and rule.tensor_shape == (),
         )
         for name, rule in sorted(rules.items())

@@ -15,24 +15,19 @@ The JSON is that of TFDS's protos ``feature.proto`` and ``dataset_info.proto`` (
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
-from tfrecreg.api import Schema, listed, safe
+from tfrecreg.api import Schema, SchemaError, SchemaFeature, listed, safe
 from tfrecreg.builtin.export.images import ImagesSeen
-from tfrecreg.errors import SchemaError
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import OtherDomain, SchemaFeature, StringDomain
-from tfrecreg.schema.proto import render_schema
 
 Json = dict[str, Any]
 
-_TEXTS = frozenset({"natural_language_domain", "url_domain", "mid_domain"})
+_NAME = attrgetter("name")
 _CLASSES = "tensorflow_datasets.core.features"
 _DTYPES = {"BYTES": "string", "INT": "int64", "FLOAT": "float32"}
-_GROUPS = re.compile(r'^(?:sparse|weighted)_feature \{\n  name: "((?:[^"\\]|\\.)*)"', re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -65,7 +60,7 @@ def require_expressible(schema: Schema) -> None:
             f"`{where}` describes SequenceExamples, and TFDS reads Examples",
             hint="read the shards with tf.io.parse_sequence_example",
         )
-    for rule in compile_schema(schema).features:
+    for rule in relied_on(schema):
         name = safe(rule.name)
         if rule.kind == "STRUCT" or rule.nested:
             what = "a STRUCT" if rule.kind == "STRUCT" else "nested (`value_counts`)"
@@ -81,10 +76,9 @@ def require_expressible(schema: Schema) -> None:
             )
 
 
-def is_text(rule: SchemaFeature) -> bool:
-    """Whether the values are text in UTF-8, as far as the schema says it."""
-    texts = isinstance(rule.domain, OtherDomain) and rule.domain.name in _TEXTS
-    return rule.kind == "BYTES" and (texts or isinstance(rule.domain, StringDomain))
+def relied_on(schema: Schema) -> list[SchemaFeature]:
+    """The features that no life cycle stage excludes, in order of their names."""
+    return sorted((each for each in schema.features if not each.is_ignored), key=_NAME)
 
 
 def make_connectors(
@@ -97,20 +91,20 @@ def make_connectors(
         labels: feature to class names in order of their numbers.
     """
     made = Connectors()
-    compiled = compile_schema(schema)
-    for rule in compiled.features:
+    for rule in relied_on(schema):
         leaf = _leaf(rule, labels, images, made.notes)
         made.features[rule.name] = _shaped(rule, leaf, made.notes)
     _add_labels(made, labels)
     made.supervised = _supervised(made.features)
-    groups = _GROUPS.findall(render_schema(schema))
+    groups = [each.name for each in (*schema.sparse, *schema.weighted)]
     if groups:
         made.notes.append(
             f"TFDS has no sparse or weighted features: {listed(groups)} are exported as their "
             "component features"
         )
-    if compiled.ignored:
-        made.notes.append(f"left out by lifecycle stage: {listed(sorted(compiled.ignored))}")
+    ignored = sorted(each.name for each in schema.features if each.is_ignored)
+    if ignored:
+        made.notes.append(f"left out by lifecycle stage: {listed(ignored)}")
     return made
 
 
@@ -146,7 +140,7 @@ def _leaf(
         return _connector("class_label_feature.ClassLabel", classLabel=classes)
     if rule.is_image and rule.name in images:
         return _image(rule, images[rule.name], notes)
-    if is_text(rule):
+    if rule.is_text:
         return _connector("text_feature.Text", text={})
     return _tensor(rule)
 

@@ -11,11 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from tfrecreg.api import ExportedShard, Exporter, Folder, Manifest, Schema
-from tfrecreg.config import DatasetConfig
-from tfrecreg.exporters.interface import BUILD_VERSION
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import SchemaFeature
+from tfrecreg.api import (
+    ExportedDataset,
+    ExportedShard,
+    Exporter,
+    Folder,
+    Manifest,
+    Schema,
+    SchemaFeature,
+)
+from tfrecreg.builtin.export.connectors import relied_on
 
 _Json = dict[str, Any]
 
@@ -74,46 +79,42 @@ class CroissantExporter(Exporter):
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Write the description and the schema beside the shards."""
-        manifest, config = self.dataset.manifest, self.dataset.config
-        document = croissant(manifest, config, self.dataset.schema, shards)
+        document = croissant(self.dataset, shards)
         text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
         with folder.create(CROISSANT_NAME) as writer:
             writer.write(text.encode("ascii"))
         self.dataset.write_schema(folder)
-        return _notes(manifest, config)
+        return _notes(self.dataset)
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - the same for all
         """What belongs to the shards."""
         return f"the description is `{CROISSANT_NAME}`: publish it with the shards"
 
 
-def croissant(
-    manifest: Manifest, config: DatasetConfig, schema: Schema, shards: Sequence[ExportedShard]
-) -> _Json:
+def croissant(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> _Json:
     """The description, as JSON-LD.
 
     Args:
-        config: license, description and citation.
         shards: the shards in the folder, whose bytes are those of the manifest.
     """
-    release, provenance = manifest.release, manifest.provenance
+    manifest, config = dataset.manifest, dataset.config
     document: _Json = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "name": manifest.dataset,
         "description": config.description or f"The TFRecord dataset {manifest.dataset}.",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "version": release.version if release is not None else BUILD_VERSION,
+        "version": dataset.version,
         "identifier": f"tfrecreg:content:{manifest.content}",
     }
     if config.license:
         document["license"] = config.license
     if config.citation:
         document["citeAs"] = config.citation
-    if provenance is not None:
-        document["datePublished"] = provenance.created
+    if manifest.provenance is not None:
+        document["datePublished"] = manifest.provenance.created
     document["distribution"] = [*_files(manifest, shards), _file_set(manifest)]
-    document["recordSet"] = list(_record_sets(manifest, schema))
+    document["recordSet"] = list(_record_sets(manifest, dataset.schema))
     return document
 
 
@@ -162,7 +163,7 @@ def _record_sets(manifest: Manifest, schema: Schema) -> Iterator[_Json]:
             for each in manifest.splits
         ],
     }
-    rules = compile_schema(schema).features
+    rules = relied_on(schema)
     labels = {
         each.name: manifest.labels[each.name]
         for each in rules
@@ -234,10 +235,10 @@ def _field(identity: str, name: str, kind: str) -> _Json:
     return {"@type": "cr:Field", "@id": identity, "name": name, "dataType": kind}
 
 
-def _notes(manifest: Manifest, config: DatasetConfig) -> Iterator[str]:
-    where = f"`datasets/{manifest.dataset}.toml`"
-    if manifest.release is None:
-        yield f"a build has no number: it is exported as version {BUILD_VERSION}"
+def _notes(dataset: ExportedDataset) -> Iterator[str]:
+    where = f"`datasets/{dataset.manifest.dataset}.toml`"
+    if dataset.manifest.release is None:
+        yield f"a build has no number: it is exported as version {dataset.version}"
     for name in ("license", "citation", "description"):
-        if not getattr(config, name):
+        if not getattr(dataset.config, name):
             yield f"Croissant recommends a {name}: {where} has no `{name}`"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tfrecreg.api import ImageError, ImageHeader, read_header
-from tfrecreg.images.bmp import details
-from tfrecreg.images.decodable import why_undecodable
-from tfrecreg.images.png import is_transparent
+from tfrecreg.api import ImageError, ImageHeader, read_header, why_undecodable
 
+_PALETTE = 3
+_MOST_CHUNKS = 1_000
+"""Chunks of a PNG that are looked at."""
 _BMP_DEPTH = 24
 """The only depth that TensorFlow decodes into the same channels whatever it is asked for."""
 
@@ -28,13 +28,13 @@ def look_at_image(data: bytes) -> ImageHeader | None:
         return None
     if why_undecodable(data, header) is not None:
         return None
-    if header.format == "bmp" and details(data).depth != _BMP_DEPTH:
+    if header.format == "bmp" and int.from_bytes(data[28:30], "little") != _BMP_DEPTH:
         return None
     if header.format == "jpeg":
         if header.channels == 2:
             return None
         return header._replace(channels=min(header.channels, 3))  # CMYK becomes RGB
-    if header.format == "png" and is_transparent(data):
+    if header.format == "png" and _is_transparent(data):
         return header._replace(channels=4)
     return header
 
@@ -95,3 +95,16 @@ def _bounded(seen: set[int], more: set[int]) -> None:
     for number in more:
         if len(seen) < 2:
             seen.add(number)
+
+
+def _is_transparent(data: bytes) -> bool:
+    """Whether the palette of a PNG has transparency: its chunk precedes the pixels."""
+    if data[25] != _PALETTE:
+        return False
+    at = 8
+    for _ in range(_MOST_CHUNKS):
+        kind, size = data[at + 4 : at + 8], int.from_bytes(data[at : at + 4], "big")
+        if kind in (b"tRNS", b"IDAT") or at + 12 + size > len(data):
+            return kind == b"tRNS" and at + 12 + size <= len(data)
+        at += 12 + size
+    return False

@@ -6,24 +6,28 @@ gzip, so the shards in the folder are plain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tfrecreg.api import (
     ExportedShard,
     Exporter,
     Folder,
+    RecordBatch,
     ShardToExport,
     UsageError,
     export_plain,
     listed,
     safe,
 )
-from tfrecreg.records.access import Records
-from tfrecreg.records.offsets import render_sidecar
 
 SUFFIXES = (".idx", ".index", ".tfindex")
 """Suffixes that other tools use for such files, all in the same format."""
+_FRAME = 16
+"""Bytes that a record takes beside its payload."""
+_LINES = 1 << 14
+"""Number of lines per write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +91,32 @@ class IndexedShards:
         Raises:
             RefusedError: the shard is missing, damaged or another one.
         """
-        exported = export_plain(task)
-        with (
-            Records(task.name, storage=task.folder) as records,
-            task.folder.create(task.name + self.suffix) as writer,
-        ):
-            for lines in render_sidecar(records.lengths):
+        lengths = array("q")
+
+        def see(batch: RecordBatch) -> None:
+            lengths.extend(batch.lengths)
+
+        exported = export_plain(task, see)
+        with task.folder.create(task.name + self.suffix) as writer:
+            for lines in render_sidecar(lengths):
                 writer.write(lines)
         return exported
+
+
+def render_sidecar(lengths: Iterable[int]) -> Iterator[bytes]:
+    """The lines of an index, in pieces.
+
+    Args:
+        lengths: bytes of each payload, in the order of the records.
+    """
+    at = 0
+    lines: list[str] = []
+    for length in lengths:
+        size = int(length) + _FRAME
+        lines.append(f"{at} {size}\n")
+        at += size
+        if len(lines) == _LINES:
+            yield "".join(lines).encode("ascii")
+            lines.clear()
+    if lines:
+        yield "".join(lines).encode("ascii")

@@ -27,7 +27,6 @@ from tfrecreg.api import (
 )
 from tfrecreg.builtin.export.columns import FeatureColumn, schema_columns
 from tfrecreg.builtin.export.file_objects import ReadingFile, WritingFile
-from tfrecreg.example.arrow import load_parquet, load_pyarrow
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
@@ -200,5 +199,8 @@ def _text(key: str) -> str:
 
 
 def _modules() -> tuple[Any, Any]:
-    """pyarrow, and its module for Parquet."""
-    return load_pyarrow(), load_parquet()
+    """pyarrow, which takes half a second to import, and its module for Parquet."""
+    import pyarrow
+    import pyarrow.parquet
+
+    return pyarrow, pyarrow.parquet

@@ -80,6 +80,5 @@ def _expect_arrayrecord() -> None:
 
 
 def _expect_parquet() -> None:
-    from tfrecreg.example.arrow import require_parquet
-
-    require_parquet()
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError("writing Parquet files", "parquet")

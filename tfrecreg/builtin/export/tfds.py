@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tfrecreg.api import (
+    ExportedDataset,
     ExportedShard,
     Exporter,
     Folder,
     Kind,
     Manifest,
+    ManifestError,
     RecordBatch,
     ShardToExport,
     UsageError,
@@ -25,10 +27,6 @@ from tfrecreg.builtin.export.connectors import (
     require_expressible,
 )
 from tfrecreg.builtin.export.images import ImagesSeen
-from tfrecreg.config import DatasetConfig
-from tfrecreg.errors import ManifestError
-from tfrecreg.exporters.interface import BUILD_VERSION
-from tfrecreg.manifest.model import ShardEntry
 
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
@@ -50,25 +48,23 @@ class TfdsExporter(Exporter):
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Write all that TFDS reads beside the shards."""
-        dataset, manifest, config = self.dataset, self.dataset.manifest, self.dataset.config
+        dataset, manifest = self.dataset, self.dataset.manifest
         seen = {name: ImagesSeen() for name in dataset.schema.images()}
-        entries: dict[str, list[ShardEntry]] = {split.name: [] for split in manifest.splits}
         for each in shards:
-            entries[each.entry.split].append(each.entry)
             for name, images in each.seen.items():
                 seen[name].merge(images)
         connectors = make_connectors(dataset.schema, manifest.labels, seen)
-        info = dataset_info(manifest, config, connectors.supervised, entries)
+        info = dataset_info(dataset, connectors.supervised, shards)
         metadata = {
             "tfrecreg": {
                 "reference": dataset.reference,
                 "content": manifest.content,
                 "manifest": manifest.digest,
-                "owner": config.owner,
+                "owner": dataset.config.owner,
             }
         }
-        _write_files(folder, connectors, info, metadata, config.license)
-        return iter((*_notes(manifest), *connectors.notes))
+        _write_files(folder, connectors, info, metadata, dataset.config.license)
+        return iter((*_notes(dataset), *connectors.notes))
 
     def how_to_read(self, folder: str) -> str:
         """For TFDS."""
@@ -136,19 +132,20 @@ def require_shards_of_splits(manifest: Manifest, name: str) -> None:
 
 
 def dataset_info(
-    manifest: Manifest,
-    config: DatasetConfig,
+    dataset: ExportedDataset,
     supervised: tuple[str, str] | None,
-    shards: Mapping[str, Sequence[ShardEntry]],
+    shards: Sequence[ExportedShard],
 ) -> Json:
     """What `dataset_info.json` holds.
 
     Args:
-        config: license, description and citation.
         supervised: the features that `as_supervised` gives.
-        shards: by split, in the order of their numbers.
+        shards: all, those of each split in the order of their numbers.
     """
-    version = manifest.release.version if manifest.release is not None else BUILD_VERSION
+    manifest, config, version = dataset.manifest, dataset.config, dataset.version
+    lengths: dict[str, list[str]] = {split.name: [] for split in manifest.splits}
+    for each in shards:
+        lengths[each.entry.split].append(str(each.entry.records))
     info: Json = {
         "name": manifest.dataset,
         "version": version,
@@ -159,7 +156,7 @@ def dataset_info(
             {
                 "name": split.name,
                 "filepathTemplate": _TEMPLATE,
-                "shardLengths": [str(shard.records) for shard in shards[split.name]],
+                "shardLengths": lengths[split.name],
                 # As TFDS counts: the payloads, without framing.
                 "numBytes": str(split.payload_bytes),
             }
@@ -195,8 +192,8 @@ def _write(folder: Folder, path: str, text: str) -> None:
         writer.write(text.encode("utf-8"))
 
 
-def _notes(manifest: Manifest) -> Iterator[str]:
-    if manifest.release is None:
-        yield f"a build has no number: it is exported as version {BUILD_VERSION}"
-    if manifest.compression == "gzip":
+def _notes(dataset: ExportedDataset) -> Iterator[str]:
+    if dataset.manifest.release is None:
+        yield f"a build has no number: it is exported as version {dataset.version}"
+    if dataset.manifest.compression == "gzip":
         yield "TFDS does not read gzip: the shards were decompressed, with identical records"

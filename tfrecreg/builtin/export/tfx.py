@@ -12,18 +12,13 @@ from tfrecreg.api import (
     Exporter,
     Folder,
     ShardToExport,
-    export_unchanged,
+    export_gzip,
     safe,
-    verified_records,
 )
-from tfrecreg.exporters.interface import SCHEMA_FILE
-from tfrecreg.exporters.shards import read_back
 from tfrecreg.operations.stats import stats
-from tfrecreg.records.framing import frame
-from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.statistics.tfdv import missing_tfdv
 
-_EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema"
+_EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema/schema.pbtxt"
 
 
 class TfxExporter(Exporter):
@@ -68,7 +63,7 @@ class TfxExporter(Exporter):
             split = each.statistics.split
             with folder.create(f"{_split_folder(_STATISTICS, split)}/FeatureStats.pb") as writer:
                 writer.write(each.statistics.proto.SerializeToString(deterministic=True))
-        dataset.write_schema(folder, f"{_SCHEMA}/{SCHEMA_FILE}")
+        dataset.write_schema(folder, _SCHEMA)
         there = {each.entry.split for each in shards}
         for split_entry in dataset.manifest.splits:
             if split_entry.name not in there:
@@ -92,24 +87,6 @@ def tfx_path(name: str, split: str) -> str:
     """
     tail = name.rpartition(".tfrecord-")[2]
     return f"{_split_folder(_EXAMPLES, split)}/data_tfrecord-{tail}.gz"
-
-
-def export_gzip(task: ShardToExport) -> ExportedShard:
-    """Put the shard into the folder in gzip, and compare its records with the manifest there.
-
-    Raises:
-        RefusedError: the shard is missing, damaged or another one.
-    """
-    if task.compression == "gzip":
-        return export_unchanged(task)
-    encoder = GzipEncoder()
-    with task.folder.create(task.name) as writer:
-        for record in verified_records(task):
-            head, foot = frame(record.payload)
-            writer.write(encoder.write(b"".join((head, record.payload, foot))))
-        writer.write(encoder.end_member())
-    read_back(task, "gzip")
-    return ExportedShard(how="compressed", entry=task.entry, name=task.name)
 
 
 def _split_folder(artifact: str, split: str) -> str:
