@@ -30,7 +30,7 @@ def main(arguments: Namespace) -> list[str]:
         rows = []
         for what, raw, options in _builds(Path(work), arguments.count):
             place = Path(work) / "place"
-            new = ["build", "bench", "--raw", str(raw), "--base", "none", *options]
+            new = ["bench", "--raw", str(raw), "--base", "none", *options]
             parts, one = alternate(
                 arguments.runs,
                 partial(_in_parts, place, new),
@@ -68,16 +68,18 @@ def _program(place: Path) -> list[str]:
 
 
 def _in_one(place: Path, new: list[str]) -> Measured:
-    return run([*_program(place), *new, "--jobs", "1"], **_ENVIRONMENT)
+    return run([*_program(place), "build", *new, "--jobs", "1"], **_ENVIRONMENT)
 
 
 def _in_parts(place: Path, new: list[str]) -> Measured:
     """All commands of a build in parts, in one process each; their seconds added up."""
     program, plan = _program(place), place / "plan"
-    share = [*program, "build", "--plan", str(plan), "--jobs", "1"]
-    commands = [[*program, *new, "--plan-to", str(plan)]]
-    commands += [[*share, "--part", f"{number}/{_PARTS}"] for number in range(1, _PARTS + 1)]
-    commands.append([*share, "--parts-only"])
+    commands = [[*program, "parts", "plan", *new, str(plan)]]
+    commands += [
+        [*program, "parts", "build", str(plan), "--part", f"{number}/{_PARTS}", "--jobs", "1"]
+        for number in range(1, _PARTS + 1)
+    ]
+    commands.append([*program, "parts", "publish", str(plan), "--parts-only", "--jobs", "1"])
     done = [run(command, **_ENVIRONMENT) for command in commands]
     seconds = sum(each.wall for each in done)
     work = sum(each.work for each in done)

@@ -31,6 +31,7 @@ COMMANDS = {
     "init": ("tfrecreg.cli.init", "Make a folder a registry"),
     "demo": ("tfrecreg.cli.demo", "Run the whole workflow on generated sample data"),
     "build": ("tfrecreg.cli.build", "Build a dataset's TFRecords from its raw data"),
+    "parts": ("tfrecreg.builtin.parts.command", "Build a dataset in parts, on several machines"),
     "adopt": ("tfrecreg.cli.adopt", "Make a build from TFRecords written by another tool"),
     "release": ("tfrecreg.cli.release", "Freeze a build under a version number"),
     "check": ("tfrecreg.cli.check", "Check builds, releases or any TFRecord files"),

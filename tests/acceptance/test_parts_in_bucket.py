@@ -75,7 +75,7 @@ class Machines:
         for name in ("work", "tmp"):
             (own / name).mkdir(parents=True)
         more = {"TMPDIR": str(own / "tmp"), "HOME": str(own), "XDG_CACHE_HOME": str(own / "cache")}
-        return command("build", *arguments, port=port, cwd=own / "work", **more)
+        return command("parts", "build", *arguments, port=port, cwd=own / "work", **more)
 
     def run(self, port: int, *arguments: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(ended(self.start(port, *arguments, "--json")))
@@ -111,16 +111,16 @@ def test_the_build_is_that_of_one_command(
     root = registry_at(tmp_path / "registry", f"parts-{source}")
     run("build", source, port=s3.port, cwd=one)
     plan = f"s3://parts-{source}/plans/{source}"
-    run("build", source, "--plan-to", plan, port=s3.port, cwd=root)
+    run("parts", "plan", source, plan, port=s3.port, cwd=root)
     made = 0
     with away(root):
         for part in ("3/3", "1/3", "2/3"):
-            made += machines.run(s3.port, "--plan", plan, "--part", part, "-j", "2")["made"]
-        again = machines.run(s3.port, "--plan", plan, "--part", "1/1")
+            made += machines.run(s3.port, plan, "--part", part, "-j", "2")["made"]
+        again = machines.run(s3.port, plan, "--part", "1/1")
         assert (again["made"], again["finished_before"]) == (0, made)
     assert made == len(list(again["shards"]))
     assert not machines.left()
-    publish = ("build", "--plan", plan, "--parts-only", "--verify-parts", "1%", "--json")
+    publish = ("parts", "publish", plan, "--parts-only", "--verify", "1%", "--json")
     done = json.loads(run(*publish, port=s3.port, cwd=root))
     assert (done["parts"]["from_parts"], len(done["parts"]["verified"])) == (made, 1)
     manifests = [(each / f"data/{source}/manifest.json").read_bytes() for each in (one, root)]
@@ -132,10 +132,10 @@ def test_the_build_is_that_of_one_command(
     # The shards of a registry's folder go to the folder of the plan, and are copied from there.
     local = registry_at(tmp_path / "local", "", data=False)
     plan = f"s3://parts-{source}/plans/local"
-    run("build", source, "--plan-to", plan, port=s3.port, cwd=local)
+    run("parts", "plan", source, plan, port=s3.port, cwd=local)
     for part in ("1/2", "2/2"):
-        machines.run(s3.port, "--plan", plan, "--part", part)
-    run("build", "--plan", plan, "--parts-only", port=s3.port, cwd=local)
+        machines.run(s3.port, plan, "--part", part)
+    run("parts", "publish", plan, "--parts-only", port=s3.port, cwd=local)
     assert (local / f"data/{source}/manifest.json").read_bytes() == manifests[0]
     run("check", source, port=s3.port, cwd=local)
 
@@ -145,13 +145,13 @@ def test_parts_at_once(s3: S3, machines: Machines, tmp_path: Path) -> None:
     s3.client.create_bucket(Bucket="at-once")
     root = registry_at(tmp_path / "registry", "at-once")
     plan = "s3://at-once/plan"
-    run("build", "mnist", "--plan-to", plan, port=s3.port, cwd=root)
+    run("parts", "plan", "mnist", plan, port=s3.port, cwd=root)
     parts = [part for part in ("1/2", "2/2", "1/3", "2/3", "3/3") for _ in range(2)]
-    started = [machines.start(s3.port, "--plan", plan, "--part", part) for part in parts]
+    started = [machines.start(s3.port, plan, "--part", part) for part in parts]
     for each in started:
         assert ended(each).startswith("part ")
     before = stored(s3, "at-once")
-    run("build", "--plan", plan, "--parts-only", port=s3.port, cwd=root)
+    run("parts", "publish", plan, "--parts-only", port=s3.port, cwd=root)
     after = stored(s3, "at-once")
     assert {key: after[key] for key in before} == before
     run("check", "mnist", port=s3.port, cwd=root)
@@ -172,14 +172,14 @@ def test_parts_and_publishing_with_several_jobs(
     s3.put(bucket, tmp_path / "raw")
     root = registry_at(tmp_path / "registry", bucket)
     plan = f"s3://{bucket}/plan"
-    given = ("build", "mnist", "--raw", f"s3://{bucket}", "--shards", str(shards), "-j", "2")
-    run(*given, "--plan-to", plan, port=s3.port, cwd=root)
-    part = machines.run(s3.port, "--plan", plan, "--part", "1/1", "-j", "2")
+    given = ("mnist", "--raw", f"s3://{bucket}", "--shards", str(shards))
+    run("parts", "plan", *given, plan, port=s3.port, cwd=root)
+    part = machines.run(s3.port, plan, "--part", "1/1", "-j", "2")
     assert part["made"] == 2 * shards
-    publish = ("build", "--plan", plan, "--verify-parts", "1", "-j", "2", "--json")
+    publish = ("parts", "publish", plan, "--verify", "1", "-j", "2", "--json")
     done = json.loads(run(*publish, port=s3.port, cwd=root))
     before = builds(s3, bucket)
-    one = json.loads(run(*given, "--json", port=s3.port, cwd=root))
+    one = json.loads(run("build", *given, "-j", "2", "--json", port=s3.port, cwd=root))
     assert (one["digest"], one["unchanged"]) == (done["digest"], True)
     assert builds(s3, bucket) == before
     assert not machines.left()
@@ -212,11 +212,11 @@ def test_killed_at_any_request(s3: S3, machines: Machines, tmp_path: Path, work:
     s3.client.create_bucket(Bucket=bucket)
     root = registry_at(tmp_path / "registry", bucket)
     plan = f"s3://{bucket}/plan"
-    run("build", "coco", "--plan-to", plan, port=s3.port, cwd=root)
-    arguments = ["--plan", plan, "--part", "1/1"]
+    run("parts", "plan", "coco", plan, port=s3.port, cwd=root)
+    arguments = [plan, "--part", "1/1"]
     if work == "publish":
-        machines.run(s3.port, "--plan", plan, "--part", "1/2")
-        arguments = ["-C", str(root), "build", "--plan", plan, "--verify-parts", "1"]
+        machines.run(s3.port, plan, "--part", "1/2")
+        arguments = ["-C", str(root), "parts", "publish", plan, "--verify", "1"]
     start = stored(s3, bucket)
     empty = Path(shutil.copytree(root, tmp_path / "start"))
 
@@ -268,7 +268,7 @@ def test_killed_at_any_request(s3: S3, machines: Machines, tmp_path: Path, work:
         }, at
         assert without_notes() == end, at
     if work == "part":
-        run("build", "--plan", plan, "--parts-only", port=s3.port, cwd=root)
+        run("parts", "publish", plan, "--parts-only", port=s3.port, cwd=root)
     run("check", "coco", port=s3.port, cwd=root)
 
 
@@ -281,10 +281,10 @@ def test_failing_requests_change_no_result(s3: S3, machines: Machines, tmp_path:
         faults = Faults(share, "cut", "503", "short", "slow", seed=3)
         with faulty(s3.port, faults) as port:
             limits: dict[str, Any] = {"port": port, "TFRECREG_REMOTE_ATTEMPTS": "12"}
-            run("build", "imagefolder", "--plan-to", plan, cwd=root, **limits)
+            run("parts", "plan", "imagefolder", plan, cwd=root, **limits)
             for part in ("1/2", "2/2"):
-                run("build", "--plan", plan, "--part", part, cwd=tmp_path, **limits)
-            publish = ("build", "--plan", plan, "--parts-only", "--verify-parts", "1", "--json")
+                run("parts", "build", plan, "--part", part, cwd=tmp_path, **limits)
+            publish = ("parts", "publish", plan, "--parts-only", "--verify", "1", "--json")
             done = json.loads(run(*publish, cwd=root, **limits))
         assert bool(faults.made) == bool(share)
         results.append([done["digest"], done["parts"]["from_parts"], builds(s3, name)])

@@ -69,6 +69,11 @@ class Bench:
         assert code == 0, err
         return json.loads(out)
 
+    def plan(self, folder: Path) -> None:
+        settings = ("--source", "evil", "--raw", self.folder / "raw")
+        done = self._here.run("-C", self.folder / "r", "parts", "plan", "d", folder, *settings)
+        assert done.code == 0, done.err
+
     def content(self) -> str:
         """The content of the build that is there."""
         data = (self.folder / "r/data/d/manifest.json").read_bytes()
@@ -142,7 +147,7 @@ def test_what_was_begun_anew_leaves_nothing_of_before(bench: Bench) -> None:
     assert bench.stages() == []
 
 
-@pytest.mark.parametrize("other", [("--plan", "plan"), ("--repair", "d")])
+@pytest.mark.parametrize("other", [("--repair", "d")])
 def test_anew_is_for_whole_builds(here: InProcess, tmp_path: Path, other: tuple[str, str]) -> None:
     done = here.run("-C", tmp_path / "r", "build", "d", *other, "--anew")
     assert done.code == 2
@@ -217,9 +222,9 @@ class TestParts:
         bench = Bench(here, tmp_path)
         plan = tmp_path / "plan"
         bench.write(FAILS)
-        bench.build("--plan-to", str(plan))
+        bench.plan(plan)
         bench.write(CORRECTED)
-        done = here.run("build", "--plan", plan, "--part", "1/1")
+        done = here.run("parts", "build", plan, "--part", "1/1")
         assert done.code == 2
         assert done.err == (
             f"error: this machine would make other bytes than the plan `{plan}`: other code of "
@@ -227,8 +232,8 @@ class TestParts:
             "hint: install the versions of the plan here, or write the plan again with these\n"
         )
         again = tmp_path / "again"
-        bench.build("--plan-to", str(again))
-        assert here.run("build", "--plan", again, "--part", "1/1").code == 0
+        bench.plan(again)
+        assert here.run("parts", "build", again, "--part", "1/1").code == 0
 
 
 IMPURE = {

@@ -225,11 +225,11 @@ NOT_FOR_PARTS = frozenset({"numpy", "tfrecreg.records.reader", "tfrecreg.scan.ru
 def test_a_part_of_a_build_imports_nothing_that_reads_shards(
     checked_out: Interpreter, tmp_path: Path, digits_original: Path
 ) -> None:
-    build = ("-C", digits_original, "build")
+    parts = ("-C", digits_original, "parts")
     plan = tmp_path / "plan"
-    fresh = ("digits", "--base", "none", "--plan-to", plan)
-    planning = imported_by(checked_out, tmp_path, *build, *fresh)
-    making = imported_by(checked_out, tmp_path, *build, "--plan", plan, "--part", "1/2")
+    fresh = ("plan", "digits", plan, "--base", "none")
+    planning = imported_by(checked_out, tmp_path, *parts, *fresh)
+    making = imported_by(checked_out, tmp_path, *parts, "build", plan, "--part", "1/2")
     assert "tfrecreg_mnist.source" in making
     assert making & NOT_FOR_PARTS == set()
     assert "numpy" in planning  # the control

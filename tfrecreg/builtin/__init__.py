@@ -7,6 +7,7 @@ module of each `command`.
 - `engines`: the engines of other libraries, values of ``--engine``
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
+- `parts`: the commands of builds in parts
 - `reports`: report formats, values of ``check --format``
 - `salvage`: the command, which saves what is undamaged
 """

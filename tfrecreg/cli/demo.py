@@ -47,13 +47,13 @@ def command(session: Session, folder: str | None, engine: Engine) -> None:
 
 
 def _print(session: Session, step: DemoStep, folder: str) -> None:
-    from tfrecreg.cli.release import print_release
     from tfrecreg.commands.console import line
     from tfrecreg.operations.builds.conclude import BuildResult
     from tfrecreg.operations.init import InitResult
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.render.catalog import print_manifest
     from tfrecreg.render.findings import print_report
+    from tfrecreg.render.released import print_release
     from tfrecreg.reports.model import Report
 
     session.out.print(line(("# ", "dim"), (step.title, "bold")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -12,8 +12,6 @@ from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.release import ReleaseResult
-    from tfrecreg.reports.model import Report
 
 
 @session_command("release")
@@ -46,6 +44,7 @@ def command(
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.release import ReleaseRequest, release
+    from tfrecreg.render.released import accepted, print_release
 
     if version is not None and bump is not None:
         raise UsageError(
@@ -70,27 +69,3 @@ def command(
         )
         return
     print_release(session, result)
-
-
-def accepted(report: Report | None) -> dict[str, Any]:
-    """Findings that did not fail, for a JSON document."""
-    document = report.to_json() if report is not None else {}
-    return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
-
-
-def print_release(session: Session, result: ReleaseResult) -> None:
-    """Print the release, new or existing, and the commands to run next."""
-    name = f"{result.manifest.dataset}@{result.version}"
-    if not result.created:
-        session.out.print(f"{name} already exists with this content: nothing to do")
-        return
-    from tfrecreg.commands.console import line
-    from tfrecreg.render.findings import print_accepted
-    from tfrecreg.text import safe
-
-    if result.report is not None:
-        print_accepted(session.err, result.report)
-    session.out.print(line((f"released {name}", "bold"), f" ({result.change.level})"))
-    for reason in result.change.reasons:
-        session.out.print(line(f"  {safe(reason)}"))
-    session.commands(result.commands)

@@ -1,7 +1,8 @@
 """What commands are made of, those of the package and those of plugins.
 
 - `session`: the context of a call, with its registry and its output
-- `options`: what makes a function a command, and options that several commands share
+- `options`: what makes a function a command, and options that several commands share;
+  `build_settings`: those that say how a dataset is built
 - `lazy_group`: a group whose commands are imported when they are run
 - `plugin`: announces the commands of rooms
 - `complete`: completion of arguments

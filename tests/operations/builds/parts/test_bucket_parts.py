@@ -303,7 +303,7 @@ def test_what_is_forged_is_refused_and_the_hint_says_what_to_remove(
     ]
     assert raised.value.hint.startswith(
         f"find out how it was made; remove `{names[0]}` and `{names[1]}`, and it is made again: "
-        f"`tfrecreg build --plan {PLAN} --part "
+        f"`tfrecreg parts build {PLAN} --part "
     )
     assert not (lake.root / "data/digits").exists()
     assert not any(path.endswith("manifest.json") for path in memory.find("/lake"))

@@ -144,7 +144,7 @@ def test_the_hint_names_the_command_of_the_part(site) -> None:
     refused = refusal(site)
     assert refused.hint == (
         f"find out how it was made; without `receipts/{name}.json` it is made again: "
-        f"`tfrecreg build --plan {site.plan} --part {made_by}`"
+        f"`tfrecreg parts build {site.plan} --part {made_by}`"
     )
     (site.plan / "receipts" / f"{name}.json").unlink()
     number, of = map(int, made_by.split("/"))

@@ -49,16 +49,16 @@ def test_jobs_and_parts_give_identical_builds(realdata: Path, tmp_path: Path, so
     for name, jobs in (("one", "1"), ("two", "2")):
         run("-C", tmp_path / name, "build", "d", *given, "--jobs", jobs)
     plan = tmp_path / "plan"
-    run("-C", tmp_path / "parts", "build", "d", *given, "--plan-to", plan)
+    run("-C", tmp_path / "parts", "parts", "plan", "d", plan, *given)
     numbers = random.Random(source).sample(range(1, 5), 4)
     shells = [
-        subprocess.Popen(command("build", "--plan", plan, "--part", f"{number}/4", "--jobs", "1"))
+        subprocess.Popen(command("parts", "build", plan, "--part", f"{number}/4", "--jobs", "1"))
         for number in numbers
     ]
     assert [shell.wait(300) for shell in shells] == [0, 0, 0, 0]
     said = run(
-        *("-C", tmp_path / "parts", "build", "d", "--plan", plan),
-        *("--parts-only", "--verify-parts", "100%"),
+        *("-C", tmp_path / "parts", "parts", "publish", plan, "d"),
+        *("--parts-only", "--verify", "100%"),
     )
     assert "built d" in said
     whole = tree(tmp_path / "one/data")
@@ -74,10 +74,10 @@ def test_killed_processes_of_parts_are_completed(realdata: Path, tmp_path: Path)
     run("-C", tmp_path / "one", "build", "d", *given)
     whole = tree(tmp_path / "one/data")
     plan = tmp_path / "plan"
-    run("-C", tmp_path / "parts", "build", "d", *given, "--plan-to", plan)
+    run("-C", tmp_path / "parts", "parts", "plan", "d", plan, *given)
     rng = random.Random(5)
-    part = command("build", "--plan", plan, "--part", "1/1", "--jobs", "2")
-    publish = command("-C", tmp_path / "parts", "build", "--plan", plan, "--jobs", "1")
+    part = command("parts", "build", plan, "--part", "1/1", "--jobs", "2")
+    publish = command("-C", tmp_path / "parts", "parts", "publish", plan, "--jobs", "1")
     for work, times in ((part, 6), (publish, 6)):
         for _ in range(times):
             process = subprocess.Popen(work, start_new_session=True, stderr=subprocess.DEVNULL)
@@ -86,6 +86,6 @@ def test_killed_processes_of_parts_are_completed(realdata: Path, tmp_path: Path)
             process.wait()
             data = tree(tmp_path / "parts/data")
             assert data in ({}, whole) or set(data) == {".gitignore"}
-    run("build", "--plan", plan, "--part", "1/1")
-    run("-C", tmp_path / "parts", "build", "--plan", plan, "--parts-only")
+    run("parts", "build", plan, "--part", "1/1")
+    run("-C", tmp_path / "parts", "parts", "publish", plan, "--parts-only")
     assert tree(tmp_path / "parts/data") == whole

@@ -241,7 +241,7 @@ def _incomplete(
     noun, one = ("part", parts[0]) if len(parts) == 1 else ("parts", "I/N")
     of_parts = f", of the {noun} {_listed(parts)}" if parts else ""
     here = "" if raw is not None else ", and the raw data are not on this machine"
-    hint = f"run the missing {noun}: `tfrecreg build --plan {folder.name} --part {safe(one)}`"
+    hint = f"run the missing {noun}: `tfrecreg parts build {folder.name} --part {safe(one)}`"
     if raw is not None:
         hint += "; without `--parts-only` the missing shards are made here"
     return UsageError(
@@ -271,7 +271,7 @@ def _verify(
         return []
     if begun.prepared.raw is None:
         raise UsageError(
-            "`--verify-parts` makes shards again, and the raw data are not on this machine",
+            "`--verify` makes shards again, and the raw data are not on this machine",
             hint="name the folder where they are: --raw PATH",
         )
     there = [shard for shard in begun.plan.shards if shard.path in receipts]

@@ -26,6 +26,8 @@ from tfrecreg.text import safe
 
 R = TypeVar("R")
 
+WRITE_AGAIN = "write the plan again, into a new folder: `tfrecreg parts plan NAME DIR`"
+"""The hint where a plan was changed."""
 _CHUNK = 1 << 18
 _ROWS = 4096
 """Rows that are encoded at a time."""
@@ -123,7 +125,7 @@ def _changed(where: str) -> UsageError:
     return UsageError(
         f"`{safe(where, limit=1000)}` is not the file that the plan names: it was changed or "
         "damaged",
-        hint="write the plan again, into a new folder: `tfrecreg build NAME --plan-to DIR`",
+        hint=WRITE_AGAIN,
     )
 
 

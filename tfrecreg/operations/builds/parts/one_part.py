@@ -111,7 +111,6 @@ def run_part(
     plan: str,
     part: PlanPart,
     *,
-    name: str | None = None,
     raw: str | None = None,
     registry: Callable[[], Registry] | None = None,
     engine: Engine | None = None,
@@ -124,7 +123,6 @@ def run_part(
 
     Args:
         plan: the folder of the plan, or its URL.
-        name: the dataset, if it is to be compared with the plan.
         raw: the folder of the raw data; None for that of the plan.
         registry: opens the registry, which a plan that grows from a release needs.
 
@@ -134,7 +132,6 @@ def run_part(
         PluginError: the source failed.
     """
     folder = PlanFolder.open(plan)
-    folder.expect_dataset(name)
     shards = deal_shards(folder.document.shards, part)
     folder.storage.expect_condition()
     enter_bucket(folder)

@@ -196,7 +196,7 @@ def base_of_plan(folder: PlanFolder, registry: Registry | None) -> Base | None:
     if registry is None:
         raise UsageError(
             f"the plan grows from `{safe(name)}`, and there is no registry here",
-            hint="name the registry that has it: tfrecreg -C REGISTRY build --plan DIR …",
+            hint="name the registry that has it: tfrecreg -C REGISTRY parts build DIR …",
         )
     base = find_base(registry, folder.document.dataset, said.version)
     if base is None or base.manifest.digest != said.digest:

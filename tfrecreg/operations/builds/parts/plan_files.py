@@ -234,7 +234,7 @@ class PlanFolder:
         except MissingFileError:
             raise UsageError(
                 f"`{safe(folder, limit=1000)}` holds no plan: `{PLAN_NAME}` is missing",
-                hint="`tfrecreg build NAME --plan-to DIR` writes one",
+                hint="`tfrecreg parts plan NAME DIR` writes one",
             ) from None
         document = parse_plan(data, f"{folder}/{PLAN_NAME}")
         _expect_sound(document, f"{folder}/{PLAN_NAME}")
@@ -269,7 +269,7 @@ class PlanFolder:
         if name not in (None, dataset):
             raise UsageError(
                 f"`{self.name}` is a plan of `{dataset}`, not of `{safe(name or '')}`",
-                hint=f"tfrecreg build {dataset} --plan {self.name}",
+                hint=f"tfrecreg parts publish {self.name} {dataset}",
             )
 
     def planned(self, shard: ShardOfPlan, base: Base | None) -> PlannedShard:

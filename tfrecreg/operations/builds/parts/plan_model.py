@@ -10,15 +10,13 @@ import msgspec
 from tfrecreg.documents import canonical_json, digest_apart, known_format, refusing, strict_json
 from tfrecreg.errors import UsageError
 from tfrecreg.manifest.model import Parent, RawTotals, SchemaEntry, SourceEntry
-from tfrecreg.operations.builds.parts.lines import TextDigest
+from tfrecreg.operations.builds.parts.lines import WRITE_AGAIN, TextDigest
 from tfrecreg.text import safe
 
 PLAN_NAME = "plan.json"
 PLAN_FORMAT = 1
 PLAN_KIND = "tfrecreg-plan"
 """The value of `kind`, which tells a plan from other files of that name."""
-
-_HINT = "write the plan again, into a new folder: `tfrecreg build NAME --plan-to DIR`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +128,7 @@ def parse_plan(data: bytes, where: str) -> PlanDocument:
         UsageError: it is not a plan, or was changed.
     """
     shown = safe(where, limit=1000)
-    with refusing(UsageError, f"`{shown}` is not a plan", hint=_HINT):
+    with refusing(UsageError, f"`{shown}` is not a plan", hint=WRITE_AGAIN):
         found = strict_json(data)
         if not isinstance(found, dict) or found.get("kind") != PLAN_KIND:
             raise ValueError(f"its `kind` is not `{PLAN_KIND}`")
@@ -141,7 +139,7 @@ def parse_plan(data: bytes, where: str) -> PlanDocument:
         raise UsageError(
             f"`{shown}` was changed after it was written: its digest should be "
             f"`{expected[:16]}…`, found `{safe(document.digest[:16])}…`",
-            hint=_HINT,
+            hint=WRITE_AGAIN,
         )
     return document
 

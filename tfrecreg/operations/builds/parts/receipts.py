@@ -230,7 +230,7 @@ def refused_shard(
     hint = f"find out how it was made; {made_again(shard, plan)}"
     part = receipt.made.part if receipt is not None and receipt.made is not None else ""
     if part:
-        hint += f": `tfrecreg build --plan {plan.name} --part {safe(part)}`"
+        hint += f": `tfrecreg parts build {plan.name} --part {safe(part)}`"
     return RefusedError(f"nothing was published: `{safe(shard)}`: {problem}", hint=hint)
 
 

@@ -41,8 +41,8 @@ def parse_sample(text: str) -> SkipLimit:
         return SkipLimit.parse(text)
     except ValueError:
         raise UsageError(
-            f"`--verify-parts {safe(text)}`: expected a number of shards, or a share of them",
-            hint="--verify-parts 3, --verify-parts 1%",
+            f"`--verify {safe(text)}`: expected a number of shards, or a share of them",
+            hint="--verify 3, --verify 1%",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The results of builds, and what a build would do."""
+"""What a build would do."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.commands.console import PlainTable, count, line
+from tfrecreg.render.built import print_growth
 from tfrecreg.render.catalog import in_reading_order
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.builds.growth import Growth
     from tfrecreg.operations.builds.run import Preview
 
 
@@ -39,21 +39,6 @@ def print_preview(console: Console, found: Preview) -> None:
         skipped = count(len(plan.skipped), "item")
         console.print("")
         console.print(line(f"the source skips {skipped} while it lists them"))
-
-
-def print_growth(console: Console, growth: Growth, *, would: bool = False) -> None:
-    """The shards that a build keeps, rewrites and adds, on one line."""
-    parts = [
-        f"{count(number, 'shard')} {what} ({si_bytes(size)})"
-        for number, what, size in (
-            (growth.kept, "kept", growth.kept_bytes),
-            (growth.rewritten, "rewritten", growth.rewritten_bytes),
-            (growth.new, "new", growth.new_bytes),
-        )
-        if number
-    ]
-    cost = "" if would else f"; a push sends {si_bytes(growth.written_bytes)} and the indexes"
-    console.print(line(f"grown from {growth.base}: {', '.join(parts)}{cost}"))
 
 
 def print_push_cost(console: Console, found: Preview) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.cli.render.outcomes import print_preview
+from tfrecreg.cli.render.preview import print_preview
 from tfrecreg.cli.render.transfers import print_gc
 from tfrecreg.commands.output import write_json
 from tfrecreg.operations.builds.run import preview
