@@ -17,6 +17,9 @@ VERSIONS = $(addprefix tests/,engines example images pages plugins scan statisti
 	training validators cli/test_hostile_validators.py operations/test_remote.py)
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
+# Container images set it. Without compiled modules each program that a test starts compiles what it
+# imports: TensorFlow takes three seconds more, and the tests themselves take ten to be collected.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz mutants lint types layers format docs site screenshots benchmark clean
 
