@@ -72,9 +72,9 @@ def test_a_feature_of_two_types_is_refused(cli, tmp_path: Path) -> None:
 
 
 def test_without_tfdv_it_says_what_is_missing(cli, tmp_path: Path, monkeypatch) -> None:
-    import tfrecreg.operations.stats as operation
+    import tfrecreg.statistics.make as making
 
-    monkeypatch.setattr(operation, "missing_tfdv", lambda: MissingExtraError("statistics", "tfdv"))
+    monkeypatch.setattr(making, "missing_tfdv", lambda: MissingExtraError("statistics", "tfdv"))
     done = cli("stats", write(tmp_path, *dealt(alike_examples(2), 1)))
     assert done.code == 3
     assert done.err.splitlines() == [

@@ -501,7 +501,7 @@ def test_statistics_are_made_in_the_pass_of_the_check_by_its_engine(
     def another_pass(*arguments: Any, **options: Any) -> None:
         raise AssertionError("the records are read again")
 
-    monkeypatch.setattr("tfrecreg.operations.stats.read_whole", another_pass)
+    monkeypatch.setattr("tfrecreg.statistics.make.read_whole", another_pass)
     pages = []
     for _ in range(2):  # the second time they are remembered
         engine = Counting()

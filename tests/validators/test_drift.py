@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from records_support import write_examples
 
 from tfrecreg.cli.main import main
-from tfrecreg.errors import UsageError
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.errors import FailureError, MissingExtraError, RefusedError, UsageError
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
+from tfrecreg.progress import Progress
 from tfrecreg.reports.model import Report
+from tfrecreg.statistics import tfdv
 
 LABELS = 'feature { name: "label" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'
 
@@ -187,3 +192,80 @@ def test_strings_are_compared_as_categories(tmp_path) -> None:
     report = compared(tmp_path, schema, against="old-*")
     assert features(report) == {"DRF001": ["class/text"]}
     assert "is 0.3," in report.findings[0].message
+
+
+# The statistics of the baseline.
+
+
+class Told(LocalEngine, Progress):
+    """An engine and a progress that keep what was begun, and how many shards were read for it."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.told: list[tuple[str, int]] = []
+
+    def start(self, what: str, total: int, unit: str = "records") -> None:
+        del total, unit
+        self.told.append((what, 0))
+
+    def run(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        for task in tasks:
+            what, shards = self.told[-1]
+            self.told[-1] = what, shards + 1
+            yield function(task)
+
+
+def test_statistics_of_a_release_are_made_once_with_the_engine_and_shown(
+    digits_registry: Path,
+) -> None:
+    options = CheckOptions(only=("drift", "crc"), against="digits@1.0.0")
+    first, again, without = Told(), Told(), Told()
+    reports = [
+        check("digits", registry=digits_registry, options=options, engine=each, progress=each)
+        for each in (first, again)
+    ]
+    assert first.told == [("statistics of digits@1.0.0", 4), ("checking digits", 4)]
+    assert again.told == [("checking digits", 4)]
+    assert reports[0] == reports[1]
+    assert {"drift.drift.test", "drift.drift.train"} <= {
+        each.name for each in reports[0][0].measures
+    }
+    for path in (digits_registry / ".tfrecreg/cache/statistics").iterdir():
+        path.unlink()
+    options = CheckOptions(only=("crc",), against="digits@1.0.0")
+    check("digits", registry=digits_registry, options=options, engine=without, progress=without)
+    assert without.told == [("checking digits", 4)]
+
+
+def test_a_baseline_that_has_no_statistics_ends_the_check(tmp_path: Path) -> None:
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, 5))
+    write_examples(tmp_path / "no-train.tfrecord-00000-of-00001", [])
+    with pytest.raises(UsageError, match=r"no-\*` has no Examples to make statistics of, nor any"):
+        compared(tmp_path, against="no-*")
+    (tmp_path / "cut-train.tfrecord-00000-of-00001").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FailureError, match=r"`.*cut-\*` was not read completely: `"):
+        compared(tmp_path, against="cut-*")
+    mixed = [{"label": int64_feature(1)}, {"label": bytes_feature("1")}]
+    write_examples(tmp_path / "two-train.tfrecord-00000-of-00001", mixed)
+    with pytest.raises(RefusedError, match="`label` has bytes values in some records and int64"):
+        compared(tmp_path, against="two-*")
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_without_tfdv_a_comparison_that_is_asked_for_fails(
+    here: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(name: str) -> object:
+        return None if name == "tensorflow_data_validation" else find_spec(name)
+
+    monkeypatch.setattr(tfdv, "find_spec", absent)
+    monkeypatch.setattr(tfdv, "_release_for", lambda *machine: here)
+    old = write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5, 5))
+    new = write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, 5))
+    options = CheckOptions(against=str(old), skip=("inflation",))
+    with pytest.raises(FailureError) as caught:
+        check([str(new)], options=options)
+    assert isinstance(caught.value, MissingExtraError) is here
+    assert caught.value.hint.endswith("pip install 'tfrecreg[tfdv]'")
+    (report,) = check([str(new)], options=CheckOptions(skip=("inflation",)))
+    assert report.exit_code == 0

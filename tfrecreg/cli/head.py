@@ -11,8 +11,8 @@ from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.full_scan import PassedOver
     from tfrecreg.operations.head import ShownRecord
+    from tfrecreg.scan.full_scan import PassedOver
     from tfrecreg.scan.interface import Target
 
 
@@ -61,8 +61,8 @@ def command(
     1.
     """
     from tfrecreg.entry_points import with_plugins
-    from tfrecreg.operations.full_scan import passed_over
     from tfrecreg.operations.head import head
+    from tfrecreg.scan.full_scan import passed_over
     from tfrecreg.shardset.target import find_target
 
     if next(with_plugins(), None):  # which may have decoders, and are supervised from the beginning

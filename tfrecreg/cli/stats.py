@@ -13,7 +13,7 @@ from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.stats import Stats
+    from tfrecreg.statistics.make import Stats
 
 
 @session_command("stats")

@@ -11,9 +11,9 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.full_scan import read_whole
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.shardset.files import names_one_file
 from tfrecreg.shardset.find import TargetsLike, find, named_targets

@@ -18,11 +18,11 @@ from tfrecreg.operations.format_payload import (
     images_in,
     words,
 )
-from tfrecreg.operations.full_scan import PassedOver
 from tfrecreg.records.access import Records
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import HOLD_LIMIT, scan
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.full_scan import PassedOver
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import TargetLike

@@ -16,7 +16,6 @@ from tfrecreg.operations.catalog import log
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
-from tfrecreg.operations.stats import Stats, StatsOfCheck
 from tfrecreg.pages.budget import Budget
 from tfrecreg.pages.charts import charts_of
 from tfrecreg.pages.content import (
@@ -38,7 +37,7 @@ from tfrecreg.registry.registry import Registry, RegistryLike, open_registry
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target, Validator
 from tfrecreg.shardset.find import TargetsLike, find, named_targets, resolve_in
-from tfrecreg.statistics.cache import StatisticsCache
+from tfrecreg.statistics.make import Stats, StatsOfCheck
 from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.text import safe
 
@@ -74,10 +73,7 @@ class Surveys:
 
     def look(self, target: Target) -> list[Validator]:
         """The validators that see the records of a target."""
-        made = None
-        if self._statistics:
-            cache = StatisticsCache(target.home) if target.home is not None else None
-            made = StatsOfCheck(target, cache)
+        made = StatsOfCheck(target) if self._statistics else None
         validator = SurveyValidator()
         self._surveyed[target.name] = _Surveyed(target, validator, made)
         return [validator, *(made.validators if made is not None else ())]

@@ -13,9 +13,9 @@ from tfrecreg.gating import Waiver
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.catalog import LogEntry
 from tfrecreg.operations.diff.result import DiffResult, RecordDiff
-from tfrecreg.operations.stats import Stats
 from tfrecreg.pages.records import PageRecord
 from tfrecreg.reports.model import Report
+from tfrecreg.statistics.make import Stats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

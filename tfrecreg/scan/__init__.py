@@ -6,5 +6,6 @@
 - `indexes`: the contents of the indexes beside the shards
 - `large_records`: records that are not held in memory, read once more
 - `run`: the scan of all shards of a target by an engine: each is read once, parts return in order
+- `full_scan`: read every record of a target, or fail
 - `cache`: results of earlier scans of unchanged shards
 """

@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index
 from tfrecreg.manifest.model import Manifest, ShardEntry
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.suggest import ExtensionPoint
@@ -38,8 +41,6 @@ class Need(Flag):
     """`StreamEnd` has the SHA-256 of the file, too. Useful with :attr:`DIGESTS` only."""
     MEMBERS = auto()
     """`StreamEnd` has where the gzip members begin."""
-    STATISTICS = auto()
-    """`Baseline` has TFDV's statistics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +100,21 @@ class RawSize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The dataset that a target is compared with."""
+    """The dataset that a target is compared with, and the means to read it.
 
-    name: str
-    """As the user would write it: ``mnist@1.0.0``."""
-    statistics: Mapping[str, bytes]
-    """By split: TFDV's `DatasetFeatureStatisticsList`, serialized. Empty if none of the selected
-    validators needs it.
+    A validator that wants more of it than its manifest reads it in `begin`, before the records of
+    the target are read.
     """
-    shards: Sequence[Shard] = ()
-    """Its shards, in order of split and number."""
+
+    target: Target
+    """Its shards, manifest, schema and registry."""
+    engine: Engine = field(default_factory=lambda: LocalEngine(1))
+    """Where to read."""
+    progress: Progress = SILENT
+    """Updated while it is read."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Baseline, (self.target,)  # for a visitor that has it: workers read by themselves
 
 
 @dataclass(frozen=True, slots=True)

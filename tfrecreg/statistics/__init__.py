@@ -17,7 +17,8 @@ none, and `part.examples` is 0 where there is nothing to judge. Two validators t
 cost no more than one. `missing_tfdv()` is for its `applies`. Nothing here imports TFDV before a
 visitor is made or a part is asked for its proto.
 
-What was made of a release before is in the :class:`StatisticsCache` of its registry.
+`stats_of` makes the statistics of a target, or recalls what was made of the same content before
+from the :class:`StatisticsCache` of its registry.
 
 * :mod:`.tfdv` - the one home of TFDV, `tfx_bsl` and pyarrow
 * :mod:`.options` - which statistics
@@ -27,5 +28,6 @@ What was made of a release before is in the :class:`StatisticsCache` of its regi
 * :mod:`.collect` - the visitor of a shard, and all splits of a target
 * :mod:`.summary` - statistics as bytes, as text, as plain values, without TFDV
 * :mod:`.judge` - TFDV's anomalies and distances, and the features that it compares
+* :mod:`.make` - the statistics of a target, in a pass of their own or in that of a check
 * :mod:`.cache` - statistics by content digest
 """

@@ -12,13 +12,13 @@ from msgspec import Meta
 from tfrecreg.codes import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
-from tfrecreg.scan.interface import Baseline, Need, Shard, Target, Validator, Visitor
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema.proto import parse_schema, schema_message
 from tfrecreg.statistics.collect import make_visitor
 from tfrecreg.statistics.judge import Compared, Distance, comparators, judge_statistics
+from tfrecreg.statistics.make import stats_of
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, StatisticsPart
-from tfrecreg.statistics.summary import parse_proto
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.validators.statistics import by_split, expect_tfdv
@@ -47,11 +47,12 @@ class DriftValidator(Validator):
     name = "drift"
     Options = DriftOptions
     codes: Sequence[Code] = (DRF001, DRF002, DRF003, DRF004)
-    needs = Need.STATISTICS
 
     def __init__(self) -> None:
         self._options = DriftOptions()
         self._schema: Any = None
+        self._before: Mapping[str, Any] = {}
+        """By split: the statistics of the baseline."""
 
     def applies(self, target: Target) -> str | None:
         """None if there are two datasets to compare and TFDV is installed.
@@ -59,23 +60,33 @@ class DriftValidator(Validator):
         Raises:
             MissingExtraError: TFDV is not installed.
         """
-        splits = {shard.split for shard in target.shards}
-        if target.baseline is None and len(splits) < 2:
+        if target.baseline is not None:
+            return None  # `begin` refuses to go on without TFDV: the user asked for it
+        if len({shard.split for shard in target.shards}) < 2:
             return "only one split: name a dataset to compare it with by --against"
         return expect_tfdv()
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        """Read the schema, if there is one.
+        """Read the schema, if there is one, and the baseline.
+
+        The target's schema determines the categories on both sides.
 
         Raises:
             SchemaError: it does not parse, or contradicts itself.
             ConfigError: an option is unknown or has another type.
+            TfrecregError: there are no statistics of the baseline: see :func:`stats_of`.
         """
         self._options = read_limits(DriftOptions, options, self.name)
         path = target.schema_path or "schema"
         if target.schema is not None:
             self._schema = schema_message(parse_schema(target.schema, path))
         wanted = StatisticsOptions(schema=target.schema, schema_path=path)
+        if target.baseline is not None:
+            given = target.baseline
+            made = stats_of(
+                given.target, options=wanted, engine=given.engine, progress=given.progress
+            )
+            self._before = {each.statistics.split: each.statistics.proto for each in made.splits}
         return partial(make_visitor, wanted)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
@@ -92,15 +103,14 @@ class DriftValidator(Validator):
             if part.examples and not isinstance(part.conflict, Conflict)
         }
         if target.baseline is not None:
-            if not protos.keys() & target.baseline.statistics.keys():
-                yield _nothing_in_common(target, protos, target.baseline)
+            other = target.baseline.target.name
+            if not protos.keys() & self._before.keys():
+                yield _nothing_in_common(target, other, protos, self._before)
             for split, proto in protos.items():
-                before = target.baseline.statistics.get(split)
+                before = self._before.get(split)
                 if before is not None:
-                    name = f"`{split}` of {target.baseline.name}" if split else target.baseline.name
-                    yield from self._compare(
-                        target, split, proto, parse_proto(before), "drift", name
-                    )
+                    name = f"`{split}` of {other}" if split else other
+                    yield from self._compare(target, split, proto, before, "drift", name)
         base = protos.get(self._options.split)
         if base is not None:
             for split, proto in protos.items():
@@ -158,12 +168,13 @@ def _told(distance: Distance, name: str) -> str:
     )
 
 
-def _nothing_in_common(target: Target, splits: Iterable[str], baseline: Baseline) -> Finding:
+def _nothing_in_common(
+    target: Target, other: str, splits: Iterable[str], others: Iterable[str]
+) -> Finding:
     here, there = (
-        listed(split or "(no name)" for split in sorted(each))
-        for each in (splits, baseline.statistics)
+        listed(split or "(no name)" for split in sorted(each)) for each in (splits, others)
     )
-    told = f"nothing was compared with {safe(baseline.name)}: splits here {here}, there {there}"
+    told = f"nothing was compared with {safe(other)}: splits here {here}, there {there}"
     return replace(_finding(target, "", DRF004, "", told), locations=())
 
 

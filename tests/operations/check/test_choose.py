@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -453,10 +454,58 @@ def test_the_record_says_when_a_validator_runs(target: Target, stranger: Install
         return {each for each in names(chosen(target, *only)) if each.startswith("when_")}
 
     stranger(text=WHEN)
-    compared = replace(target, baseline=Baseline("other", {}))
+    compared = replace(target, baseline=Baseline(target))
     expecting = replace(target, expected=Expected(counts={"train": 9}))
     assert when(target) == {"when_always"}
     assert when(compared) == {"when_always", "when_baseline"}
     assert when(expecting) == {"when_always", "when_expected"}
     assert when(compared, "when_asked") == {"when_asked"}
     assert when(expecting, "when_asked") == {"when_asked", "when_expected"}
+
+
+SIDE = """
+from functools import partial
+
+from tfrecreg.api import Measure, Validator, ValidatorRecord, Visitor, hookimpl
+
+class Side(Validator):
+    name = "side"
+    codes = ()
+
+    def begin(self, target, options):
+        return partial(Visit, target)
+
+    def finish(self, target, parts):
+        found = [part for _, part in parts]
+        yield Measure("side.seen", str(found), "what was seen")
+
+class Visit(Visitor):
+    def __init__(self, target, shard):
+        self.baseline = target.baseline
+
+    def close(self, end):
+        other = self.baseline.target
+        return other.name, len(other.shards), self.baseline.engine.jobs
+
+@hookimpl
+def tfrecreg_validators():
+    yield ValidatorRecord("side", "looks aside", [], lambda: Side, runs_with="baseline")
+"""
+
+
+def test_a_strangers_visitor_gets_what_the_target_is_compared_with(
+    target: Target, stranger: Install
+) -> None:
+    class Bound(LocalEngine):
+        """An engine with something that no process can hand on."""
+
+        def __init__(self) -> None:
+            super().__init__(1)
+            self.lock = threading.Lock()
+
+    stranger(text=SIDE)
+    other = replace(target, name="other")
+    report = checked(replace(target, baseline=Baseline(other, Bound())))
+    assert report.errors == ()
+    (seen,) = [each.value for each in report.measures if each.name == "side.seen"]
+    assert seen == "[('other', 2, 1), ('other', 2, 1)]"

@@ -11,7 +11,7 @@ from tfrecreg.operations.stats_rows import STATS_COLUMNS, stats_row
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.stats import SplitStats, Stats
+    from tfrecreg.statistics.make import SplitStats, Stats
 
 
 def print_stats(console: Console, stats: Stats) -> None:

@@ -31,8 +31,8 @@ def command(session: Session, target: str, output: str | None, engine: Engine) -
     data accepts that same data: review the draft before you rely on it. Damaged records are
     skipped, and the exit code is then 1.
     """
-    from tfrecreg.operations.full_scan import PassedOver, passed_over
     from tfrecreg.operations.schemas.infer import infer_schema
+    from tfrecreg.scan.full_scan import PassedOver, passed_over
     from tfrecreg.shardset.target import find_target
     from tfrecreg.text import safe
 

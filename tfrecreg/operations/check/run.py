@@ -13,10 +13,8 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import (
     DatasetConfigError,
     ManifestError,
-    MissingExtraError,
     NewerFormatError,
     NotHereError,
-    PluginError,
     SchemaError,
     StorageError,
     TfrecregError,
@@ -27,9 +25,7 @@ from tfrecreg.operations.check.choose import asked_for, validators_with
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import has_shards, strays
@@ -38,7 +34,7 @@ from tfrecreg.registry.registry import Dataset, Registry, RegistryLike, find_reg
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.reports.model import Report, error_report
 from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.interface import Baseline, Expected, Need, Target, Validator
+from tfrecreg.scan.interface import Baseline, Expected, Target, Validator
 from tfrecreg.shardset.find import Built, TargetsLike, find, named_targets
 from tfrecreg.shardset.target import display_name, files_targets, find_target, target_of
 from tfrecreg.storage.local import user_cache
@@ -192,7 +188,9 @@ def _judged(
         return found
     target, home = found
     try:
-        target = _compared(target, options, registry, engine, progress)
+        if options.against is not None:
+            other = find_target(options.against, registry=registry)
+            target = replace(target, baseline=Baseline(other, engine, progress))
         report = check_target(
             target,
             home.config if home is not None else Config(),
@@ -228,35 +226,6 @@ def _unjudged(name: str, error: TfrecregError) -> Report:
     """The report about a target that could not be looked at."""
     hint = f"; hint: {error.hint}" if error.hint else ""
     return error_report(name, f"{error.message}{hint}")
-
-
-def _compared(
-    target: Target,
-    options: CheckOptions,
-    registry: RegistryLike | None,
-    engine: Engine,
-    progress: Progress,
-) -> Target:
-    """The target with what it is compared with, and no more of it than is asked for."""
-    if options.against is None:
-        return target
-    comparing = asked_for(validators_with("baseline", plugins()), options.only, options.skip)
-    return with_baseline(
-        target,
-        options.against,
-        registry,
-        engine,
-        progress,
-        with_statistics=any(_needs_statistics(each) for each in comparing),
-    )
-
-
-def _needs_statistics(announced: Announced[ValidatorRecord]) -> bool:
-    try:
-        kind = plugins().load(ValidatorRecord, announced.qualified)
-    except (PluginError, MissingExtraError):
-        return False  # the check says that it cannot run
-    return Need.STATISTICS in getattr(kind, "needs", Need(0))
 
 
 def _registry_here(registry: RegistryLike | None) -> Registry | None:
@@ -334,43 +303,3 @@ def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
         return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
     storage = user_cache()
     return None if storage is None else ScanCache(storage, "tfrecreg/checks", reuse=reuse)
-
-
-def with_baseline(
-    target: Target,
-    against: str | None,
-    registry: RegistryLike | None,
-    engine: Engine,
-    progress: Progress,
-    *,
-    with_statistics: bool = True,
-) -> Target:
-    """The target, with its baseline.
-
-    Args:
-        target: the target of the check. Its schema determines the categories on both sides.
-        against: a reference or files; None leaves the target as it is.
-        with_statistics: whether anybody asks for its statistics.
-
-    Raises:
-        UsageError: `against` names nothing, or has no Examples.
-        MissingExtraError: TFDV is not installed.
-        FailureError: a shard could not be read.
-    """
-    if against is None:
-        return target
-    other = find_target(against, registry=registry)
-    if not with_statistics:
-        return replace(target, baseline=Baseline(other.name, {}, other.shards))
-    # Statistics are optional: a check without them imports none of it.
-    from tfrecreg.operations.stats import stats_of
-    from tfrecreg.statistics.cache import StatisticsCache
-    from tfrecreg.statistics.options import StatisticsOptions
-
-    cache = StatisticsCache(other.home) if other.home is not None else None
-    options = StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
-    made = stats_of(other, options=options, cache=cache, engine=engine, progress=progress)
-    protos = {
-        each.statistics.split: each.statistics.proto.SerializeToString() for each in made.splits
-    }
-    return replace(target, baseline=Baseline(other.name, protos, other.shards))

@@ -15,11 +15,11 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConflictError, UsageError
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.registry.lookup import Release, Resolved, expect_schema
 from tfrecreg.registry.registry import RegistryLike, find_registry, open_registry
+from tfrecreg.scan.full_scan import read_whole
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
 from tfrecreg.schema.check import Problem

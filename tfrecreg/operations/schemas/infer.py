@@ -10,9 +10,9 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.operations.full_scan import PassedOver, read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.full_scan import PassedOver, read_whole
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema.infer import SchemaSketch
 from tfrecreg.text import safe

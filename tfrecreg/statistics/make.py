@@ -1,0 +1,297 @@
+"""The statistics of a target, split by split: made in a pass over its records, or remembered."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.errors import UsageError
+from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.records.batch import StreamEnd
+from tfrecreg.scan.full_scan import read_whole
+from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
+from tfrecreg.statistics.cache import StatisticsCache
+from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.summary import FeatureSummary, named, render_proto, summarize
+from tfrecreg.statistics.tfdv import missing_tfdv
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
+
+_WORTH_WORKERS = 16 << 30
+"""Bytes of shards from which on workers gain more than each of them loses to importing TFDV."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitStats:
+    """The statistics of one split, for people."""
+
+    statistics: SplitStatistics
+    features: tuple[FeatureSummary, ...]
+    cached: bool
+    """Whether they were made before, of the same content."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As the document of ``stats --json`` has it."""
+        told = self.statistics
+        return {
+            "split": told.split,
+            "examples": told.examples,
+            "left_out": {
+                "damaged": told.left_out.damaged,
+                "too_large": told.left_out.large,
+                **{kind.value: count for kind, count in sorted(told.left_out.kinds.items())},
+            },
+            "sketched": told.sketched,
+            "cached": self.cached,
+            "features": self.features,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The statistics of a target."""
+
+    target: str
+    splits: tuple[SplitStats, ...]
+    """Splits in order of their names."""
+
+    def pbtxt(self) -> str:
+        """TFDV's `DatasetFeatureStatisticsList` as text: a dataset for each split, with its name.
+
+        `tfdv.load_stats_text` reads it.
+        """
+        return render_proto(
+            named((each.statistics.split, each.statistics.proto) for each in self.splits)
+        )
+
+
+def stats_of(
+    target: Target,
+    *,
+    split: str | None = None,
+    features: Sequence[str] = (),
+    options: StatisticsOptions | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Stats:
+    """Make the statistics of a target, or recall those that its registry remembers.
+
+    Args:
+        split: the only one to look at; None for all.
+        features: globs of the features to summarize; empty for all. The protos have all of them.
+        options: which statistics; None for TFDV's defaults and the target's own schema.
+
+    Raises:
+        UsageError: no such split or feature, no Examples, or a schema that does not parse.
+        RefusedError: a feature has values of two types.
+        MissingExtraError: TFDV is not installed, and something has to be made.
+        FailureError: a shard could not be read, or there is no TFDV for this Python.
+    """
+    options = options or _options_of(target)
+    target = _only(target, split)
+    known = _recalled(target, options)
+    left = tuple(shard for shard in target.shards if shard.split not in known)
+    made = _make(replace(target, shards=left), options, engine, progress) if left else {}
+    return _summed_up(target, options, known, made, features)
+
+
+class StatsOfCheck:
+    """The statistics of a target, made in the pass of a check over its records, or recalled.
+
+    Attributes:
+        validators: for the pass; none if all is recalled.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._options = _options_of(target)
+        self._known = _recalled(target, self._options)
+        self._collector, self._sound = StatisticsCollector(self._options), _Soundness()
+        self.validators: list[Validator] = []
+        if not {shard.split for shard in target.shards} <= self._known.keys():
+            self.validators.append(self._collector)
+            if target.manifest is not None:
+                self.validators.append(self._sound)
+
+    def result(self) -> Stats:
+        """The statistics, after a check that read all records.
+
+        Raises:
+            UsageError: there are no Examples.
+            RefusedError: a feature has values of two types.
+        """
+        made = _collected(self._collector, self._sound)
+        known = {name: each for name, each in self._known.items() if name not in made}
+        return _summed_up(self._target, self._options, known, made)
+
+
+def _options_of(target: Target) -> StatisticsOptions:
+    return StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
+
+
+def _recalled(target: Target, options: StatisticsOptions) -> dict[str, SplitStatistics]:
+    """The statistics of splits that were made before."""
+    known: dict[str, SplitStatistics] = {}
+    if target.home is not None:
+        cache = StatisticsCache(target.home)
+        for name, content in _contents(target).items():
+            recalled = cache.recall(name, content, options)
+            if recalled is not None:
+                known[name] = recalled
+    return known
+
+
+def _summed_up(
+    target: Target,
+    options: StatisticsOptions,
+    known: Mapping[str, SplitStatistics],
+    made: Mapping[str, tuple[SplitStatistics, bool]],
+    features: Sequence[str] = (),
+) -> Stats:
+    """The statistics of all splits; what was made now is remembered."""
+    contents = _contents(target)
+    if target.home is not None:
+        cache = StatisticsCache(target.home)
+        for name, (statistics, sound) in made.items():
+            if sound and name in contents:
+                cache.remember(statistics, contents[name], options)
+    everything = [*known.values(), *(statistics for statistics, _ in made.values())]
+    everything.sort(key=lambda each: each.split)
+    _expect_examples(target, everything)
+    return Stats(
+        target.name,
+        tuple(
+            SplitStats(each, _chosen(each, features), each.split in known) for each in everything
+        ),
+    )
+
+
+def _only(target: Target, split: str | None) -> Target:
+    """The target with the shards of one split."""
+    splits = sorted({shard.split for shard in target.shards})
+    if not splits:
+        raise UsageError(
+            f"`{target.name}` has no shards to make statistics of",
+            hint="`tfrecreg check` lists the missing ones",
+        )
+    if split is None:
+        return target
+    if split not in splits:
+        named = [safe(each) for each in splits if each]
+        raise UsageError(
+            f"`{target.name}` has no split `{safe(split)}`{did_you_mean(split, splits)}",
+            hint=f"available: {listed(named)}" if named else "its file names contain no split",
+        )
+    return replace(target, shards=tuple(each for each in target.shards if each.split == split))
+
+
+def _contents(target: Target) -> dict[str, str]:
+    """The content digests of the splits with all shards present."""
+    if target.manifest is None:
+        return {}
+    here = [shard.name for shard in target.shards]
+    missing = {entry.split for entry in target.manifest.shards if entry.path not in here}
+    wanted = {shard.split for shard in target.shards} - missing
+    return {each.name: each.content for each in target.manifest.splits if each.name in wanted}
+
+
+def _make(
+    target: Target, options: StatisticsOptions, engine: Engine | None, progress: Progress
+) -> dict[str, tuple[SplitStatistics, bool]]:
+    """The statistics of each split, and whether the bytes are those that the manifest names."""
+    missing = missing_tfdv()
+    if missing is not None:
+        raise missing
+    collector, sound = StatisticsCollector(options), _Soundness()
+    engine = (engine or LocalEngine(1)).for_work(map(_size, target.shards), _WORTH_WORKERS)
+    read_whole(
+        target,
+        [collector, sound] if target.manifest is not None else [collector],
+        engine,
+        progress,
+        doing="statistics of",
+        otherwise="statistics of incomplete data would be misleading",
+    )
+    return _collected(collector, sound)
+
+
+def _collected(
+    collector: StatisticsCollector, sound: _Soundness
+) -> dict[str, tuple[SplitStatistics, bool]]:
+    """What a pass found, and whether the bytes are those that the manifest names."""
+    return {
+        each.split: (each, sound.splits.get(each.split, False)) for each in collector.statistics()
+    }
+
+
+def _size(shard: Shard) -> int:
+    entry = shard.storage.stat(shard.path)
+    return entry.size if entry is not None else 0
+
+
+class _Soundness(Validator):
+    """Sees whether shards are the files that the manifest names, in the same pass."""
+
+    name = "soundness"
+    codes: Sequence[Code] = ()
+    needs = Need.DIGESTS
+
+    def __init__(self) -> None:
+        self.splits: dict[str, bool] = {}
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Digest]:
+        del target, options
+        return _Digest
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, str | None]]
+    ) -> Iterator[Finding | Measure]:
+        for shard, digest in parts:
+            good = shard.entry is not None and shard.entry.blake3 == digest
+            self.splits[shard.split] = self.splits.get(shard.split, True) and good
+        yield Measure("soundness.target", target.name, target.name)
+
+
+class _Digest(Visitor):
+    def __init__(self, shard: Shard) -> None:
+        del shard
+
+    def close(self, end: StreamEnd) -> str | None:
+        return end.blake3
+
+
+def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> None:
+    """Refuse a target without any Example."""
+    if any(each.examples for each in everything):
+        return
+    told = "; ".join(str(each.left_out) for each in everything if each.left_out)
+    raise UsageError(
+        f"`{target.name}` has no Examples to make statistics of"
+        + (f": {told}" if told else ", nor any record"),
+        hint=f"`tfrecreg head {target.name}` shows its records",
+    )
+
+
+def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureSummary, ...]:
+    features = tuple(summarize(statistics.proto))
+    if not globs:
+        return features
+    names = [feature.name for feature in features]
+    for glob in globs:
+        if not fnmatch.filter(names, glob):
+            raise UsageError(
+                f"no feature of `{safe(statistics.split)}` matches `{safe(glob)}`"
+                f"{did_you_mean(glob, names)}",
+                hint=f"available: {listed([safe(name) for name in names[:10]])}",
+            )
+    return tuple(
+        feature
+        for feature in features
+        if any(fnmatch.fnmatchcase(feature.name, glob) for glob in globs)
+    )
