@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from tfrecreg.errors import RefusedError, StorageError
+from tfrecreg.errors import MissingFileError, RefusedError, StorageError
 from tfrecreg.operations.builds.bucket import BucketSink
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.receipt_model import (
@@ -126,6 +126,8 @@ class PlanSink:
         while not storage.put_if_absent(path, data):
             try:
                 same = parse_receipt(storage.read(path, limit=_RECEIPT_LIMIT)).digest
+            except MissingFileError:  # the same part, run elsewhere, just removed it
+                continue
             except ValueError:
                 same = ""
             if same == parse_receipt(data).digest:
