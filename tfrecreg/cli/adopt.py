@@ -10,6 +10,8 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -93,8 +95,6 @@ def command(
 
 
 def _how(link: bool, in_place: bool) -> How:
-    from tfrecreg.errors import UsageError
-
     if link and in_place:
         raise UsageError(
             "`--link` and `--in-place` exclude each other",
@@ -105,9 +105,6 @@ def _how(link: bool, in_place: bool) -> How:
 
 def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, str], ...]:
     """Name and value of each ``NAME=VALUE``."""
-    from tfrecreg.errors import UsageError
-    from tfrecreg.text import safe
-
     pairs = []
     for value in values:
         name, equals, rest = value.partition("=")
@@ -121,8 +118,7 @@ def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, s
 
 
 def _print(session: Session, result: AdoptResult) -> None:
-    if session.as_json:
-        session.print_json(result)
+    if session.printed_json(result):
         return
     from tfrecreg.cli.render.adopted import print_adopted
 

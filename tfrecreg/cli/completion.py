@@ -20,7 +20,5 @@ def command(session: Session, shell: str) -> None:
 
     root = click.get_current_context().find_root()
     script = SHELLS[shell](root.command, {}, "tfrecreg", COMPLETE).source()
-    if session.as_json:
-        session.print_json({"shell": shell, "script": script})
-    else:
+    if not session.printed_json({"shell": shell, "script": script}):
         click.echo(script)

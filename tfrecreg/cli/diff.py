@@ -11,8 +11,10 @@ from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.output import write_text
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.errors import UsageError
 from tfrecreg.json_data import json_data
 from tfrecreg.render.reports import choose_format
+from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -59,8 +61,6 @@ def command(
 
     chosen = choose_format(session, form)
     if output is not None and chosen != "html":
-        from tfrecreg.errors import UsageError
-
         raise UsageError("`--output` goes with `--format html`", hint="redirect stdout instead")
     if chosen == "html":
         return _page(session, before, after, output, engine, exit_code=exit_code)
@@ -93,7 +93,6 @@ def _page(
     import sys
 
     from tfrecreg.pages.make import diff_page
-    from tfrecreg.text import safe, si_bytes
 
     html, result = diff_page(
         before, after, registry=session.registry, engine=engine, progress=session.progress()

@@ -9,6 +9,7 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -36,8 +37,7 @@ def command(session: Session, targets: tuple[str, ...], split: str | None, engin
     found = digest(
         targets, split=split, registry=session.registry, engine=engine, progress=session.progress()
     )
-    if session.as_json:
-        session.print_json({"targets": found})
+    if session.printed_json({"targets": found}):
         return
     for each in found:
         _print(each, named=len(found) > 1)
@@ -45,8 +45,6 @@ def command(session: Session, targets: tuple[str, ...], split: str | None, engin
 
 def _print(found: ContentDigests, *, named: bool) -> None:
     """One line a split, and one for all of them if there are several."""
-    from tfrecreg.text import safe
-
     rows = [(each.content, each.records, safe(each.split) or "(no name)") for each in found.splits]
     if len(rows) != 1:
         records = sum(each.records for each in found.splits)

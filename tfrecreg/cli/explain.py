@@ -8,6 +8,9 @@ import click
 
 from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.errors import UsageError
+from tfrecreg.suggest import did_you_mean
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.findings import Code
@@ -27,10 +30,6 @@ def command(session: Session, code: str | None) -> None:
         return
     found = code_named(code.upper())
     if found is None:
-        from tfrecreg.errors import UsageError
-        from tfrecreg.suggest import did_you_mean
-        from tfrecreg.text import safe
-
         close = did_you_mean(code.upper(), plugins().codes())
         raise UsageError(
             f"no code `{safe(code)}`{close}", hint="`tfrecreg explain` lists all codes"
@@ -55,8 +54,7 @@ def _row(code: Code) -> dict[str, str]:
 
 
 def _print_all(session: Session, known: dict[str, Code]) -> None:
-    if session.as_json:
-        session.print_json({"codes": [_row(code) for code in known.values()]})
+    if session.printed_json({"codes": [_row(code) for code in known.values()]}):
         return
     from tfrecreg.render.findings import print_codes
 

@@ -9,6 +9,7 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import PluginOption, jobs_option
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -70,15 +71,12 @@ def command(
         engine=engine,
         progress=session.progress(),
     )
-    if session.as_json:
-        session.print_json(result)
+    if session.printed_json(result):
         return
     _print(session, result)
 
 
 def _print(session: Session, result: ExportResult) -> None:
-    from tfrecreg.text import safe, si_bytes
-
     records, shards = sum(result.splits.values()), sum(result.shards.values())
     session.out.print(f"exported {result.reference} to {safe(result.folder, limit=1000)}")
     if shards or not records:

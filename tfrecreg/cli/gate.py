@@ -9,6 +9,7 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.report_format import open_format
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.gating import next_expiry
 from tfrecreg.render.report_command import ReportCommand
 from tfrecreg.render.reports import choose_format, exit_code, format_options, show
 
@@ -43,7 +44,6 @@ def command(
     TARGET is a build or a release. A report about another state of it, or one that lacks checks
     required by the gate, is refused with exit code 2.
     """
-    from tfrecreg.gating import next_expiry
     from tfrecreg.operations.gate import gate
 
     chosen = open_format(choose_format(session, form), session.plugins)

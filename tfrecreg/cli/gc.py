@@ -54,8 +54,7 @@ def command(
         older_than=older_than,
         progress=session.progress(),
     )
-    if session.as_json:
-        session.print_json({"removed": apply, "items": doomed})
+    if session.printed_json({"removed": apply, "items": doomed}):
         return
     from tfrecreg.cli.render.transfers import print_gc
 

@@ -6,6 +6,7 @@ import click
 
 from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import safe
 
 
 @session_command("init")
@@ -26,11 +27,9 @@ def command(session: Session, folder: str | None, with_dvc: bool | None) -> None
     registry without DVC needs `--dvc` for that. Nothing is committed to git.
     """
     from tfrecreg.operations.init import init
-    from tfrecreg.text import safe
 
     result = init(folder or session.registry or ".", with_dvc=with_dvc)
-    if session.as_json:
-        session.print_json(result)
+    if session.printed_json(result):
         return
     made = f"made {', '.join(result.made)}" if result.made else "everything was there"
     session.out.print(f"registry at {safe(result.root, limit=1000)}: {made}")

@@ -14,8 +14,7 @@ def command(session: Session) -> None:
     from tfrecreg.operations.catalog import list_datasets
 
     listed = list_datasets(session.open())
-    if session.as_json:
-        session.print_json({"datasets": listed})
+    if session.printed_json({"datasets": listed}):
         return
     from tfrecreg.render.catalog import print_list
 

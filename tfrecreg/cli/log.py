@@ -18,8 +18,7 @@ def command(session: Session, name: str) -> None:
     from tfrecreg.operations.catalog import log
 
     entries = log(session.open(), name)
-    if session.as_json:
-        session.print_json({"dataset": name, "releases": entries})
+    if session.printed_json({"dataset": name, "releases": entries}):
         return
     from tfrecreg.render.catalog import print_log
 

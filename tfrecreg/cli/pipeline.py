@@ -37,9 +37,7 @@ def command(session: Session, names: tuple[str, ...], look: bool, only_artifacts
     registry = session.open()
     session.warn_of_broken_plugins()
     result = pipeline(registry, names, look=look, only_artifacts=only_artifacts)
-    if session.as_json:
-        session.print_json(result)
-    else:
+    if not session.printed_json(result):
         _print(session, result, look, only_artifacts)
     return 1 if look and not result.current else 0
 

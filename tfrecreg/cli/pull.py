@@ -25,8 +25,7 @@ def command(session: Session, references: tuple[str, ...], remote: str | None) -
 
     registry, progress = session.open(), session.progress()
     results = [pull(registry, each, remote=remote, progress=progress) for each in references]
-    if session.as_json:
-        session.print_json({"releases": results})
+    if session.printed_json({"releases": results}):
         return
     from tfrecreg.cli.render.transfers import print_pull
 

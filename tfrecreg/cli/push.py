@@ -39,8 +39,7 @@ def command(
         repair=repair,
         progress=session.progress(),
     )
-    if session.as_json:
-        session.print_json(result)
+    if session.printed_json(result):
         return
     from tfrecreg.cli.render.transfers import print_push
 

@@ -9,6 +9,7 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.errors import UsageError
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -42,7 +43,6 @@ def command(
     for the same examples, MINOR if examples were only added, MAJOR for anything else. A release
     never changes.
     """
-    from tfrecreg.errors import UsageError
     from tfrecreg.operations.release import ReleaseRequest, release
     from tfrecreg.render.released import accepted, print_release
 

@@ -10,6 +10,8 @@ from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.output import write_text
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -100,8 +102,6 @@ def command(
 
 def _size(text: str) -> int:
     from tfrecreg.amounts import parse_size
-    from tfrecreg.errors import UsageError
-    from tfrecreg.text import safe
 
     try:
         return parse_size(text)

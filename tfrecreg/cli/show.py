@@ -77,8 +77,7 @@ def _show_provenance(session: Session, resolved: Resolved) -> None:
     from tfrecreg.operations.origin import origin_of
 
     origin = origin_of(resolved)
-    if session.as_json:
-        session.print_json(origin)
+    if session.printed_json(origin):
         return
     from tfrecreg.cli.render.origin import print_origin
 
@@ -89,8 +88,6 @@ def _show_code(session: Session, resolved: Resolved, framework: str) -> None:
     from tfrecreg.operations.snippets import snippet
 
     text = snippet(resolved, framework, registry=session.registry)
-    if session.as_json:
-        session.print_json({"reference": resolved.name, "framework": framework, "code": text})
-    else:
+    if not session.printed_json({"reference": resolved.name, "framework": framework, "code": text}):
         # A console would wrap and colour.
         click.echo(text, nl=False)

@@ -9,6 +9,7 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -27,7 +28,6 @@ def command(session: Session, folder: str, engine: Engine) -> int:
     The exit code is 0 also if checks have findings; 3 if a check is incomplete.
     """
     from tfrecreg.pages.static_site import site
-    from tfrecreg.text import safe, si_bytes
 
     session.warn_of_broken_plugins()
     made = site(folder, registry=session.registry, engine=engine, progress=session.progress())

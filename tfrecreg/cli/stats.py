@@ -10,6 +10,7 @@ from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.output import write_text
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.errors import UsageError
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -56,7 +57,6 @@ def command(
     TFRecord files, which need no registry. Statistics are computed per split by TensorFlow Data
     Validation, which needs the extra `tfdv`. Those of a build or a release are cached.
     """
-    from tfrecreg.errors import UsageError
     from tfrecreg.operations.stats import stats
 
     if pbtxt and session.as_json:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from tfrecreg.errors import TfrecregError
+
 if TYPE_CHECKING:
     from tfrecreg.registry.registry import Registry
 
@@ -28,8 +30,6 @@ def silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
         del param
-        from tfrecreg.errors import TfrecregError
-
         try:
             found = [name for name in names(ctx, incomplete) if name.startswith(incomplete)]
         except (TfrecregError, OSError):

@@ -7,6 +7,8 @@ from importlib import import_module
 
 import click
 
+from tfrecreg.suggest import did_you_mean
+
 
 class LazyGroup(click.Group):
     """A group whose commands are found by name in modules of a package.
@@ -38,8 +40,6 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from tfrecreg.suggest import did_you_mean
-
             known = self.list_commands(ctx)
             message = error.message.rstrip(".") + did_you_mean(args[0], known)
             raise click.UsageError(message, ctx) from None

@@ -10,6 +10,8 @@ import click
 from click.core import ParameterSource
 
 from tfrecreg.commands.complete import named_by
+from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,7 +85,6 @@ class PluginOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The flag and the help, with a line on each plugin."""
         from tfrecreg.plugins import manager, records
-        from tfrecreg.text import safe
 
         found = manager.plugins().every(getattr(records, self._record))
         words = [self.help, *(f"{each.name}: {each.record.summary}." for each in found)]
@@ -114,9 +115,6 @@ def pairs(values: Sequence[str], option: str, *, example: str = "prefix=train") 
     Raises:
         UsageError: one has no ``=``, or a key occurs twice.
     """
-    from tfrecreg.errors import UsageError
-    from tfrecreg.text import safe
-
     found: dict[str, str] = {}
     for value in values:
         key, equals, rest = value.partition("=")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg._version import JSON_VERSION
+from tfrecreg.json_data import json_data
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     import click
@@ -59,9 +61,14 @@ class Session:
     def print_json(self, document: object, output: str | None = None) -> None:
         """Print a result as a JSON document on stdout, or write it to the file `output`."""
         from tfrecreg.commands.output import write_json
-        from tfrecreg.json_data import json_data
 
         write_json({"format_version": JSON_VERSION, **json_data(document)}, output)
+
+    def printed_json(self, document: object) -> bool:
+        """Print a result as JSON if the call asks for that; otherwise the command prints text."""
+        if self.as_json:
+            self.print_json(document)
+        return self.as_json
 
     def plugins(self) -> Plugins:
         """The plugins that the registry of this call, where there is one, does not switch off."""
@@ -80,7 +87,6 @@ class Session:
         """
         from tfrecreg.commands.console import line
         from tfrecreg.plugins.manager import plugins
-        from tfrecreg.text import safe
 
         for each in plugins().broken:
             origin = safe(f"{each.entry_point} of {each.distribution} {each.version}")

@@ -15,6 +15,7 @@ from tfrecreg.commands.output import write_json, write_text
 from tfrecreg.commands.report_format import PluginFormat, complete_format, expect_report_format
 from tfrecreg.commands.session import Session
 from tfrecreg.commands.severities import FOUND
+from tfrecreg.errors import UsageError
 from tfrecreg.storage.locations import is_absolute
 
 if TYPE_CHECKING:
@@ -80,8 +81,6 @@ def choose_format(session: Session, form: str | None) -> str:
         UsageError: two different things.
     """
     if session.as_json and form not in (None, "json"):
-        from tfrecreg.errors import UsageError
-
         raise UsageError(
             f"`--json` and `--format {form}` exclude each other", hint="leave out `--json`"
         )

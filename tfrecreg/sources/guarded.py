@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from tfrecreg.codes import CORE_CODES
-from tfrecreg.errors import PluginError, UsageError
+from tfrecreg.errors import PluginError, SchemaError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
 from tfrecreg.guard import Brought, calling, failure
@@ -339,7 +339,6 @@ def _text(found: object) -> str:
 
 
 def _schema(found: object) -> str:
-    from tfrecreg.errors import SchemaError
     from tfrecreg.schema.proto import parse_schema
 
     text = _plain(found, "the schema")

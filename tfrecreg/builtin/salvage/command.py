@@ -40,9 +40,7 @@ def command(session: Session, targets: tuple[str, ...], output: str, engine: Eng
     result = salvage(
         targets, output, registry=session.registry, engine=engine, progress=session.progress()
     )
-    if session.as_json:
-        session.print_json(result)
-    else:
+    if not session.printed_json(result):
         from tfrecreg.builtin.salvage.printed import print_salvage
 
         print_salvage(session.out, result)

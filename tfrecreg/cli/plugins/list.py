@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import safe
 
 
 @session_command("list")
@@ -12,7 +13,6 @@ def command(session: Session) -> None:
     """List all plugins, and those that are broken or clash."""
     from tfrecreg.plugins.records import PLUGIN_KINDS
     from tfrecreg.records.scanner import scanner
-    from tfrecreg.text import safe
 
     reading = scanner()
     found = session.plugins()
@@ -21,15 +21,7 @@ def command(session: Session) -> None:
         session.print_json(
             {
                 **{kind.plural: [_row(each) for each in known[kind]] for kind in PLUGIN_KINDS},
-                "broken": [
-                    {
-                        "entry_point": each.entry_point,
-                        "distribution": each.distribution,
-                        "version": each.version,
-                        "reason": each.reason,
-                    }
-                    for each in found.broken
-                ],
+                "broken": found.broken,
                 **({"disabled": [_off(each) for each in found.disabled]} if found.disabled else {}),
                 "clashes": [
                     {"kind": each.kind, "name": each.name, "between": _between(each)}
@@ -65,7 +57,6 @@ def _between(clash: Any) -> list[str]:
 
 def _print(session: Session, rows: list[Any]) -> None:
     from tfrecreg.commands.console import PlainTable
-    from tfrecreg.text import safe
 
     table = PlainTable("kind", "name", "what it does", "from")
     for each in rows:
@@ -76,7 +67,6 @@ def _print(session: Session, rows: list[Any]) -> None:
 
 def _print_problems(session: Session, found: Any) -> None:
     from tfrecreg.commands.console import line
-    from tfrecreg.text import safe
 
     for each in found.broken:
         about = f"{each.entry_point} of {each.distribution} {each.version}: "

@@ -8,6 +8,7 @@ import click
 
 from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.plugins.describe import OptionInfo
@@ -62,7 +63,6 @@ def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any
 
 def _print(session: Session, found: Announced[Any], options: list[OptionInfo]) -> None:
     from tfrecreg.commands.console import PlainTable, line
-    from tfrecreg.text import safe
 
     summary = safe(found.record.summary)
     session.out.print(line((f"{found.brought.kind} ", "bold"), f"{safe(found.name)}: {summary}"))

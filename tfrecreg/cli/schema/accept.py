@@ -58,9 +58,7 @@ def command(
     written = write and proposal.before != proposal.after
     if written:
         write_proposal(proposal)
-    if session.as_json:
-        session.print_json(proposal.to_json(written=written))
-    else:
+    if not session.printed_json(proposal.to_json(written=written)):
         from tfrecreg.cli.render.schemas import print_proposal
 
         print_proposal(session.out, session.err, proposal, written=written)

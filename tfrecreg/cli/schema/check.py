@@ -6,6 +6,7 @@ import click
 
 from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.gating import FailOn
 
 _MODES = ("backward", "forward", "full")
 
@@ -48,7 +49,6 @@ def command(
     SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file: today's schema. Yesterday's is
     the one of the latest release. A reader parses by what `schema show --format tf` prints.
     """
-    from tfrecreg.gating import FailOn
     from tfrecreg.operations.schemas.compare import CompatibilityOptions, check_compatibility
     from tfrecreg.schema.compat import parse_mode
 
@@ -61,9 +61,7 @@ def command(
         fail_on=FailOn(fail_on),
     )
     report = check_compatibility(schema, registry=session.registry, options=options)
-    if session.as_json:
-        session.print_json(report)
-    else:
+    if not session.printed_json(report):
         from tfrecreg.cli.render.schemas import print_compatibility
 
         print_compatibility(session.out, report)

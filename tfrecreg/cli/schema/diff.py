@@ -21,9 +21,7 @@ def command(session: Session, expected: str, found: str, exit_code: bool) -> int
     from tfrecreg.operations.schemas.compare import diff_schemas
 
     result = diff_schemas(expected, found, registry=session.registry)
-    if session.as_json:
-        session.print_json(result)
-    else:
+    if not session.printed_json(result):
         from tfrecreg.cli.render.schemas import print_schema_diff
 
         print_schema_diff(session.out, result)

@@ -10,6 +10,7 @@ from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.output import expect_free_file, write_text
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -34,7 +35,6 @@ def command(session: Session, target: str, output: str | None, engine: Engine) -
     from tfrecreg.operations.schemas.infer import infer_schema
     from tfrecreg.scan.full_scan import PassedOver, passed_over
     from tfrecreg.shardset.target import find_target
-    from tfrecreg.text import safe
 
     if output is not None:
         expect_free_file(output)
