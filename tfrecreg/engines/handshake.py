@@ -22,7 +22,7 @@ from tfrecreg._version import __version__
 from tfrecreg.code_digest import code_beside, code_of
 from tfrecreg.entry_points import Broken, identity, with_plugins
 from tfrecreg.errors import FailureError
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 
 _DEPTH = 4
@@ -114,7 +114,7 @@ def folders_of(task: object) -> list[str]:
 
 
 def _roots(value: object, depth: int) -> Iterator[str]:
-    if isinstance(value, LocalStorage):
+    if isinstance(value, Readable) and value.is_local:
         yield value.root
     elif depth and is_dataclass(value):
         for field in fields(value):

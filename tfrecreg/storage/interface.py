@@ -100,6 +100,7 @@ class Writer(Protocol):
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None: ...
 
 
+@runtime_checkable
 class Readable(Protocol):
     """A tree of files under one root. Picklable, for worker processes.
 
