@@ -11,13 +11,13 @@ from foreign_support import write_set
 from kept_support import expect_kept
 from tests_support import flip, tree
 
+from tfrecreg.builtin.repair.run import repair
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
 from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.init import init
 from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.repair.run import repair
 from tfrecreg.operations.tag import TagRequest, tag
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import open_registry
@@ -180,12 +180,12 @@ class Repair(Deed):
 
     def do(self) -> None:
         raw = str(self.folder / "raw2")
-        result = repair(open_registry(self.root), "digits", "digits", raw=raw)
+        result = repair(open_registry(self.root), "digits", raw=raw)
         assert len(result.shards) <= 2  # a shard that cannot be read is made again as well
 
     def command(self) -> list[str]:
         raw = str(self.folder / "raw2")
-        return ["build", "digits", "--repair", "digits", "--raw", raw, "-j", "1"]
+        return ["repair", "digits", "--raw", raw, "-j", "1"]
 
     def expect_unharmed(self, acknowledged: Sequence[str] = ()) -> None:
         self.expect_verified()

@@ -30,6 +30,7 @@ from tfrecreg._version import __version__
 
 if TYPE_CHECKING:
     from tfrecreg.amounts import SkipLimit
+    from tfrecreg.builtin.repair.run import repair
     from tfrecreg.errors import TfrecregError
     from tfrecreg.example.decode import decode
     from tfrecreg.example.encode import encode
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from tfrecreg.operations.remote.garbage import gc
     from tfrecreg.operations.remote.sending import push
     from tfrecreg.operations.remote.transfer import pull
-    from tfrecreg.operations.repair.run import repair
     from tfrecreg.operations.salvage.run import salvage
     from tfrecreg.operations.schemas.accept import propose
     from tfrecreg.operations.schemas.compare import (
@@ -182,7 +182,7 @@ _EXPORTS = {
     "tfrecreg.operations.remote.garbage": ("gc",),
     "tfrecreg.operations.remote.sending": ("push",),
     "tfrecreg.operations.remote.transfer": ("pull",),
-    "tfrecreg.operations.repair.run": ("repair",),
+    "tfrecreg.builtin.repair.run": ("repair",),
     "tfrecreg.operations.salvage.run": ("salvage",),
     "tfrecreg.operations.schemas.accept": ("propose",),
     "tfrecreg.operations.schemas.compare": (

@@ -51,6 +51,10 @@ COMMANDS = {
     "head": ("tfrecreg.cli.head", "Show the first records"),
     "stats": ("tfrecreg.cli.stats", "Show the statistics of the features"),
     "schema": ("tfrecreg.cli.schema", "Work with schemas"),
+    "repair": (
+        "tfrecreg.builtin.repair.command",
+        "Rebuild missing and damaged files, byte for byte",
+    ),
     "salvage": (
         "tfrecreg.builtin.salvage.command",
         "Write the undamaged records of damaged shards",

@@ -31,7 +31,7 @@ STARTS = (
     f"pull {REFERENCE}",
     f"push {REFERENCE}",
     f"push --verify {REFERENCE}",
-    f"build digits --repair {REFERENCE}",
+    f"repair {REFERENCE}",
 )
 STATES = list(itertools.product(COPIES, FATES, FATES, (True, False)))
 

@@ -77,7 +77,7 @@ def test_classes_in_another_order_are_major(cli, foreign) -> None:
 def test_no_source_repairs_it(cli, foreign, registry) -> None:
     assert cli("adopt", "pets", foreign).code == 0
     (registry / "data/pets/pets-train.tfrecord-00000-of-00002").unlink()
-    done = cli("build", "pets", "--repair", "pets")
+    done = cli("repair", "pets")
     assert done.code == 2, done.err
     assert "`pets` was adopted from another tool: no source makes its records" in done.err
     assert "tfrecreg salvage" in done.err

@@ -147,13 +147,6 @@ def test_what_was_begun_anew_leaves_nothing_of_before(bench: Bench) -> None:
     assert bench.stages() == []
 
 
-@pytest.mark.parametrize("other", [("--repair", "d")])
-def test_anew_is_for_whole_builds(here: InProcess, tmp_path: Path, other: tuple[str, str]) -> None:
-    done = here.run("-C", tmp_path / "r", "build", "d", *other, "--anew")
-    assert done.code == 2
-    assert done.err.startswith(f"error: `--anew` cannot be combined with `{other[0]}`")
-
-
 def test_a_build_that_its_check_refused_leaves_no_shards(bench: Bench) -> None:
     bench.write(FLAG + LABELS)
     bench.flag.write_text("7")

@@ -133,10 +133,3 @@ def test_a_build_that_fails_writes_no_settings(cli, registry, images) -> None:
     (images / "cat/bad.png").write_bytes(b"no image")
     assert cli("build", "s", "--option", SPLIT, "--save-options").code == 1
     assert (registry / "datasets/s.toml").read_bytes() == before
-
-
-def test_saved_options_do_not_go_with_a_repair(cli, registry, images) -> None:
-    built(cli, images)
-    done = cli("build", "s", "--repair", "s", "--save-options")
-    assert done.code == 2
-    assert "`--save-options` cannot be combined with `--repair`" in done.err

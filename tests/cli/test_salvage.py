@@ -208,7 +208,7 @@ def test_all_missing_is_refused(cli: Any, digits_registry: Path, here: Path) -> 
     done = cli("-C", digits_registry, "salvage", "digits", "--output", "out")
     assert done.code == 1
     assert "is not there, nor is any of 3 more: nothing is left to salvage" in done.err
-    assert "`tfrecreg build NAME --repair REF`" in done.err
+    assert "`tfrecreg repair REF`" in done.err
     assert not (here / "out").exists()
 
 

@@ -153,7 +153,7 @@ def test_a_flipped_bit_in_the_remote_is_found_where_dvc_says_all_is_well(root: P
         "this machine has no sound copy"
     )
     assert caught.value.hint == (
-        "`tfrecreg build digits --repair digits@1.0.0` rebuilds it here; or on a machine that has "
+        "`tfrecreg repair digits@1.0.0` rebuilds it here; or on a machine that has "
         "it: `tfrecreg push --repair digits@1.0.0`"
     )
     assert not (root / "versions/digits/1.0.0").exists()

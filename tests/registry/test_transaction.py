@@ -73,7 +73,7 @@ class TestRelease:
         told = capsys.readouterr().err
         assert "nothing was released: the bytes of `digits` are not those of its manifest" in told
         assert f"`{shard.name}` " in told
-        assert "hint: tfrecreg build digits --repair digits" in told
+        assert "hint: tfrecreg repair digits\n" in told
         assert tree(root, ignore=(".tfrecreg",)) == before
         assert not (root / ".tfrecreg/stage/digits").exists()
 
@@ -86,7 +86,7 @@ class TestRelease:
         told = capsys.readouterr().err
         assert "`digits@1.0.0` exists, and the files in `data/digits` are not those of its" in told
         assert "is missing" in told
-        assert "hint: tfrecreg build digits --repair digits" in told
+        assert "hint: tfrecreg repair digits\n" in told
 
     def test_nothing_to_do_is_not_said_of_a_withdrawn_release(self, root: Path) -> None:
         registry = open_registry(root)

@@ -8,15 +8,12 @@ import click
 
 from tfrecreg.commands import complete
 from tfrecreg.commands.build_settings import settings_options
-from tfrecreg.commands.options import ENGINE_PARAMETERS, given_besides, jobs_option
+from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.builds.run import Preview
-
-_WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
-"""The parameters that a repair takes: it builds as it was built."""
 
 
 @session_command("build")
@@ -31,12 +28,6 @@ _WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
 @click.option(
     "--release", "version", metavar="X.Y.Z|auto", help="Release the build under this number."
 )
-@click.option(
-    "--repair",
-    metavar="REF",
-    shell_complete=complete.references,
-    help="Rebuild the missing or damaged files of REF, byte for byte.",
-)
 @jobs_option
 def command(
     session: Session,
@@ -45,7 +36,6 @@ def command(
     anew: bool,
     dry_run: bool,
     version: str | None,
-    repair: str | None,
     engine: Engine,
 ) -> None:
     """Build a dataset's TFRecords from its raw data.
@@ -54,10 +44,6 @@ def command(
     The first build of a dataset saves its settings in datasets/NAME.toml, and `tfrecreg build NAME`
     repeats it. Settings of a later build apply to that build only, unless `--save-options` saves
     them.
-
-    With `--repair REF` (NAME, or a release of it), only the missing and damaged files of REF are
-    rebuilt. If the result is not byte for byte the original, nothing is changed. Only `--raw`,
-    `--jobs` and the engine may be combined with it.
     """
     from tfrecreg.operations.builds.run import build_from_source, preview
     from tfrecreg.operations.builds.settings import BuildRequest
@@ -65,9 +51,6 @@ def command(
 
     registry = session.open()
     session.warn_of_broken_plugins()
-    if repair is not None:
-        _repair(session, name, repair, settings["raw"], engine)
-        return
     request = BuildRequest(name=name, anew=anew, **settings)
     progress = session.progress()
     if dry_run:
@@ -82,27 +65,6 @@ def command(
     number = None if version == "auto" else version
     built, released = publish(registry, request, number, engine=engine, progress=progress)
     print_built(session, built, released)
-
-
-def _repair(session: Session, name: str, reference: str, raw: str | None, engine: Engine) -> None:
-    from tfrecreg.errors import UsageError
-    from tfrecreg.operations.repair.run import repair
-
-    other = given_besides(_WITH_REPAIR)
-    if other is not None:
-        raise UsageError(
-            f"`{other}` cannot be combined with `--repair`, which repeats the original settings",
-            hint=f"tfrecreg build {name} --repair {reference}",
-        )
-    result = repair(
-        session.open(), name, reference, raw=raw, engine=engine, progress=session.progress()
-    )
-    if session.as_json:
-        session.print_json(result)
-        return
-    from tfrecreg.cli.render.repaired import print_repair
-
-    print_repair(session.out, result)
 
 
 def _print_preview(session: Session, found: Preview) -> None:

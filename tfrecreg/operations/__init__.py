@@ -13,7 +13,7 @@
 - `describe`: a version for the log of an experiment; `snippets`: code that uses it
 - `load` with `load_records` and `tf_dataset`, `data_source`, both with `split_target`; `export`:
   pass the data to training and other tools; `url_copy`: local copies for readers that take paths
-- `salvage`: undamaged records of damaged shards; `repair`: rebuild lost files, byte for byte
+- `salvage`: undamaged records of damaged shards
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data
 - `overwrite_guard`: what a new build may not replace; `bucket_guard`: where builds go by the key

@@ -146,8 +146,7 @@ def repair_hint(reference: str) -> str:
     Args:
         reference: of the build or release: ``mnist`` or ``mnist@1.0.0``.
     """
-    dataset = reference.partition("@")[0]
-    return f"tfrecreg build {dataset} --repair {reference}"
+    return f"tfrecreg repair {reference}"
 
 
 def _faults(

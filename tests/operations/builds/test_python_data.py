@@ -180,8 +180,8 @@ def test_a_damaged_shard_is_not_repaired_by_a_command(here: Path, capsys: Any) -
     shard.write_bytes(shard.read_bytes()[:-1])
     code, text = said(capsys, "check", "shapes")
     assert code == 1
-    assert "--repair" not in text
-    code, text = said(capsys, "build", "shapes", "--repair", "shapes")
+    assert "tfrecreg repair" not in text
+    code, text = said(capsys, "repair", "shapes")
     assert code == 2
     assert "error: `shapes` was built from the data of a program, which are not here\n" in text
     assert "hint: run the program that calls `tfrecreg.build(…, data=…)`: the same data" in text

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from image_support import jpeg, png
 
+from tfrecreg.builtin.repair.run import repair
 from tfrecreg.errors import RawDataError, StorageError, UsageError
 from tfrecreg.guard import Brought
 from tfrecreg.operations.adopt.request import AdoptRequest
@@ -28,7 +29,6 @@ from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.pipeline.run import pipeline
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.repair.run import repair
 from tfrecreg.progress import Progress
 from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
@@ -315,7 +315,7 @@ def test_lost_shards_are_repaired_from_the_url(
     shard = tmp_path / "registry/data/imagefolder" / result.manifest.shards[0].path
     data = shard.read_bytes()
     shard.unlink()
-    repair(later(registry), "imagefolder", "imagefolder")
+    repair(later(registry), "imagefolder")
     assert shard.read_bytes() == data
 
 

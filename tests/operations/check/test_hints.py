@@ -36,7 +36,7 @@ def test_a_damaged_shard_names_its_repair(digits_registry: Path, path: str, refe
     finding = crc(reference, digits_registry)
     assert finding.code == "CRC002"
     assert finding.hint == (
-        f"`tfrecreg build digits --repair {reference}` rebuilds the damaged files, byte for byte"
+        f"`tfrecreg repair {reference}` rebuilds the damaged files, byte for byte"
     )
 
 

@@ -99,7 +99,7 @@ def test_what_is_damaged_here_is_never_sent(story: Any) -> None:
         "copy, so nothing was sent"
     )
     assert caught.value.hint == (
-        "`tfrecreg build digits --repair digits@1.0.0` rebuilds it here; or on a machine that has "
+        "`tfrecreg repair digits@1.0.0` rebuilds it here; or on a machine that has "
         "it: `tfrecreg push digits@1.0.0`"
     )
     story.remote.put(oid, b"damaged")

@@ -131,8 +131,7 @@ def _hint(finding: Finding, target: Target) -> str:
     kept = manifest.release is not None and manifest.release.dvc is not None
     if not kept and (is_adopted(manifest) or is_python_data(manifest)):
         return ""
-    command = f"tfrecreg build {target.dataset} --repair {target.reference}"
-    return f"`{command}` rebuilds the damaged files, byte for byte"
+    return f"`tfrecreg repair {target.reference}` rebuilds the damaged files, byte for byte"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

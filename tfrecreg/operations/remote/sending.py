@@ -11,6 +11,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.absence import expect_dataset
 from tfrecreg.registry.lookup import Release, open_release
 from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.registry.verify import repair_hint
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud
 from tfrecreg.tracking.cloud import ObjectFault
@@ -127,8 +128,7 @@ def _elsewhere(fault: ObjectFault, folders: dict[str, cloud.Folder], command: st
     there = f"on a machine that has it: `tfrecreg {command} {fault.name}`"
     if fault.path and fault.path not in folders[fault.name].sizes:
         return f"{there}; no manifest names this file, so that nothing rebuilds it"
-    dataset = fault.name.partition("@")[0]
-    return f"`tfrecreg build {dataset} --repair {fault.name}` rebuilds it here; or {there}"
+    return f"`{repair_hint(fault.name)}` rebuilds it here; or {there}"
 
 
 def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:

@@ -230,7 +230,7 @@ def _unobtainable(release: Release, lost: Sequence[cloud.ObjectFault]) -> Tfrecr
     name, first = release.name, lost[0]
     what = f"`{safe(first.path)}`" if first.path else "DVC's list of the files"
     more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-    rebuild = f"`tfrecreg build {release.dataset} --repair {name}` rebuilds it here"
+    rebuild = f"`{repair_hint(name)}` rebuilds it here"
     there = "or on a machine that has it: `tfrecreg push"
     if any(each.what for each in lost):
         first = next(each for each in lost if each.what)

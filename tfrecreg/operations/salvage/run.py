@@ -137,7 +137,7 @@ def _require_some(result: SalvageResult) -> None:
         )
     raise RefusedError(
         f"`{name}` is not there{more}: nothing is left to salvage",
-        hint="`tfrecreg build NAME --repair REF` rebuilds it from the raw data",
+        hint="`tfrecreg repair REF` rebuilds it from the raw data",
     )
 
 

@@ -3,4 +3,5 @@
 - `run`: the operation: compare files with the manifest, restore, verify, publish
 - `elsewhere`: sound files from other copies, DVC and the bucket
 - `rebuild`: one shard, from its index, its sound records and the raw data; and why one differs
+- `command`: its arguments; `printed`: its result
 """

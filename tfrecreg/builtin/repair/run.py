@@ -9,10 +9,19 @@ from typing import Any
 
 from blake3 import blake3
 
+from tfrecreg.builtin.repair.elsewhere import take
+from tfrecreg.builtin.repair.rebuild import (
+    Lost,
+    RawData,
+    RemadeShard,
+    make_again,
+    open_raw,
+    rebuild_refusal,
+)
 from tfrecreg.documents import canonical_json
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import RefusedError, StorageError, UsageError
+from tfrecreg.errors import RefusedError, StorageError
 from tfrecreg.index import Index, read_index
 from tfrecreg.manifest.file import build_manifest, render_manifest
 from tfrecreg.manifest.model import (
@@ -24,17 +33,9 @@ from tfrecreg.manifest.model import (
     Manifest,
     ShardEntry,
 )
-from tfrecreg.operations.repair.elsewhere import take
-from tfrecreg.operations.repair.rebuild import (
-    Lost,
-    RawData,
-    RemadeShard,
-    make_again,
-    open_raw,
-    rebuild_refusal,
-)
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.writer import hashed_write
+from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
 from tfrecreg.registry.indexes import find_index, index_places
 from tfrecreg.registry.keeper import buckets, tracker
@@ -156,7 +157,6 @@ class RepairResult:
 
 def repair(
     registry: Registry,
-    name: str,
     reference: str,
     *,
     raw: str | None = None,
@@ -174,7 +174,6 @@ def repair(
 
     Args:
         registry: the registry.
-        name: the dataset.
         reference: ``mnist`` or ``mnist@1.0.0``: the bytes of a release are repaired where they
             are: in the build's folder, in `versions/`, in a bucket. Those that DVC keeps, and that
             are not on this machine, are put into `versions/`.
@@ -188,13 +187,9 @@ def repair(
         ManifestError: the manifest itself is damaged.
         FailureError: a plugin, a worker or the disk failed.
     """
-    with transaction(registry.dataset(name), progress) as change:
+    dataset = registry.dataset(parse_reference(reference).name)
+    with transaction(dataset, progress) as change:
         resolved = resolve(registry, reference)
-        if resolved.dataset.name != name:
-            raise UsageError(
-                f"`--repair {safe(reference)}` is for another dataset than `{name}`",
-                hint=f"tfrecreg build {resolved.dataset} --repair {resolved.name}",
-            )
         manifest = build_manifest(resolved.manifest)
         work = _Work(resolved, manifest, raw, engine or LocalEngine(1), progress)
         if resolved.location is not None:

@@ -1,4 +1,4 @@
-"""`build --repair`: the original bytes again, or an error and nothing changed."""
+"""`repair`: the original bytes again, or an error and nothing changed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from check_support import document
 from tests_support import flip, tree
 
+from tfrecreg.builtin.repair.run import RepairResult, repair
 from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
 from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
 from tfrecreg.manifest.model import Parent
@@ -20,7 +21,6 @@ from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.operations.repair.run import RepairResult, repair
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.registry.registry import open_registry
@@ -37,7 +37,7 @@ def data(root: Path) -> Path:
 
 
 def repaired(root: Path, reference: str = "digits") -> RepairResult:
-    return repair(open_registry(root), "digits", reference)
+    return repair(open_registry(root), reference)
 
 
 def cut(path: Path, at: int) -> None:
@@ -232,7 +232,7 @@ class TestWithoutTheRawData:
         before = tree(data(bare))
         flip(data(bare) / FIRST, 5100)
         before_flip = before[FIRST]
-        repair(open_registry(bare), "digits", "digits", raw=str(tmp_path / "moved"))
+        repair(open_registry(bare), "digits", raw=str(tmp_path / "moved"))
         assert (data(bare) / FIRST).read_bytes() == before_flip
 
 
@@ -340,11 +340,6 @@ def test_lost_index_of_a_build_that_grew_is_refused(digits_registry: Path) -> No
         f"the index of `{FIRST}` is lost, and nothing else tells what was in the shard",
         "it is small",
     )
-
-
-def test_reference_of_another_dataset_is_refused(digits_registry: Path) -> None:
-    with pytest.raises(UsageError, match="is for another dataset than `letters`"):
-        repair(open_registry(digits_registry), "letters", "digits@1.0.0")
 
 
 def test_release_whose_manifest_disagrees_with_its_build_is_refused(digits_registry: Path) -> None:

@@ -166,8 +166,8 @@ def open_raw(
         prepared = prepare(registry, request)
     except UsageError as error:
         error.hint = (
-            f"name them: tfrecreg build {manifest.dataset} --repair {name} --raw PATH; without the "
-            f"raw data `{name}` cannot be repaired here, only restored from {backup}"
+            f"name them: tfrecreg repair {name} --raw PATH; without the raw data `{name}` cannot "
+            f"be repaired here, only restored from {backup}"
         )
         return RawData(None, error, backup)
     except PluginError as error:

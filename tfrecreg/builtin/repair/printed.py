@@ -10,7 +10,7 @@ from tfrecreg.commands.console import count, line
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.repair.run import RepairResult
+    from tfrecreg.builtin.repair.run import RepairResult
 
 
 def print_repair(console: Console, result: RepairResult) -> None:

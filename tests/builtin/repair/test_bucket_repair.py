@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hints_support import follow
 
+from tfrecreg.builtin.repair.run import repair
 from tfrecreg.cli.main import main
 from tfrecreg.errors import RefusedError, StorageError, UsageError
 from tfrecreg.operations.builds.data import build
@@ -20,7 +21,6 @@ from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.operations.repair.run import repair
 from tfrecreg.registry.locations import location_of
 from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.storage.local import LocalStorage
@@ -97,11 +97,11 @@ def test_a_shard_in_the_bucket_is_repaired_there(
 ) -> None:
     before = bucket.files()
     bucket.damage(SHARD, fate)
-    found = repair(registry, "digits", reference)
+    found = repair(registry, reference)
     (made,) = found.shards
     assert (made.entry.path, made.taken) == (SHARD, {"lost": 0, "cut": 9, "flipped": 9}[fate])
     assert bucket.files() == before
-    assert repair(registry, "digits", reference).shards == ()
+    assert repair(registry, reference).shards == ()
 
 
 @pytest.mark.parametrize("path", [INDEX, "labels.json", "schema.pbtxt", "manifest.json"])
@@ -112,7 +112,7 @@ def test_any_file_of_the_bucket_is_repaired(
     before = bucket.files()
     for fate in ("lost", "cut"):
         bucket.damage(path, fate)
-        repair(registry if here else elsewhere_once(registry), "digits", RELEASE)
+        repair(registry if here else elsewhere_once(registry), RELEASE)
         assert bucket.files() == before
 
 
@@ -130,7 +130,7 @@ def test_small_files_of_a_build_come_from_its_bucket(
     folder = Path(registry.storage.root, "data/digits")
     before = {each.name: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
     (folder / path).unlink()
-    found = repair(registry, "digits", "digits")
+    found = repair(registry, "digits")
     assert (found.folder, list(found.copied), found.shards) == ("data/digits", [path], ())
     after = {each.name: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
     assert after == before
@@ -142,7 +142,7 @@ def test_a_copy_here_is_sent_again(registry: Registry, bucket: Bucket) -> None:
     other = elsewhere(registry, raw=False)
     bucket.damage(SHARD, "lost")
     bucket.damage("ledger.jsonl", "lost")
-    found = repair(other, "digits", RELEASE)
+    found = repair(other, RELEASE)
     assert (found.shards, found.copied) == ((), (SHARD, "ledger.jsonl"))
     assert bucket.files() == before
 
@@ -154,7 +154,7 @@ def test_a_damaged_copy_here_comes_from_the_bucket(registry: Registry, bucket: B
     before = copy.read_bytes()
     copy.unlink()
     copy.write_bytes(before[:-1])
-    found = repair(other, "digits", RELEASE)
+    found = repair(other, RELEASE)
     assert (found.folder, found.copied) == ("versions/digits/1.0.0", (SHARD,))
     assert copy.read_bytes() == before
 
@@ -163,10 +163,10 @@ def test_without_raw_data_nothing_is_changed(registry: Registry, bucket: Bucket)
     bucket.damage(SHARD, "flipped")
     before = bucket.files()
     with pytest.raises(UsageError) as caught:
-        repair(elsewhere(registry, raw=False), "digits", RELEASE)
+        repair(elsewhere(registry, raw=False), RELEASE)
     assert "does not exist" in caught.value.message
     assert caught.value.hint == (
-        "name them: tfrecreg build digits --repair digits@1.0.0 --raw PATH; without the raw data "
+        "name them: tfrecreg repair digits@1.0.0 --raw PATH; without the raw data "
         "`digits@1.0.0` cannot be repaired here, only restored from a backup"
     )
     assert bucket.files() == before
@@ -177,7 +177,7 @@ def test_other_raw_data_change_nothing(registry: Registry, bucket: Bucket) -> No
     bucket.damage(SHARD, "lost")
     before = bucket.files()
     with pytest.raises(RefusedError, match="cannot be repaired, and nothing was changed") as caught:
-        repair(registry, "digits", RELEASE)
+        repair(registry, RELEASE)
     assert caught.value.hint.endswith("restore the files from a backup")
     assert bucket.files() == before
 
@@ -196,7 +196,7 @@ def test_a_bucket_that_cannot_be_read_is_not_damaged(
     with monkeypatch.context() as patch:
         patch.setattr(type(memory), "info", refused)
         with pytest.raises(StorageError):
-            repair(registry, "digits", RELEASE)
+            repair(registry, RELEASE)
     assert bucket.files() == before
 
 
@@ -206,18 +206,18 @@ def test_the_command(
     bucket.damage(SHARD, "lost")
     other = elsewhere(registry)
     root = str(other.storage.root)
-    assert main(["-C", root, "build", "digits", "--repair", RELEASE]) == 0
+    assert main(["-C", root, "repair", RELEASE]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"repaired {RELEASE}, in {bucket.url}"
     assert lines[1] == f"  {SHARD}: 10 records rebuilt, 0 intact"
     assert main(["-C", root, "pull", RELEASE]) == 0
     bucket.damage(SHARD, "lost")
     capsys.readouterr()
-    assert main(["-C", root, "build", "digits", "--repair", RELEASE]) == 0
+    assert main(["-C", root, "repair", RELEASE]) == 0
     assert f"  {SHARD}: restored from a copy" in capsys.readouterr().out.splitlines()
     bucket.damage(SHARD, "lost")
     capsys.readouterr()
-    assert main(["-C", root, "build", "digits", "--repair", RELEASE, "--json"]) == 0
+    assert main(["-C", root, "repair", RELEASE, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["copied"], document["files"], document["shards"]) == ([SHARD], [], [])
 

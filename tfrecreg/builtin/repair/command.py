@@ -1,0 +1,44 @@
+"""`tfrecreg repair`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.commands import complete
+from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.session import Session, session_command
+
+if TYPE_CHECKING:
+    from tfrecreg.engines.interface import Engine
+
+
+@session_command("repair")
+@click.argument("reference", metavar="REF", shell_complete=complete.references)
+@click.option(
+    "--raw",
+    metavar="PATH",
+    shell_complete=complete.folders,
+    help="Folder of the raw data, or its URL. Default: as in the dataset's settings.",
+)
+@jobs_option
+def command(session: Session, reference: str, raw: str | None, engine: Engine) -> None:
+    """Rebuild missing and damaged files, byte for byte.
+
+    REF is a build (mnist) or a release (mnist@1.0.0). A file with a sound copy in versions/, data/,
+    DVC or the bucket is taken from there. Of other shards the undamaged records are kept, and the
+    rest is made again from the raw data. If the result is not byte for byte the original, nothing
+    is changed.
+    """
+    from tfrecreg.builtin.repair.run import repair
+
+    registry = session.open()
+    session.warn_of_broken_plugins()
+    result = repair(registry, reference, raw=raw, engine=engine, progress=session.progress())
+    if session.as_json:
+        session.print_json(result)
+        return
+    from tfrecreg.builtin.repair.printed import print_repair
+
+    print_repair(session.out, result)
