@@ -8,6 +8,7 @@ module of each `command`.
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
 - `parts`: the commands of builds in parts
+- `repair`: rebuilding what is lost or damaged, and the command
 - `reports`: report formats, values of ``check --format``
 - `salvage`: the command, which saves what is undamaged
 """
