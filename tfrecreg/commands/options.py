@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -14,10 +14,6 @@ from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-ENGINE_PARAMETERS = frozenset({"jobs", "engine_name", "engine_option"})
-"""Names of the parameters that :func:`jobs_option` adds."""
 
 
 def jobs_option(function: F) -> F:
@@ -91,22 +87,6 @@ class PluginOption(click.Option):
         shown = click.Option(self.opts, help=safe(" ".join(filter(None, words)), limit=5000))
         shown.metavar, shown.required = self.metavar, self.required
         return shown.get_help_record(ctx)
-
-
-def was_given(parameter: click.Parameter) -> bool:
-    """Whether the user gave this parameter of the current command as an argument."""
-    context = click.get_current_context()
-    return context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-
-
-def given_besides(allowed: Container[str]) -> str | None:
-    """The first option of the current command that was given and is none of the parameters
-    `allowed`; None if there is none.
-    """
-    for parameter in click.get_current_context().command.params:
-        if parameter.name not in allowed and was_given(parameter):
-            return parameter.opts[0]
-    return None
 
 
 def pairs(values: Sequence[str], option: str, *, example: str = "prefix=train") -> dict[str, str]:
