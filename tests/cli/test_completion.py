@@ -63,6 +63,8 @@ def bash(shell: Shell) -> Press:
         ("tfrecreg check --format sar", "tfrecreg check --format sarif "),
         ("tfrecreg export digits --to tfd", "tfrecreg export digits --to tfds "),
         ("tfrecreg export digits --to cr", "tfrecreg export digits --to croissant "),
+        ("tfrecreg check --engine fu", "tfrecreg check --engine futures "),
+        ("tfrecreg build digits --engine lo", "tfrecreg build digits --engine local "),
         ("tfrecreg digest digi", "tfrecreg digest digits"),
         ("tfrecreg check x --same-as digits@l", "tfrecreg check x --same-as digits@latest "),
         ("tfrecreg show digits --code ker", "tfrecreg show digits --code keras "),

@@ -118,6 +118,19 @@ def test_its_options_are_checked(engine: Any, option: str, message: str, hint: s
     assert done.err.splitlines() == [f"error: {message}", f"hint: {hint}"]
 
 
+def test_a_registry_does_without_it(engine: Any, place: Place) -> None:
+    (place.root / "tfrecreg.toml").write_text('plugins.disable = ["hostile:crew"]\n')
+    done = engine()
+    where = "`plugins.disable` in `tfrecreg.toml`"
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines() == [
+        f"error: the engine `crew` is disabled by {where}",
+        f"hint: take it out of {where} to use it",
+    ]
+    (place.root / "tfrecreg.toml").write_text('plugins.disable = ["dask"]\n')
+    assert engine().code == 0
+
+
 def test_it_is_listed_and_shown(here: Any, place: Place) -> None:
     plant_engine(place)
     assert "crew         threads that sail " in here.run("plugins", "list").out

@@ -97,14 +97,18 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
     return [f"{name}@latest", *versions] if versions else []
 
 
-def named_by(record: str) -> Complete:
-    """Complete to the names of the plugins of a kind, given by the class of its records."""
+def named_by(record: str, *others: str) -> Complete:
+    """Complete to the names of the plugins of a kind, given by the class of its records.
+
+    Args:
+        others: names that go without a plugin.
+    """
 
     def names(ctx: click.Context, incomplete: str) -> Iterable[str]:
         del ctx, incomplete
         from tfrecreg.plugins import manager, records
 
-        return manager.plugins().names(getattr(records, record))
+        return [*others, *manager.plugins().names(getattr(records, record))]
 
     return silent(names)
 

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from tfrecreg.commands.complete import named_by
+from tfrecreg.commands.session import Session
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
 
@@ -26,14 +27,15 @@ def jobs_option(function: F) -> F:
     def call(
         *args: Any, jobs: int | None, engine_name: str, engine_option: Any, **more: Any
     ) -> Any:
-        from tfrecreg.plugins.engines import open_engine
+        from tfrecreg.plugins.engines import named_engine
 
         ctx = click.get_current_context()
         given = ctx.get_parameter_source("jobs")
         if engine_name != "local" and given is not ParameterSource.COMMANDLINE:
             jobs = None  # TFRECREG_JOBS is for the processors of this machine
         options = pairs(engine_option, "--engine-option", example="address=tcp://host:8786")
-        engine = open_engine(engine_name, jobs=jobs, **options)
+        session = ctx.find_object(Session) or Session()
+        engine = named_engine(engine_name, jobs, options, session.plugins)
         ctx.call_on_close(engine.close)
         return function(*args, engine=engine, **more)
 
@@ -50,6 +52,7 @@ def jobs_option(function: F) -> F:
             metavar="NAME",
             default="local",
             envvar="TFRECREG_ENGINE",
+            shell_complete=named_by("EngineRecord", "local"),
             help="Where to work: local, or an engine that `tfrecreg plugins list` shows. Default: "
             "TFRECREG_ENGINE, or local.",
         ),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfrecreg.engines.interface import Engine, EngineRequest
 from tfrecreg.engines.local import LocalEngine, usable_cores
@@ -11,6 +12,9 @@ from tfrecreg.errors import UnknownPluginError, UsageError
 from tfrecreg.guard import called
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.plugins.manager import Plugins
 
 _LOCAL = "local"
 
@@ -35,8 +39,23 @@ def open_engine(name: str = _LOCAL, *, jobs: int | None = None, **options: objec
         MissingExtraError: the engine's library is not installed.
         PluginError: the engine cannot be loaded, or several have that name.
     """
+    return named_engine(name, jobs, options)
+
+
+def named_engine(
+    name: str,
+    jobs: int | None,
+    options: Mapping[str, object],
+    plugins_here: Callable[[], Plugins] | None = None,
+) -> Engine:
+    """As :func:`open_engine`.
+
+    Args:
+        plugins_here: gives the plugins to choose from; by default all of this process. Not called
+            for an engine that needs none.
+    """
     if name != _LOCAL:
-        return _of_plugin(name, jobs, options)
+        return _of_plugin(name, jobs, options, plugins_here)
     if options:
         raise UsageError(
             f"the engine `local` has no options, found {listed(sorted(options))}",
@@ -45,11 +64,16 @@ def open_engine(name: str = _LOCAL, *, jobs: int | None = None, **options: objec
     return LocalEngine(usable_cores() if jobs is None else jobs)
 
 
-def _of_plugin(name: str, jobs: int | None, options: dict[str, object]) -> Engine:
+def _of_plugin(
+    name: str,
+    jobs: int | None,
+    options: Mapping[str, object],
+    plugins_here: Callable[[], Plugins] | None,
+) -> Engine:
     from tfrecreg.plugins.manager import plugins  # a command that works here needs none
     from tfrecreg.plugins.records import EngineRecord
 
-    known = plugins()
+    known = (plugins_here or plugins)()
     forms = {each.name: each.record.argument for each in known.every(EngineRecord)}
     kind, _, argument = name.partition(":")
     if not forms.get(kind):
