@@ -64,6 +64,31 @@ def test_parts_and_publishing_tell_what_they_did(cli, plan, registry, monkeypatc
     assert "sign `statement.intoto.json` and publish it with the shards" in out.out
 
 
+def test_programs_get_what_was_planned_and_made(cli, raw, registry) -> None:
+    folder = registry.parent / "plan"
+    planned = cli("parts", "plan", "digits", folder, *GIVEN, "--raw", raw, "--json").json
+    assert len(planned.pop("plan")) == 64
+    assert planned == {
+        "format_version": 1,
+        "dataset": "digits",
+        "folder": str(folder),
+        "items": {"train": 60, "test": 20},
+        "shards": 4,
+    }
+    made = cli("parts", "build", folder, "--part", "1/4", "--json").json
+    assert len(made.pop("plan")) == 64
+    assert made.pop("bytes") > 0
+    assert made == {
+        "format_version": 1,
+        "dataset": "digits",
+        "part": "1/4",
+        "shards": ["digits-train.tfrecord-00000-of-00002"],
+        "made": 1,
+        "finished_before": 0,
+        "records": 30,
+    }
+
+
 def test_publishing_tells_programs_what_was_made_where(cli, plan) -> None:
     cli("parts", "build", plan, "--part", "1/2")
     done = cli("parts", "publish", plan, "--json", "--verify", "100%")

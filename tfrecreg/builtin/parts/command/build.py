@@ -43,20 +43,8 @@ def command(session: Session, folder: str, text: str, raw: str | None, engine: E
         engine=engine,
         progress=session.progress(),
     )
-    made = len(result.shards) - result.finished_before
     if session.as_json:
-        session.print_json(
-            {
-                "dataset": result.dataset,
-                "plan": result.plan,
-                "part": str(result.part),
-                "shards": result.shards,
-                "made": made,
-                "finished_before": result.finished_before,
-                "records": result.records,
-                "bytes": result.bytes,
-            }
-        )
+        session.print_json(result)
         return
     from tfrecreg.commands.console import count
     from tfrecreg.text import si_bytes
@@ -66,6 +54,6 @@ def command(session: Session, folder: str, text: str, raw: str | None, engine: E
         return
     before = f", {result.finished_before} were finished before" if result.finished_before else ""
     session.out.print(
-        f"part {result.part} of {result.dataset}: made {count(made, 'shard')}{before}; "
+        f"part {result.part} of {result.dataset}: made {count(result.made, 'shard')}{before}; "
         f"{count(result.records, 'record')}, {si_bytes(result.bytes)}"
     )

@@ -28,26 +28,17 @@ def command(session: Session, name: str, folder: str, settings: dict[str, Any]) 
     session.warn_of_broken_plugins()
     request = BuildRequest(name=name, **settings)
     written = plan_to(registry, request, folder, progress=session.progress())
-    document = written.document
     if session.as_json:
-        session.print_json(
-            {
-                "dataset": document.dataset,
-                "folder": written.folder,
-                "plan": document.digest,
-                "items": written.items,
-                "shards": len(document.shards),
-            }
-        )
+        session.print_json(written)
         return
     from tfrecreg.commands.console import count
     from tfrecreg.text import safe
 
     where = safe(written.folder, limit=1000)
     items = count(sum(written.items.values()), "item")
-    shards = count(len(document.shards), "shard")
-    session.out.print(f"planned {document.dataset}: {items} in {shards}, in {where}")
-    session.out.print(f"plan    {document.digest}")
+    shards = count(written.shards, "shard")
+    session.out.print(f"planned {written.dataset}: {items} in {shards}, in {where}")
+    session.out.print(f"plan    {written.plan}")
     session.err.print("next:")
     session.err.print(f"  tfrecreg parts build {where} --part I/N  # on any machine, I from 1 to N")
     session.err.print(f"  tfrecreg parts publish {where}")

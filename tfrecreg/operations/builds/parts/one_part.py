@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -63,13 +63,16 @@ class PartResult:
     """A finished part."""
 
     dataset: str
-    part: PlanPart
     plan: str
     """Digest of the plan."""
+    part: str
+    """``17/64``"""
     shards: tuple[str, ...]
     """The shards of the part, in order."""
+    made: int
+    """Number of them that were made now."""
     finished_before: int
-    """Number of them that had been finished before."""
+    """Number of the others."""
     records: int
     bytes: int
     """Size of its shards in bytes."""
@@ -137,7 +140,7 @@ def run_part(
     enter_bucket(folder)
     _leave_note(folder, part)
     if not shards:
-        return _result(folder, part, (), 0, 0, 0)
+        return _result(folder, part, (), 0)
     prepared = open_planned(folder, raw)
     opened = registry() if registry is not None and folder.document.base is not None else None
     base = base_of_plan(folder, opened)
@@ -161,9 +164,7 @@ def run_part(
             engine=engine_for_build(planned, engine or LocalEngine(1)),
             progress=progress,
         )
-    records = sum(shard.entry.records for shard in made)
-    size = sum(shard.entry.bytes for shard in made)
-    return _result(folder, part, tuple(_paths(shards)), before, records, size)
+    return _result(folder, part, made, before)
 
 
 def make_shards(
@@ -205,24 +206,16 @@ def _leave_note(folder: PlanFolder, part: PlanPart) -> None:
     folder.storage.put_if_absent(f"{NOTES}/{part.number}-of-{part.of}", b"")
 
 
-def _paths(shards: Sequence[ShardOfPlan]) -> Iterator[str]:
-    return (shard.path for shard in shards)
-
-
 def _result(
-    folder: PlanFolder,
-    part: PlanPart,
-    shards: tuple[str, ...],
-    before: int,
-    records: int,
-    size: int,
+    folder: PlanFolder, part: PlanPart, shards: Sequence[MadeShard], before: int
 ) -> PartResult:
     return PartResult(
         dataset=folder.document.dataset,
-        part=part,
         plan=folder.document.digest,
-        shards=shards,
+        part=str(part),
+        shards=tuple(shard.entry.path for shard in shards),
+        made=len(shards) - before,
         finished_before=before,
-        records=records,
-        bytes=size,
+        records=sum(shard.entry.records for shard in shards),
+        bytes=sum(shard.entry.bytes for shard in shards),
     )

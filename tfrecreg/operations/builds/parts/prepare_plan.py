@@ -46,11 +46,15 @@ from tfrecreg.storage.two_places import temporary_folder
 class PlanWritten:
     """A plan that was written."""
 
+    dataset: str
     folder: str
     """Absolute path, or URL."""
-    document: PlanDocument = field(repr=False)
+    plan: str
+    """Its digest."""
     items: dict[str, int]
     """Split to number of items."""
+    shards: int
+    document: PlanDocument = field(repr=False)
 
 
 def plan_to(
@@ -127,4 +131,11 @@ def plan_to(
     if document.data is not None:
         note_use(store_at(document.data))
     root = LocalStorage(folder).root if store is None else store.root
-    return PlanWritten(folder=root, document=document, items=plan.splits())
+    return PlanWritten(
+        dataset=document.dataset,
+        folder=root,
+        plan=document.digest,
+        items=plan.splits(),
+        shards=len(document.shards),
+        document=document,
+    )
