@@ -18,7 +18,7 @@ from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.init import init
 from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.tag import TagRequest, tag
+from tfrecreg.operations.yank import yank
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import open_registry
 
@@ -119,10 +119,10 @@ class Yank(Deed):
         self.withdraw("new")
 
     def command(self) -> list[str]:
-        return ["tag", "digits@1.0.0", "--yank", "new"]
+        return ["yank", "digits@1.0.0", "--reason", "new"]
 
     def withdraw(self, reason: str) -> None:
-        tag(open_registry(self.root), TagRequest(reference="digits@1.0.0", yank=reason))
+        yank(open_registry(self.root), "digits@1.0.0", reason)
 
     def expect_unharmed(self, acknowledged: Sequence[str] = ()) -> None:
         super().expect_unharmed(acknowledged)

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     )
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
+    from tfrecreg.operations.yank import yank
     from tfrecreg.pages.make import PageResult, report
     from tfrecreg.pages.static_site import SiteResult, site
     from tfrecreg.plugins.engines import open_engine
@@ -147,6 +148,7 @@ __all__ = [
     "stats",
     "tag",
     "to_example",
+    "yank",
 ]
 
 _EXPORTS = {
@@ -192,6 +194,7 @@ _EXPORTS = {
     ),
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
+    "tfrecreg.operations.yank": ("yank",),
     "tfrecreg.pages.make": ("PageResult", "report"),
     "tfrecreg.pages.static_site": ("SiteResult", "site"),
     "tfrecreg.records.access": ("Records", "read"),

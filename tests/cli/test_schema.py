@@ -188,7 +188,7 @@ def test_a_release_is_held_against_the_one_before_it(cli: Any, root: Path) -> No
 
 def test_a_release_that_was_withdrawn_binds_nobody(cli: Any, root: Path) -> None:
     assert cli("schema", "check", "digits", "--json").json["against"] == ["digits@1.0.0"]
-    assert cli("tag", "digits@1.0.0", "--yank", "labels were wrong").code == 0
+    assert cli("yank", "digits@1.0.0", "--reason", "labels were wrong").code == 0
     done = cli("schema", "check", "digits", "--json")
     assert (done.code, done.json["against"]) == (0, [])
 

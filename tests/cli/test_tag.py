@@ -1,4 +1,4 @@
-"""`tag`, and what `log`, `show`, `list` and `check` say of releases."""
+"""`tag` and `yank`, and what `log`, `show`, `list` and `check` say of releases."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_withdrawal_is_told_by_everything(cli, here: Path) -> None:
-    done = cli("tag", "digits@1.0.0", "--yank", "labels \x1b[31mare wrong")
+    done = cli("yank", "digits@1.0.0", "--reason", "labels \x1b[31mare wrong")
     assert (done.code, done.err) == (0, "")
     assert done.out == "yanked digits@1.0.0: labels \\x1b[31mare wrong\n"
-    again = cli("tag", "digits@1.0.0", "--yank", "labels \x1b[31mare wrong")
+    again = cli("yank", "digits@1.0.0", "--reason", "labels \x1b[31mare wrong")
     assert again.out.startswith("already yanked: digits@1.0.0: ")
     shown = cli("show", "digits@1.0.0")
     assert shown.code == 0
@@ -41,7 +41,7 @@ def test_a_withdrawal_is_told_by_everything(cli, here: Path) -> None:
 
 
 def test_a_withdrawal_as_json(cli, here: Path) -> None:
-    found = cli("tag", "digits@1.0.0", "--yank", "wrong", "--json").json
+    found = cli("yank", "digits@1.0.0", "--reason", "wrong", "--json").json
     assert found["format_version"] == 1
     assert (found["reference"], found["yanked_now"]) == ("digits@1.0.0", True)
     assert found["yank"]["reason"] == "wrong"
@@ -54,19 +54,24 @@ def test_a_withdrawal_as_json(cli, here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("digits",), 2, "error: `digits` is a build, which changes: only releases are tagged"),
-        (("digits@1.0.0",), 2, "error: the registry is not in a git work tree"),
-        (("digits@2.0.0",), 2, "error: no release `digits@2.0.0`"),
-        (("digits@1.0.0", "--yank", ""), 2, "error: `digits@1.0.0` cannot be yanked without"),
-        (("digits@1.0.0", "--stage", "a b"), 2, "error: `a b` is not a stage name"),
-        (("digits@1.0.0", "--stage", "a", "--yank", "b"), 2, "`--stage` and `--yank` exclude"),
+        (
+            ("tag", "digits"),
+            2,
+            "error: `digits` is a build, which changes: only releases are tagged",
+        ),
+        (("tag", "digits@1.0.0"), 2, "error: the registry is not in a git work tree"),
+        (("tag", "digits@2.0.0"), 2, "error: no release `digits@2.0.0`"),
+        (("tag", "digits@1.0.0", "--stage", "a b"), 2, "error: `a b` is not a stage name"),
+        (("yank", "digits@1.0.0"), 2, "error: Missing option '--reason'"),
+        (("yank", "digits@1.0.0", "--reason", ""), 2, "`digits@1.0.0` cannot be yanked without"),
+        (("yank", "digits", "--reason", "wrong"), 2, "only releases are yanked"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_changes_nothing(
     cli, here: Path, arguments, code, message
 ) -> None:
     before = tree(here, ignore=(".tfrecreg",))
-    done = cli("tag", *arguments)
+    done = cli(*arguments)
     assert done.code == code
     assert message in done.err
     assert "hint: " in done.err

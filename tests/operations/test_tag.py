@@ -19,6 +19,7 @@ from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.operations.tag import TagRequest, TagResult, tag
+from tfrecreg.operations.yank import yank
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
@@ -188,9 +189,6 @@ def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
         ("digits", {}, "`digits` is a build, which changes: only releases are tagged"),
         ("digits@7.0.0", {}, "no release `digits@7.0.0`"),
         ("digits@1.0.0", {"stage": "-x"}, "`-x` is not a stage name"),
-        ("digits@1.0.0", {"stage": "a", "yank": "b"}, "`--stage` and `--yank` exclude each other"),
-        ("digits@1.0.0", {"yank": " "}, "`digits@1.0.0` cannot be yanked without a reason"),
-        ("digits@1.0.0", {"yank": "b", "commit": "HEAD"}, "`--commit` is for tags, not for"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -252,13 +250,30 @@ def test_a_registry_below_the_root_has_its_folder_in_the_tag(
 
 
 class TestYank:
+    @pytest.mark.parametrize(
+        ("reference", "reason", "message"),
+        [
+            ("digits", "wrong", "`digits` is a build, which changes: only releases are yanked"),
+            ("digits@7.0.0", "wrong", "no release `digits@7.0.0`"),
+            ("digits@1.0.0", " ", "`digits@1.0.0` cannot be yanked without a reason"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(
+        self, root: Path, registry: Registry, reference: str, reason: str, message: str
+    ) -> None:
+        before = git(root, "status", "--porcelain")
+        with pytest.raises(UsageError) as caught:
+            yank(registry, reference, reason)
+        assert caught.value.message.startswith(message)
+        assert caught.value.hint
+        assert git(root, "status", "--porcelain") == before
+
     def test_latest_passes_it_over_and_the_release_stays(
         self, root: Path, registry: Registry
     ) -> None:
         before = (root / "registry/digits/2.0.0/manifest.json").read_bytes()
-        result = call(registry, "digits@2.0.0", yank="labels are wrong")
+        result = yank(registry, "digits@2.0.0", "labels are wrong")
         assert result.yanked_now
-        assert result.yank is not None
         assert result.yank.reason == "labels are wrong"
         assert result.made == ()
         assert result.commands == (
@@ -272,47 +287,47 @@ class TestYank:
         )
 
     def test_the_same_reason_again_adds_nothing(self, root: Path, registry: Registry) -> None:
-        call(registry, "digits@2.0.0", yank="wrong")
+        yank(registry, "digits@2.0.0", "wrong")
         path = root / "registry/digits/2.0.0.yanks.jsonl"
         before = path.read_bytes()
-        again = call(registry, "digits@2.0.0", yank="wrong")
+        again = yank(registry, "digits@2.0.0", "wrong")
         assert (again.yanked_now, again.commands) == (False, ())
         assert path.read_bytes() == before
-        assert call(registry, "digits@2.0.0", yank="another reason").yanked_now
+        assert yank(registry, "digits@2.0.0", "another reason").yanked_now
         assert path.read_bytes().startswith(before)
         assert len(path.read_bytes().splitlines()) == 2
 
     def test_gto_is_told_where_it_knows_the_version(self, root: Path, registry: Registry) -> None:
         tagged = call(registry, "digits@2.0.0")
-        result = call(registry, "digits@2.0.0", yank="wrong")
+        result = yank(registry, "digits@2.0.0", "wrong")
         assert result.made == ("digits@v2.0.0!",)
         assert result.commands[-1] == "git push origin 'digits@v2.0.0!'"
         assert git(root, "rev-parse", "digits@v2.0.0!^{commit}") == tagged.commit
-        again = call(registry, "digits@2.0.0", yank="wrong")
+        again = yank(registry, "digits@2.0.0", "wrong")
         assert (again.made, again.there) == ((), ("digits@v2.0.0!",))
         api = pytest.importorskip("gto.api", reason="GTO comes with the extra `dvc`")
         assert api.show(str(root), "digits") == []
 
     def test_a_withdrawn_release_is_not_tagged(self, registry: Registry) -> None:
-        call(registry, "digits@2.0.0", yank="wrong")
+        yank(registry, "digits@2.0.0", "wrong")
         with pytest.raises(UsageError, match=r"`digits@2\.0\.0` was yanked: wrong"):
             call(registry, "digits@2.0.0", stage="prod")
 
     def test_it_works_outside_git(self, digits_registry: Path) -> None:
-        result = call(open_registry(digits_registry), "digits@1.0.0", yank="wrong")
+        result = yank(open_registry(digits_registry), "digits@1.0.0", "wrong")
         assert (result.yanked_now, result.commands) == (True, ())
         with pytest.raises(UsageError, match="every release `digits@latest` was yanked"):
             resolve(open_registry(digits_registry), "digits@latest")
 
     def test_where_all_were_withdrawn_a_build_begins_anew(self, registry: Registry) -> None:
         for version in ("1.0.0", "2.0.0"):
-            call(registry, f"digits@{version}", yank="wrong")
+            yank(registry, f"digits@{version}", "wrong")
         assert build(registry, BuildRequest(name="digits")).manifest.base is None
 
     def test_the_next_release_counts_on_from_a_withdrawn_one(
         self, root: Path, registry: Registry
     ) -> None:
-        call(registry, "digits@2.0.0", yank="wrong")
+        yank(registry, "digits@2.0.0", "wrong")
         schema = root / "schemas/digits.pbtxt"
         schema.write_text(schema.read_text() + "# reviewed\n")
         build(registry, BuildRequest(name="digits", base="digits@2.0.0"))

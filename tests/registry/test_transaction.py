@@ -19,7 +19,7 @@ from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.tag import TagRequest, tag
+from tfrecreg.operations.yank import yank
 from tfrecreg.registry.lock import copy_unless_read
 from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.registry.transaction import removal, transaction
@@ -90,7 +90,7 @@ class TestRelease:
 
     def test_nothing_to_do_is_not_said_of_a_withdrawn_release(self, root: Path) -> None:
         registry = open_registry(root)
-        tag(registry, TagRequest(reference="digits@1.0.0", yank="labels are wrong"))
+        yank(registry, "digits@1.0.0", "labels are wrong")
         with pytest.raises(ConflictError, match="has this content and was yanked: labels"):
             release(registry, ReleaseRequest(name="digits"))
 

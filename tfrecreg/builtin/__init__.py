@@ -11,4 +11,5 @@ module of each `command`.
 - `repair`: rebuilding what is lost or damaged, and the command
 - `reports`: report formats, values of ``check --format``
 - `salvage`: the command, which saves what is undamaged
+- `tags`, `yank`: the commands
 """

@@ -1,4 +1,4 @@
-"""Tagging a release in git as GTO does, and yanking one.
+"""Tagging a release in git as GTO does.
 
 A tag goes to a commit that holds the release and the pointer to its bytes, so that `dvc pull` at
 that commit gives exactly these bytes.
@@ -12,34 +12,30 @@ from dataclasses import dataclass, field
 from tfrecreg.errors import ConflictError, ManifestError, UsageError
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
-from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import layout
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Release, resolve
 from tfrecreg.registry.registry import Registry
-from tfrecreg.registry.transaction import Transaction, transaction
-from tfrecreg.registry.yanks import Yank
+from tfrecreg.registry.transaction import transaction
 from tfrecreg.text import safe
 from tfrecreg.tracking import git, gto
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRequest:
-    """Request to tag or yank a release."""
+    """Request to tag a release."""
 
     reference: str
     stage: str | None = None
     """The stage to assign it to; None to register the version alone."""
-    yank: str | None = None
-    """Reason to yank the release; None to tag it."""
     commit: str | None = None
     """The git revision to tag; None for the first commit that holds the release and its bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """Result of tagging or yanking."""
+    """Result of tagging."""
 
     reference: str
     """The release: ``mnist@1.2.0``."""
@@ -49,15 +45,12 @@ class TagResult:
     """Tags that were made now."""
     there: tuple[str, ...] = ()
     """Tags that were there, and mean the same."""
-    yank: Yank | None = None
-    """Yank of the release, new or existing."""
-    yanked_now: bool = False
     commands: tuple[str, ...] = field(default=(), repr=False)
     """Commands to run next to publish the tags."""
 
 
 def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT) -> TagResult:
-    """Tag a release, or yank it.
+    """Tag a release.
 
     Doing it again does nothing more.
 
@@ -69,77 +62,32 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
         MissingExtraError: DVC is not installed, whose files are to be read.
         FailureError: git refused.
     """
-    if request.yank is not None and request.stage is not None:
-        raise UsageError(
-            "`--stage` and `--yank` exclude each other", hint="a yanked release has no stage"
-        )
     if request.stage is not None:
         gto.check_stage(request.stage)
-    found = resolve(registry, request.reference)
-    if not isinstance(found, Release):
-        raise UsageError(
-            f"`{found.name}` is a build, which changes: only releases are tagged",
-            hint=f"tfrecreg tag {found.name}@latest",
-        )
-    with transaction(found.dataset, progress) as change:
-        if request.yank is not None:
-            return _yank(change, found, request)
+    found = released(registry, request.reference, "tagged")
+    with transaction(found.dataset, progress):
         return _tag(found, request)
 
 
-def _yank(change: Transaction, release: Release, request: TagRequest) -> TagResult:
-    reason = (request.yank or "").strip()
-    if not reason:
-        raise UsageError(
-            f"`{release.name}` cannot be yanked without a reason",
-            hint=f"tfrecreg tag {release.name} --yank 'why nobody should use it'",
-        )
-    if request.commit is not None:
-        raise UsageError("`--commit` is for tags, not for `--yank`", hint="leave out `--commit`")
-    root = release.registry.storage.root
-    before = release.yanks
-    same = next((each for each in before if each.reason == reason), None)
-    yank = same or Yank(created=now(), by=user(), reason=reason)
-    if same is None:
-        change.yank(release.version, yank)
-    else:  # an earlier yank may have been killed before it was durable
-        change.sync_releases()
-    made: tuple[str, ...] = ()
-    there: tuple[str, ...] = ()
-    commit = ""
-    commands: list[str] = []
-    if git.work_tree(root) is not None:
-        paths = f"{layout.yanks_path(release.dataset.name, release.version)} {layout.ATTRIBUTES}"
-        if same is None:
-            commands = [f"git add {paths}", f"git commit -m 'Yank {release.name}'"]
-        made, there, commit = _deregister(release, reason)
-    return TagResult(
-        reference=release.name,
-        commit=commit,
-        made=made,
-        there=there,
-        yank=yank,
-        yanked_now=same is None,
-        commands=(*commands, *_push(made)),
+def released(registry: Registry, reference: str, what: str) -> Release:
+    """The release that is meant.
+
+    Args:
+        registry: of the release.
+        reference: as the user named it.
+        what: what is to be done to it: tagged.
+
+    Raises:
+        UsageError: there is none, or it is a build.
+        ManifestError: its manifest is damaged.
+    """
+    found = resolve(registry, reference)
+    if isinstance(found, Release):
+        return found
+    raise UsageError(
+        f"`{found.name}` is a build, which changes: only releases are {what}",
+        hint=f"name one: `tfrecreg log {found.name}` lists them",
     )
-
-
-def _deregister(release: Release, reason: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Tell GTO, too, where it knows the version: by a tag, for tags are never moved or removed."""
-    root = release.registry.storage.root
-    try:
-        name = gto.artifact(release.dataset.name, git.folder_in_tree(root))
-    except UsageError:
-        return (), (), ""  # so it has no tags of GTO's
-    tags = {each.name: each for each in git.list_tags(root, name)}
-    known = tags.get(gto.version_tag(name, str(release.version)))
-    if known is None:
-        return (), (), ""
-    wanted = gto.withdrawal_tag(name, str(release.version))
-    if wanted in tags:
-        return (), (wanted,), known.commit
-    git.create_tag(root, wanted, known.commit, f"Yank {release.name}: {reason}")
-    return (wanted,), (), known.commit
 
 
 def _tag(release: Release, request: TagRequest) -> TagResult:
@@ -178,7 +126,7 @@ def _tag(release: Release, request: TagRequest) -> TagResult:
         commit=commit,
         made=tuple(made),
         there=tuple(there),
-        commands=_push(tuple(made)),
+        commands=push_commands(tuple(made)),
     )
 
 
@@ -210,7 +158,8 @@ def _message(release: Release) -> str:
     return f"Release {release.name}\n\n{reasons}\n"
 
 
-def _push(tags: tuple[str, ...]) -> tuple[str, ...]:
+def push_commands(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """What publishes the tags, one command each."""
     return tuple(f"git push origin '{each}'" for each in tags)
 
 

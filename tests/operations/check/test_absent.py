@@ -16,7 +16,7 @@ from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
-from tfrecreg.operations.tag import TagRequest, tag
+from tfrecreg.operations.yank import yank
 from tfrecreg.progress import SILENT
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.reports.model import Report
@@ -94,7 +94,7 @@ def test_where_only_the_newest_release_is_here_it_is_judged(digits_registry: Pat
 def test_a_dataset_of_which_every_release_was_withdrawn_is_named_by_its_table_alone(
     digits_registry: Path,
 ) -> None:
-    tag(open_registry(digits_registry), TagRequest(reference="digits@1.0.0", yank="wrong labels"))
+    yank(open_registry(digits_registry), "digits@1.0.0", "wrong labels")
     shutil.rmtree(digits_registry / "data")
     assert shown(check([], registry=digits_registry)) == [("digits", "error")]
     # Without a table it is history, which nobody is to use.

@@ -1,0 +1,4 @@
+"""Yanks of releases: the command of `tfrecreg.operations.yank`.
+
+- `command`: its arguments
+"""

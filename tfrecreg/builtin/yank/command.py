@@ -1,0 +1,34 @@
+"""`tfrecreg yank`."""
+
+from __future__ import annotations
+
+import click
+
+from tfrecreg.commands import complete
+from tfrecreg.commands.session import Session, session_command
+
+
+@session_command("yank")
+@click.argument("reference", metavar="REF", shell_complete=complete.releases)
+@click.option(
+    "--reason", metavar="TEXT", required=True, help="Why nobody should use it, for all who ask."
+)
+def command(session: Session, reference: str, reason: str) -> None:
+    """Mark a release as wrong, so that `latest` skips it.
+
+    REF is a release (mnist@1.2.0). It stays available under its full version, where `show` gives
+    the reason and `check` warns. Where GTO's tags register the version, one more deregisters it.
+    """
+    from tfrecreg.operations.yank import yank
+
+    result = yank(session.open(), reference, reason, progress=session.progress())
+    if session.printed_json(result):
+        return
+    from tfrecreg.builtin.tags.printed import print_tags
+    from tfrecreg.commands.console import line
+    from tfrecreg.text import safe
+
+    word = "yanked" if result.yanked_now else "already yanked:"
+    head = (f"{word} {result.reference}", "bold")
+    session.out.print(line(head, f": {safe(result.yank.reason, limit=1000)}"))
+    print_tags(session, result)

@@ -1,0 +1,96 @@
+"""Yanking a release: it stays as it is, and `latest` skips it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.provenance import now, user
+from tfrecreg.operations.tag import TagResult, push_commands, released
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import layout
+from tfrecreg.registry.lookup import Release
+from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.transaction import transaction
+from tfrecreg.registry.yanks import Yank
+from tfrecreg.tracking import git, gto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YankResult(TagResult):
+    """Result of yanking, with GTO's tag that tells it, if there is one."""
+
+    yank: Yank
+    """Yank of the release, new or existing."""
+    yanked_now: bool
+
+
+def yank(
+    registry: Registry, reference: str, reason: str, *, progress: Progress = SILENT
+) -> YankResult:
+    """Mark a release as one that nobody should use, for a reason.
+
+    Doing it again for the same reason does nothing more.
+
+    Args:
+        registry: of the release.
+        reference: of the release.
+        reason: shown to everybody who asks for the release.
+        progress: told what is waited for.
+
+    Raises:
+        UsageError: there is no such release, or no reason.
+        ManifestError: a manifest or a list of yanks is damaged.
+        FailureError: git refused.
+    """
+    release = released(registry, reference, "yanked")
+    reason = reason.strip()
+    if not reason:
+        raise UsageError(
+            f"`{release.name}` cannot be yanked without a reason",
+            hint=f"tfrecreg yank {release.name} --reason 'why nobody should use it'",
+        )
+    with transaction(release.dataset, progress) as change:
+        same = next((each for each in release.yanks if each.reason == reason), None)
+        found = same or Yank(created=now(), by=user(), reason=reason)
+        if same is None:
+            change.yank(release.version, found)
+        else:  # an earlier yank may have been killed before it was durable
+            change.sync_releases()
+        made: tuple[str, ...] = ()
+        there: tuple[str, ...] = ()
+        commit = ""
+        commands: tuple[str, ...] = ()
+        if git.work_tree(registry.storage.root) is not None:
+            path = layout.yanks_path(release.dataset.name, release.version)
+            if same is None:
+                added = f"git add {path} {layout.ATTRIBUTES}"
+                commands = (added, f"git commit -m 'Yank {release.name}'")
+            made, there, commit = _deregister(release, reason)
+    return YankResult(
+        reference=release.name,
+        commit=commit,
+        made=made,
+        there=there,
+        yank=found,
+        yanked_now=same is None,
+        commands=(*commands, *push_commands(made)),
+    )
+
+
+def _deregister(release: Release, reason: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Tell GTO, too, where it knows the version: by a tag, for tags are never moved or removed."""
+    root = release.registry.storage.root
+    try:
+        name = gto.artifact(release.dataset.name, git.folder_in_tree(root))
+    except UsageError:
+        return (), (), ""  # so it has no tags of GTO's
+    tags = {each.name: each for each in git.list_tags(root, name)}
+    known = tags.get(gto.version_tag(name, str(release.version)))
+    if known is None:
+        return (), (), ""
+    wanted = gto.withdrawal_tag(name, str(release.version))
+    if wanted in tags:
+        return (), (wanted,), known.commit
+    git.create_tag(root, wanted, known.commit, f"Yank {release.name}: {reason}")
+    return (wanted,), (), known.commit
