@@ -20,15 +20,14 @@
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - a command: `Session`, `session_command`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `why_undecodable`, `ImageHeader`,
-  `ImageError`
+  `ImageError`; their pixels, in this process: `decode_pixels`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `UsageError`, of a document `ManifestError` and `SchemaError`; `MissingExtraError`,
-  `FailureError`, `normal_splits`, `safe`, `one_line`,
-  `did_you_mean`, `listed`
+  `FailureError`, `normal_splits`, `safe`, `one_line`, `did_you_mean`, `listed`
 
 ``docs/plugins.md`` has a complete source, validator and engine.
 """
@@ -38,13 +37,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.commands.session import Session, session_command
 from tfrecreg.config import read_limits
 from tfrecreg.decoding import FeatureDecoder, Thumbnail
-from tfrecreg.engines.exchange import Exchange, new_exchange
-from tfrecreg.engines.interface import EngineRequest
-from tfrecreg.engines.local import usable_cores
-from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
 from tfrecreg.errors import (
     FailureError,
     ManifestError,
@@ -60,39 +54,26 @@ from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.guard import one_line
 from tfrecreg.images.decodable import why_undecodable
-from tfrecreg.images.decoder import Conversion, Decoder, Undecodable, require_pillow, shared_decoder
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import sniff
 from tfrecreg.manifest.model import Manifest
-from tfrecreg.plugins.records import (
-    CommandRecord,
-    DecoderRecord,
-    EngineRecord,
-    ExporterRecord,
-    ReportFormatRecord,
-    SourceRecord,
-    ValidatorRecord,
-)
-from tfrecreg.plugins.specs import hookimpl
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.reports.interface import ReportContext, ReportFormat
-from tfrecreg.reports.model import Report
-from tfrecreg.reports.places import location_lines, location_text, safe_message, subject_text
 from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Validator, Visitor
-from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import normal_splits
-from tfrecreg.sources.bundled import bundled_schema
-from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder
-from tfrecreg.storage.local_copy import open_local
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
+    from tfrecreg.commands.session import Session, session_command
+    from tfrecreg.engines.exchange import Exchange, new_exchange
+    from tfrecreg.engines.interface import EngineRequest
+    from tfrecreg.engines.local import usable_cores
+    from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
     from tfrecreg.example.decode import canonical, decode
     from tfrecreg.example.encode import encode
     from tfrecreg.exporters.convert import RecordExporter, RecordFormat
@@ -110,7 +91,32 @@ if TYPE_CHECKING:
         export_plain,
         export_unchanged,
     )
+    from tfrecreg.images.decoder import (
+        Conversion,
+        Decoder,
+        Undecodable,
+        require_pillow,
+        shared_decoder,
+    )
+    from tfrecreg.images.pixels import decode_pixels
+    from tfrecreg.plugins.records import (
+        CommandRecord,
+        DecoderRecord,
+        EngineRecord,
+        ExporterRecord,
+        ReportFormatRecord,
+        SourceRecord,
+        ValidatorRecord,
+    )
+    from tfrecreg.plugins.specs import hookimpl
+    from tfrecreg.reports.interface import ReportContext, ReportFormat
+    from tfrecreg.reports.model import Report
+    from tfrecreg.reports.places import location_lines, location_text, safe_message, subject_text
+    from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
     from tfrecreg.schema.definition import Schema, SchemaFeature
+    from tfrecreg.sources.bundled import bundled_schema
+    from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+    from tfrecreg.storage.local_copy import open_local
 
 __all__ = [
     "Cacheable",
@@ -191,6 +197,7 @@ __all__ = [
     "bytes_feature",
     "canonical",
     "decode",
+    "decode_pixels",
     "did_you_mean",
     "encode",
     "engine_failed",
@@ -227,23 +234,35 @@ __all__ = [
     "why_undecodable",
 ]
 
-# With NumPy, which modules that announce plugins do not need.
+# What modules that announce plugins, or a decoder in a training job, need few of.
 _LATER = {
-    "tfrecreg.example.decode": ("canonical", "decode"),
-    "tfrecreg.example.encode": ("encode",),
-    "tfrecreg.exporters.convert": ("RecordExporter", "RecordFormat"),
-    "tfrecreg.exporters.interface": ("ExportedDataset", "Exporter"),
-    "tfrecreg.exporters.records": (
-        *("KeyedExample", "ShardRecord", "export_gzip"),
-        *("keyed_examples", "verified_records"),
-    ),
-    "tfrecreg.exporters.shards": (
-        *("ExportedShard", "ShardToExport"),
-        *("export_plain", "export_unchanged"),
-    ),
-    "tfrecreg.schema.definition": ("Schema", "SchemaFeature"),
+    "tfrecreg.commands.session": "Session session_command",
+    "tfrecreg.engines.exchange": "Exchange new_exchange",
+    "tfrecreg.engines.interface": "EngineRequest",
+    "tfrecreg.engines.local": "usable_cores",
+    "tfrecreg.engines.remote": "RemoteEngine engine_failed perform_work",
+    "tfrecreg.example.decode": "canonical decode",
+    "tfrecreg.example.encode": "encode",
+    "tfrecreg.exporters.convert": "RecordExporter RecordFormat",
+    "tfrecreg.exporters.interface": "ExportedDataset Exporter",
+    "tfrecreg.exporters.records": "KeyedExample ShardRecord export_gzip "
+    "keyed_examples verified_records",
+    "tfrecreg.exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
+    "tfrecreg.images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
+    "tfrecreg.images.pixels": "decode_pixels",
+    "tfrecreg.plugins.records": "CommandRecord DecoderRecord EngineRecord "
+    "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",
+    "tfrecreg.plugins.specs": "hookimpl",
+    "tfrecreg.reports.interface": "ReportContext ReportFormat",
+    "tfrecreg.reports.model": "Report",
+    "tfrecreg.reports.places": "location_lines location_text safe_message subject_text",
+    "tfrecreg.scan.record_validator": "RecordProblem RecordValidator",
+    "tfrecreg.schema.definition": "Schema SchemaFeature",
+    "tfrecreg.sources.bundled": "bundled_schema",
+    "tfrecreg.sources.interface": "Item RawFile Remark Skipped Source Written",
+    "tfrecreg.storage.local_copy": "open_local",
 }
-_HOMES = {name: module for module, names in _LATER.items() for name in names}
+_HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 
 if not TYPE_CHECKING:  # which knows these names from above, and no others
 

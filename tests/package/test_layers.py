@@ -115,7 +115,7 @@ def importers(package: str) -> set[str]:
     }
 
 
-ON_THE_API = ["tfrecreg.builtin.engines", "tfrecreg.builtin.reports"]
+ON_THE_API = [f"tfrecreg.builtin.{room}" for room in ("engines", "images", "reports")]
 """Rooms that know no more of the project than plugins of others do."""
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfrecreg.decoding import FeatureDecoder, Thumbnail
-from tfrecreg.images.model import ImageError, ImageHeader
-from tfrecreg.images.pixels import decode_pixels
-from tfrecreg.images.read import is_truncated, read_header
-from tfrecreg.images.sniff import sniff
-from tfrecreg.text import si_bytes
+from tfrecreg.api import (
+    FeatureDecoder,
+    ImageError,
+    ImageHeader,
+    Thumbnail,
+    decode_pixels,
+    is_truncated,
+    read_header,
+    si_bytes,
+    sniff,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +42,7 @@ class PictureDecoder(FeatureDecoder):
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail:
         """The first frame, made in a process with limits."""
-        from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
+        from tfrecreg.api import Conversion, Undecodable, shared_decoder
 
         header = read_header(data)
         small = max(header.width, header.height) <= _LOSSLESS

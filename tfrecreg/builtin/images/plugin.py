@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tfrecreg.plugins.records import DecoderRecord
-from tfrecreg.plugins.specs import hookimpl
+from tfrecreg.api import DecoderRecord, hookimpl
 
 if TYPE_CHECKING:
-    from tfrecreg.decoding import FeatureDecoder
+    from tfrecreg.api import FeatureDecoder
 
 
 @hookimpl
