@@ -8,8 +8,8 @@
   `unset_feature`
 - a validator of single records: `RecordValidator`, `RecordProblem`
 - any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
-  `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`; for `check --cached`: `Cacheable`,
-  `JsonCodec`, `key_from`
+  `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`, `parse_schema`; for `check --cached`:
+  `Cacheable`, `JsonCodec`, `key_from`
 - its reports: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
 - a decoder of features: `FeatureDecoder`, `Thumbnail`
 - an exporter: `Exporter`, `ExportedDataset`, `Schema`, `SchemaFeature`, `ShardToExport`,
@@ -26,8 +26,8 @@
 - files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
-- all: `UsageError`, of a document `ManifestError` and `SchemaError`; `MissingExtraError`,
-  `FailureError`, `normal_splits`, `safe`, `one_line`, `did_you_mean`, `listed`
+- all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
+  `ManifestError`, `SchemaError`; `normal_splits`, `safe`, `one_line`, `did_you_mean`, `listed`
 
 ``docs/plugins.md`` has a complete source, validator and engine.
 """
@@ -47,6 +47,7 @@ from tfrecreg.errors import (
     RawDataError,
     SchemaError,
     StorageError,
+    TfrecregError,
     UsageError,
 )
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
@@ -114,6 +115,7 @@ if TYPE_CHECKING:
     from tfrecreg.reports.places import location_lines, location_text, safe_message, subject_text
     from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
     from tfrecreg.schema.definition import Schema, SchemaFeature
+    from tfrecreg.schema.proto import parse_schema
     from tfrecreg.sources.bundled import bundled_schema
     from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
     from tfrecreg.storage.local_copy import open_local
@@ -185,6 +187,7 @@ __all__ = [
     "Tally",
     "Target",
     "TensorflowOutcome",
+    "TfrecregError",
     "Thumbnail",
     "Undecodable",
     "UsageError",
@@ -217,6 +220,7 @@ __all__ = [
     "normal_splits",
     "one_line",
     "open_local",
+    "parse_schema",
     "perform_work",
     "read_header",
     "read_limits",
@@ -258,6 +262,7 @@ _LATER = {
     "tfrecreg.reports.places": "location_lines location_text safe_message subject_text",
     "tfrecreg.scan.record_validator": "RecordProblem RecordValidator",
     "tfrecreg.schema.definition": "Schema SchemaFeature",
+    "tfrecreg.schema.proto": "parse_schema",
     "tfrecreg.sources.bundled": "bundled_schema",
     "tfrecreg.sources.interface": "Item RawFile Remark Skipped Source Written",
     "tfrecreg.storage.local_copy": "open_local",

@@ -146,6 +146,102 @@ def test_exporters_import_little_of_the_project_beside_its_api() -> None:
     }
 
 
+VALIDATORS_BESIDE_THE_API = {
+    "annotations.class_labels": {"label_maps", "text"},
+    "annotations.validator": {"label_maps"},
+    "annotations.visitor": {"label_maps", "text"},
+    "content": {"digests", "findings", "manifest.model", "scan.interface", "scan.large_records"},
+    "drift": {
+        "findings",
+        "schema.proto",
+        "statistics.collect",
+        "statistics.judge",
+        "statistics.make",
+        "statistics.options",
+        "statistics.part",
+    },
+    "duplicates.matches": {"findings"},
+    "duplicates.sorted_runs": {"digests", "findings"},
+    "duplicates.validator": {"label_maps", "scan.indexes", "storage.local"},
+    "duplicates.visitor": {"digests", "index", "scan.indexes"},
+    "images": {"images.sniff", "plugins.decoders"},
+    "inflation.feature_sample": {"images.sniff"},
+    "inflation.shard_sizes": {"example.columns", "example.kinds"},
+    "inflation.stored_numbers": {"example.tensors", "images"},
+    "inflation.validator": {"config", "scan.interface", "storage.links", "storage.locations"},
+    "manifest.bare_files": {"errors", "example.kinds", "findings", "shards"},
+    "manifest.training_hosts": {"manifest.model", "shards"},
+    "manifest.validator": {
+        "manifest.file",
+        "manifest.model",
+        "manifest.salvaged",
+        "records.hashing",
+        "shards",
+    },
+    "payload_kinds": {"example.kinds", "findings", "manifest.adopted", "records.reader", "text"},
+    "record_tables": {"digests", "example.columns"},
+    "registry": {
+        "reference",
+        "registry",
+        "registry.audit",
+        "registry.chain",
+        "registry.registry",
+        "registry.yanks",
+    },
+    "schema.records": {
+        "example.kinds",
+        "schema.check",
+        "schema.compiled",
+        "schema.definition",
+        "schema.messages",
+        "schema.vectorized",
+    },
+    "schema.validator": {"schema.compiled", "schema.environments"},
+    "source": {
+        "errors",
+        "index",
+        "manifest.adopted",
+        "manifest.model",
+        "manifest.python_data",
+        "plugins.manager",
+        "scan.indexes",
+        "sources.guarded",
+        "storage.locations",
+    },
+    "statistics": {
+        "findings",
+        "schema.environments",
+        "schema.proto",
+        "statistics.collect",
+        "statistics.judge",
+        "statistics.options",
+        "statistics.part",
+        "statistics.tfdv",
+    },
+}
+"""The homes of what validators use and the api does not have: of schemas, statistics, releases, raw
+data. A name of the api is imported from its home, as everywhere in the package, and codes are those
+of the package's pages. The lists only get shorter.
+"""
+
+
+def test_validators_use_little_that_the_api_does_not_have() -> None:
+    package = "tfrecreg.validators."
+    names = imports_of(source_modules()["tfrecreg.api"])
+    beside = {}
+    for name, path in source_modules().items():
+        if name.startswith(package):
+            found = {each for each in imports_of(path) if each.startswith("tfrecreg.")} - names
+            found = {each for each in found if not each.startswith((package, "tfrecreg.codes."))}
+            if found:
+                modules = {each.rpartition(".")[0] for each in found}
+                beside[name.removeprefix(package)] = modules
+    assert beside == {
+        name: {f"tfrecreg.{each}" for each in modules}
+        for name, modules in VALIDATORS_BESIDE_THE_API.items()
+    }
+
+
 def test_plugins_import_nothing_of_the_project_but_its_api(plugin_packages: list[str]) -> None:
     strange = {}
     for package in (*plugin_packages, *ON_THE_API):
