@@ -63,9 +63,12 @@ from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import normal_splits
+from tfrecreg.sources.bundled import bundled_schema
+from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder
+from tfrecreg.storage.local_copy import open_local
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, si_bytes
 
@@ -116,9 +119,6 @@ if TYPE_CHECKING:
     from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
     from tfrecreg.schema.definition import Schema, SchemaFeature
     from tfrecreg.schema.proto import parse_schema
-    from tfrecreg.sources.bundled import bundled_schema
-    from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-    from tfrecreg.storage.local_copy import open_local
 
 __all__ = [
     "Cacheable",
@@ -240,32 +240,28 @@ __all__ = [
 
 # What modules that announce plugins, or a decoder in a training job, need few of.
 _LATER = {
-    "tfrecreg.commands.session": "Session session_command",
-    "tfrecreg.engines.exchange": "Exchange new_exchange",
-    "tfrecreg.engines.interface": "EngineRequest",
-    "tfrecreg.engines.local": "usable_cores",
-    "tfrecreg.engines.remote": "RemoteEngine engine_failed perform_work",
-    "tfrecreg.example.decode": "canonical decode",
-    "tfrecreg.example.encode": "encode",
-    "tfrecreg.exporters.convert": "RecordExporter RecordFormat",
-    "tfrecreg.exporters.interface": "ExportedDataset Exporter",
-    "tfrecreg.exporters.records": "KeyedExample ShardRecord export_gzip "
-    "keyed_examples verified_records",
-    "tfrecreg.exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
-    "tfrecreg.images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
-    "tfrecreg.images.pixels": "decode_pixels",
-    "tfrecreg.plugins.records": "CommandRecord DecoderRecord EngineRecord "
+    "commands.session": "Session session_command",
+    "engines.exchange": "Exchange new_exchange",
+    "engines.interface": "EngineRequest",
+    "engines.local": "usable_cores",
+    "engines.remote": "RemoteEngine engine_failed perform_work",
+    "example.decode": "canonical decode",
+    "example.encode": "encode",
+    "exporters.convert": "RecordExporter RecordFormat",
+    "exporters.interface": "ExportedDataset Exporter",
+    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples verified_records",
+    "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
+    "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
+    "images.pixels": "decode_pixels",
+    "plugins.records": "CommandRecord DecoderRecord EngineRecord "
     "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",
-    "tfrecreg.plugins.specs": "hookimpl",
-    "tfrecreg.reports.interface": "ReportContext ReportFormat",
-    "tfrecreg.reports.model": "Report",
-    "tfrecreg.reports.places": "location_lines location_text safe_message subject_text",
-    "tfrecreg.scan.record_validator": "RecordProblem RecordValidator",
-    "tfrecreg.schema.definition": "Schema SchemaFeature",
-    "tfrecreg.schema.proto": "parse_schema",
-    "tfrecreg.sources.bundled": "bundled_schema",
-    "tfrecreg.sources.interface": "Item RawFile Remark Skipped Source Written",
-    "tfrecreg.storage.local_copy": "open_local",
+    "plugins.specs": "hookimpl",
+    "reports.interface": "ReportContext ReportFormat",
+    "reports.model": "Report",
+    "reports.places": "location_lines location_text safe_message subject_text",
+    "scan.record_validator": "RecordProblem RecordValidator",
+    "schema.definition": "Schema SchemaFeature",
+    "schema.proto": "parse_schema",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 
@@ -274,4 +270,4 @@ if not TYPE_CHECKING:  # which knows these names from above, and no others
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(f"tfrecreg.{_HOMES[name]}"), name)

@@ -154,8 +154,6 @@ ValueDomain = IntDomain | FloatDomain | StringDomain | BoolDomain | ImageDomain 
 
 Domain = ValueDomain | StructDomain | OtherDomain
 
-_TEXTS = frozenset({"natural_language_domain", "url_domain", "mid_domain"})
-
 
 class _Length(NamedTuple):
     low: int
@@ -291,8 +289,7 @@ class SchemaFeature(_Countable):
     @property
     def is_text(self) -> bool:
         """Whether its values are text in UTF-8, as far as the schema says it."""
-        texts = isinstance(self.domain, OtherDomain) and self.domain.name in _TEXTS
-        return self.kind == "BYTES" and (texts or isinstance(self.domain, StringDomain))
+        return self.kind == "BYTES" and isinstance(self.domain, (StringDomain, OtherDomain))
 
     @property
     def channels(self) -> int | None:
