@@ -55,11 +55,6 @@ FHCRC, FEXTRA, FNAME, FCOMMENT, RESERVED = 2, 4, 8, 16, 0xE0
 """The flags of a member's header that announce optional fields, and those that are never set."""
 
 
-def zlib_version() -> str:
-    """The version of zlib in this process: the bytes of a compressed shard depend on it."""
-    return zlib.ZLIB_RUNTIME_VERSION
-
-
 class GzipEncoder:
     """Compresses a stream of records; its results, in order, are the content of the file.
 
