@@ -195,7 +195,7 @@ class Deed(ABC):
         """
         registry = open_registry(self.root)
         assert [each.problem for each in list_datasets(registry)] in ([], [""])
-        versions = {str(version) for version in registry.dataset("digits").versions()}
+        versions = {str(version) for version in registry.dataset("digits").versions}
         assert {*self.released, *acknowledged} <= versions <= {*self.released, *self.adds}
         self.expect_verified()
         if registry.dataset("digits").is_built():
@@ -214,7 +214,7 @@ class Deed(ABC):
         """Every release verifies, where its bytes are."""
         expect_kept(self.root, *self.stores)
         registry = open_registry(self.root)
-        for version in registry.dataset("digits").versions():
+        for version in registry.dataset("digits").versions:
             resolved = resolve(registry, f"digits@{version}")
             assert resolved.schema is not None
             if resolved.folder is not None:

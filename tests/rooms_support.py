@@ -25,6 +25,8 @@ FILE = CHECKOUT / "tests/package/rooms.toml"
 CORE = "core"
 SURFACE = frozenset({"tfrecreg", "tfrecreg.api"})
 """Lists of public names, wherever they are defined: neither core nor room."""
+LIBRARY = "tfrecreg.library"
+"""The verbs of the public names, which call operations of all rooms."""
 
 
 class Import(NamedTuple):
@@ -81,6 +83,7 @@ class Rooms:
         return [
             (here, Import(module, imported))
             for module in sorted(self._graph.modules - SURFACE)
+            if not module.startswith(LIBRARY)
             for imported in sorted(self._graph.find_modules_directly_imported_by(module))
             if (here := self.room(module)) != self.room(imported) != CORE
             and imported not in SURFACE

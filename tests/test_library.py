@@ -99,11 +99,11 @@ def test_a_build_and_a_release_stand_for_their_references(
 def test_a_handle_reads_anew(registry: tfrecreg.Registry) -> None:
     raw = str(registry.dataset("digits").raw_folder)
     dataset = registry.dataset("later")
-    assert (dataset.versions(), dataset.is_built()) == ([], False)
+    assert (dataset.versions, dataset.is_built()) == ([], False)
     tfrecreg.build(registry, tfrecreg.BuildRequest(name="later", source="mnist", raw=raw))
     assert dataset.is_built()
     tfrecreg.release(registry, tfrecreg.ReleaseRequest(name="later", version="1.0.0"))
-    assert [str(each) for each in dataset.versions()] == ["1.0.0"]
+    assert [str(each) for each in dataset.versions] == ["1.0.0"]
 
 
 def test_a_release_stands_for_its_reference_in_a_data_source(registry: tfrecreg.Registry) -> None:

@@ -15,8 +15,8 @@ and may change with any version:
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`; `bundled` and
   `entry_points`, where plugins are found; `builtin`, what comes in by them; `guard`, through which
   all their code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
-- `operations`: the commands as functions; `pages`: HTML; `cli`: the command line; `commands`, of
-  which it is made, and `render`, what it prints of results; `builtin`: features behind hooks
+- `operations`: the commands as functions; `library`: handles with these as verbs; `pages`: HTML;
+  `cli`: the command line; `commands`, of which it is made, and `render`, what it prints of results
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.
 """
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from tfrecreg.example.tensors import parse_tensor, serialize_tensor
     from tfrecreg.example.values import to_example
     from tfrecreg.gating import FailOn
+    from tfrecreg.library.dataset import Dataset
+    from tfrecreg.library.registry import Registry, init, open, resolve
+    from tfrecreg.library.registry import open as open_registry
+    from tfrecreg.library.versions import Build, Release
     from tfrecreg.operations.adopt.request import AdoptRequest
     from tfrecreg.operations.adopt.run import AdoptResult, adopt
     from tfrecreg.operations.builds.conclude import BuildResult
@@ -53,7 +57,6 @@ if TYPE_CHECKING:
     from tfrecreg.operations.export.run import export
     from tfrecreg.operations.gate import gate
     from tfrecreg.operations.head import head
-    from tfrecreg.operations.init import init
     from tfrecreg.operations.load import load
     from tfrecreg.operations.pipeline.run import pipeline
     from tfrecreg.operations.release import ReleaseRequest, ReleaseResult, release
@@ -73,10 +76,9 @@ if TYPE_CHECKING:
     from tfrecreg.pages.make import PageResult, report
     from tfrecreg.pages.static_site import SiteResult, site
     from tfrecreg.plugins.engines import open_engine
+    from tfrecreg.plugins.engines import open_engine as engine
     from tfrecreg.records.access import Records, read
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
-    from tfrecreg.registry.lookup import Build, Release, resolve
-    from tfrecreg.registry.registry import Dataset, Registry, open_registry
     from tfrecreg.reports.model import Report
     from tfrecreg.shards import ShardPolicy
     from tfrecreg.training.certificate import Certificate
@@ -123,6 +125,7 @@ __all__ = [
     "diff_schemas",
     "digest",
     "encode",
+    "engine",
     "export",
     "gate",
     "gc",
@@ -130,6 +133,7 @@ __all__ = [
     "init",
     "list_datasets",
     "load",
+    "open",
     "open_engine",
     "open_registry",
     "parse_tensor",
@@ -160,6 +164,9 @@ _EXPORTS = {
     "tfrecreg.example.tensors": ("parse_tensor", "serialize_tensor"),
     "tfrecreg.example.values": ("to_example",),
     "tfrecreg.gating": ("FailOn",),
+    "tfrecreg.library.dataset": ("Dataset",),
+    "tfrecreg.library.registry": ("Registry", "init", "open", "resolve"),
+    "tfrecreg.library.versions": ("Build", "Release"),
     "tfrecreg.operations.adopt.request": ("AdoptRequest",),
     "tfrecreg.operations.adopt.run": ("AdoptResult", "adopt"),
     "tfrecreg.operations.builds.conclude": ("BuildResult",),
@@ -177,7 +184,6 @@ _EXPORTS = {
     "tfrecreg.operations.export.run": ("export",),
     "tfrecreg.operations.gate": ("gate",),
     "tfrecreg.operations.head": ("head",),
-    "tfrecreg.operations.init": ("init",),
     "tfrecreg.operations.load": ("load",),
     "tfrecreg.operations.pipeline.run": ("pipeline",),
     "tfrecreg.operations.release": ("ReleaseRequest", "ReleaseResult", "release"),
@@ -199,21 +205,22 @@ _EXPORTS = {
     "tfrecreg.pages.static_site": ("SiteResult", "site"),
     "tfrecreg.records.access": ("Records", "read"),
     "tfrecreg.records.tfrecord_writer": ("TFRecordWriter",),
-    "tfrecreg.registry.lookup": ("Build", "Release", "resolve"),
-    "tfrecreg.registry.registry": ("Dataset", "Registry", "open_registry"),
     "tfrecreg.shards": ("ShardPolicy",),
     "tfrecreg.training.certificate": ("Certificate",),
     "tfrecreg.training.data_source": ("DataSource",),
     "tfrecreg.training.order": ("Order",),
 }
 _HOMES = {name: module for module, names in _EXPORTS.items() for name in names}
+_OTHERWISE = {"open_registry": "open", "engine": "open_engine"}
+"""Names that are other ones at home."""
 
 if not TYPE_CHECKING:  # which knows these names from above, and no others
 
     def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
+        at_home = _OTHERWISE.get(name, name)
+        if at_home not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_HOMES[at_home]), at_home)
 
 
 def __dir__() -> list[str]:

@@ -95,6 +95,10 @@ class ConflictError(UsageError):
     """The version exists already, with other content."""
 
 
+class NoSuchNameError(UsageError, KeyError):
+    """The registry has no dataset, release or stage of that name."""
+
+
 class NoSuchRecordError(UsageError, IndexError):
     """The shard has no record of that number."""
 

@@ -64,14 +64,14 @@ def expect_shared(deed: Deed) -> None:
         push(open_registry(deed.root))
         git(deed.folder, "clone", "--quiet", "work", "clone")
         registry = open_registry(other)
-        names = [f"digits@{version}" for version in registry.dataset("digits").versions()]
+        names = [f"digits@{version}" for version in registry.dataset("digits").versions]
         for name in names:
             pull(registry, name)
         return names
 
     deed.run(share)
     try:
-        released = open_registry(other).dataset("digits").versions()
+        released = open_registry(other).dataset("digits").versions
         assert {str(version) for version in released} == {*deed.released, *deed.adds}
         for version in released:
             assert deed.clean(f"digits@{version}", other)

@@ -59,8 +59,7 @@ def merge(root: Path, branch: str) -> subprocess.CompletedProcess[str]:
 def releases(root: Path) -> dict[str, list[str]]:
     registry = open_registry(root)
     return {
-        name: [str(v) for v in registry.dataset(name).versions()]
-        for name in registry.dataset_names()
+        name: [str(v) for v in registry.dataset(name).versions] for name in registry.dataset_names()
     }
 
 

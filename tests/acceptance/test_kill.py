@@ -160,7 +160,7 @@ def release_trial(story: Story, at: int) -> None:
         assert story.clean("digits@2.0.0"), at
     else:
         assert not lived
-        assert [str(each) for each in open_registry(story.root).dataset("digits").versions()] == [
+        assert [str(each) for each in open_registry(story.root).dataset("digits").versions] == [
             "1.0.0"
         ]
     assert story.clean("digits@1.0.0"), at

@@ -40,9 +40,7 @@ def verify(root: Path, said: Sequence[Said], *, with_dvc: bool = False) -> list[
     numbers = {(each.dataset, each.text) for each in made}
     assert len(numbers) == len(made), "a number was given twice"
     there = {
-        (name, str(v))
-        for name in registry.dataset_names()
-        for v in registry.dataset(name).versions()
+        (name, str(v)) for name in registry.dataset_names() for v in registry.dataset(name).versions
     }
     assert there == numbers
     for each in made:

@@ -97,7 +97,7 @@ def trial(deed: Deed, at: int, swap: Callable[[Deed], None], *, further: bool) -
         assert ended.failure is None or ended.failure.expected, ended.failure
         # What DVC's pointer names, who disturbs DVC at its work may have taken from it.
         expect_kept(deed.root, *deed.stores, pointers=False)
-        released = [str(each) for each in open_registry(deed.root).dataset("digits").versions()]
+        released = [str(each) for each in open_registry(deed.root).dataset("digits").versions]
         assert released == (["1.0.0"] if ended.failure else ["1.0.0", "2.0.0"])
         if further:
             expect_going_on(deed, released)

@@ -121,7 +121,7 @@ def shard_object(root: Path, registry: Registry, place: Path) -> Path:
     """The object that holds the first shard of 1.0.0."""
     size = (
         registry.dataset("digits")
-        .release_manifest(registry.dataset("digits").versions()[0])
+        .release_manifest(registry.dataset("digits").versions[0])
         .shards[0]
         .bytes
     )
@@ -164,7 +164,7 @@ def test_here_already_is_not_said_of_a_damaged_folder(root: Path) -> None:
     registry = open_registry(root)
     shard = (
         registry.dataset("digits")
-        .release_manifest(registry.dataset("digits").versions()[1])
+        .release_manifest(registry.dataset("digits").versions[1])
         .shards[0]
     )
     path = root / "data/digits" / shard.path
@@ -200,9 +200,7 @@ def test_an_object_with_other_bytes_than_its_name_says_is_added_again(root: Path
 def test_one_release_that_is_not_here_keeps_no_other_from_being_sent(root: Path) -> None:
     registry = open_registry(root)
     kept = (
-        registry.dataset("digits")
-        .release_manifest(registry.dataset("digits").versions()[0])
-        .release
+        registry.dataset("digits").release_manifest(registry.dataset("digits").versions[0]).release
     )
     assert kept is not None
     assert kept.dvc is not None
@@ -251,7 +249,7 @@ def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path, caps
     registry = open_registry(root)
     size = (
         registry.dataset("digits")
-        .release_manifest(registry.dataset("digits").versions()[1])
+        .release_manifest(registry.dataset("digits").versions[1])
         .shards[0]
         .bytes
     )
@@ -355,7 +353,7 @@ def test_the_name_of_a_dataset_brings_its_latest_release(root, capsys) -> None:
     shutil.rmtree(root / "data/digits")
     assert main(["-C", str(root), "pull", "digits", "--json"]) == 0
     (brought,) = json.loads(capsys.readouterr().out.partition("\n")[2])["releases"]
-    assert brought["name"] == f"digits@{open_registry(root).dataset('digits').versions()[-1]}"
+    assert brought["name"] == f"digits@{open_registry(root).dataset('digits').versions[-1]}"
     (report,) = check([brought["name"]], registry=root)
     assert report.status == "pass"
 

@@ -261,7 +261,8 @@ def test_plugins_import_nothing_of_the_project_but_its_api(plugin_packages: list
 
 
 def test_only_the_faces_know_how_to_print_and_parse() -> None:
-    faces = r"tfrecreg\.(cli|commands|render|builtin\.\w+\.(command|printed))(\.\w+)*"
+    of_rooms = r"builtin\.\w+\.(command|printed)"
+    faces = rf"tfrecreg\.(cli|commands|render|library\.notebook|{of_rooms})(\.\w+)*"
     for package in ("rich", "click"):
         assert importers(package)
         assert {name for name in importers(package) if not re.fullmatch(faces, name)} == set()

@@ -9,6 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SAME = {
+    "Build": "handles: those that read, and those of the library with verbs",
+    "Dataset": "handles: those that read, and those of the library with verbs",
+    "Registry": "handles: those that read, and those of the library with verbs",
+    "Release": "handles: those that read, and those of the library with verbs",
+    "init": "handles: those that read, and those of the library with verbs",
+    "resolve": "handles: those that read, and those of the library with verbs",
     "command": "what every module of a command calls it",
     "ends": "whether an image is complete, in the module of each format",
     "header": "the header of an image, in the module of each format",

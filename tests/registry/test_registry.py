@@ -35,7 +35,7 @@ def registry(root: Path) -> Registry:
 
 
 def versions(registry: Registry, name: str = "mnist") -> list[str]:
-    return [str(version) for version in registry.dataset(name).versions()]
+    return [str(version) for version in registry.dataset(name).versions]
 
 
 def test_a_registry_is_found_from_any_folder_in_it(

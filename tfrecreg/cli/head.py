@@ -85,7 +85,7 @@ def command(
         shown = list(records)  # which finds the damage
         session.print_json({"target": target, "records": shown, "damage": damage})
         return 1 if damage else 0
-    from tfrecreg.cli.render.records import print_records
+    from tfrecreg.render.records import print_records
 
     places: list[tuple[str, int]] = []
     seen = saved = 0

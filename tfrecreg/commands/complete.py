@@ -93,7 +93,7 @@ def _meant(registry: Registry, incomplete: str) -> list[str]:
 
 
 def _releases_of(registry: Registry, name: str) -> list[str]:
-    versions = [f"{name}@{version}" for version in reversed(registry.dataset(name).versions())]
+    versions = [f"{name}@{version}" for version in reversed(registry.dataset(name).versions)]
     return [f"{name}@latest", *versions] if versions else []
 
 

@@ -87,6 +87,12 @@ class Engine(ABC):
         usable.
         """
 
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
+
     @abstractmethod
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """The result of `function` for every task, in the order of the tasks.

@@ -110,7 +110,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
     """
     entries = []
     dataset = registry.dataset(name)
-    versions = dataset.versions()
+    versions = dataset.versions
     if not versions:
         expect_dataset(dataset)
     for version in reversed(versions):

@@ -39,7 +39,7 @@ def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> N
     if before is None or not is_adopted(before) or before.content == content:
         return
     name = dataset.name
-    for version in dataset.versions():
+    for version in dataset.versions:
         release = dataset.release_manifest(version).release
         if release is not None and release.build == before.digest:
             return

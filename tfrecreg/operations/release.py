@@ -109,7 +109,7 @@ def release(
                 f"`{path}` means the same as at the build: the release has the text of the build"
             )
         version = parse_version(request.version) if request.version is not None else None
-        versions = registry.dataset(request.name).versions()
+        versions = registry.dataset(request.name).versions
         if version is not None and version in versions:
             return _exists(change, version, build, progress)
         parent = _parent(registry, request.name, versions, version)

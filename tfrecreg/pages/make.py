@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from tfrecreg.engines.interface import Engine
@@ -39,6 +40,10 @@ class PageResult:
     """Results of the check, one per target."""
     left_out: tuple[str, ...]
     """What did not fit into the budget, one line each."""
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, for a notebook."""
+        return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="600"></iframe>'
 
 
 def report(

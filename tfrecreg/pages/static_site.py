@@ -94,7 +94,7 @@ def _states(dataset: Dataset) -> Iterator[Build | Release]:
     """The releases of a dataset, the newest first, and before them its build."""
     if dataset.is_built():
         yield resolve(dataset.registry, dataset.name)
-    for version in reversed(dataset.versions()):
+    for version in reversed(dataset.versions):
         yield open_release(dataset, version)
 
 

@@ -22,10 +22,11 @@ _LOCAL = "local"
 def open_engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) -> Engine:
     """An engine for the `engine` argument of operations.
 
-    It starts or connects to its workers when an operation needs them. Close it after use::
+    It starts or connects to its workers when an operation needs them, and is
+    closed at the end of a block::
 
-        with contextlib.closing(tfrecreg.open_engine("dask", address="tcp://host:8786")) as engine:
-            tfrecreg.build(registry, request, engine=engine)
+        with tfrecreg.engine("dask", address="tcp://host:8786") as engine:
+            tfrecreg.open()["mnist"].build(engine=engine)
 
     Args:
         name: `local`, `dask`, `beam`, `ray`, ``futures:MODULE:CALLABLE`` for an executor of

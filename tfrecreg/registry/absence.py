@@ -17,6 +17,7 @@ from tfrecreg.errors import (
     ManifestError,
     MissingFileError,
     NewerFormatError,
+    NoSuchNameError,
     NotHereError,
     UsageError,
 )
@@ -56,7 +57,7 @@ def expect_dataset(dataset: Dataset) -> None:
     """Refuse a dataset that is not in the registry, with a suggestion.
 
     Raises:
-        UsageError: it is neither configured nor built nor released.
+        NoSuchNameError: it is neither configured nor built nor released.
     """
     name, known = dataset.name, dataset.registry.dataset_names()
     if name in known:
@@ -65,7 +66,7 @@ def expect_dataset(dataset: Dataset) -> None:
         hint = f"available: {listed(known[:5])}"
     else:
         hint = f"the registry is empty: tfrecreg build {name} --source SOURCE --raw PATH"
-    raise UsageError(f"no dataset `{name}`{did_you_mean(name, known)}", hint=hint)
+    raise NoSuchNameError(f"no dataset `{name}`{did_you_mean(name, known)}", hint=hint)
 
 
 def absent_version(
@@ -73,7 +74,7 @@ def absent_version(
     reference: Reference,
     versions: Sequence[Version],
     yanks: Mapping[Version, Sequence[Yank]],
-) -> UsageError:
+) -> NoSuchNameError:
     """Error for a reference that no release of its dataset matches, or only yanked ones.
 
     Args:
@@ -88,7 +89,7 @@ def absent_version(
     matching = [each for each in versions if reference.matches(each)]
     if matching:
         last = yanks[matching[-1]][-1]
-        return UsageError(
+        return NoSuchNameError(
             f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
             f"because: {safe(last.reason)}",
             hint=f"`{name}@{matching[-1]}` is still available by its full version",
@@ -97,7 +98,7 @@ def absent_version(
         hint = f"available: {', '.join(map(str, versions[-5:]))}"
     else:
         hint = f"it has no release yet: tfrecreg release {name} --version 1.0.0"
-    return UsageError(f"no release `{name}@{reference.selector}`", hint=hint)
+    return NoSuchNameError(f"no release `{name}@{reference.selector}`", hint=hint)
 
 
 def has_shards(dataset: Dataset) -> bool:
@@ -119,7 +120,7 @@ def strays(registry: Registry) -> list[str]:
 
 def _released(dataset: Dataset) -> str:
     """What to do where releases are all there is; empty without one."""
-    name, versions = dataset.name, dataset.versions()
+    name, versions = dataset.name, dataset.versions
     if not versions:
         return ""
     try:
@@ -169,7 +170,7 @@ def schema_hint(dataset: Dataset) -> str:
     name, path = dataset.name, dataset.schema_path
     if command := git.restore_command(dataset.registry.storage.root, path):
         return f"restore it: {command}"
-    for version in reversed(dataset.versions()):
+    for version in reversed(dataset.versions):
         copy = f"{layout.release_folder(name, version)}/{SCHEMA_NAME}"
         if _fits(dataset, version):
             return f"restore it: cp {copy} {shlex.quote(path)}"
@@ -195,7 +196,7 @@ def expects_schema(dataset: Dataset) -> bool:
     config = dataset.config
     if dataset.name not in dataset.registry.config.datasets:
         return dataset.is_built()
-    made = dataset.is_built() or bool(dataset.versions())
+    made = dataset.is_built() or bool(dataset.versions)
     return made or config.schema is not None
 
 

@@ -122,7 +122,7 @@ def audit(dataset: Dataset) -> Audit:
         NewerFormatError: a newer tfrecreg wrote one of them.
     """
     found = Audit()
-    name, versions = dataset.name, dataset.versions()
+    name, versions = dataset.name, dataset.versions
     for version in versions:
         found.issues.extend(_alone(dataset, version, found.links))
     found.issues.extend(_numbers(name, found.links))

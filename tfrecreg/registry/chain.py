@@ -73,7 +73,7 @@ def links_of(dataset: Dataset) -> dict[Version, Link]:
         NewerFormatError: a newer tfrecreg wrote one of them.
     """
     found = {}
-    for version in dataset.versions():
+    for version in dataset.versions:
         with suppress(UsageError, MissingFileError):
             found[version] = link_of(dataset.release_manifest(version))
     return found

@@ -85,7 +85,7 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
 
 
 def _is_released(dataset: Dataset, build: Manifest) -> bool:
-    for version in reversed(dataset.versions()):
+    for version in reversed(dataset.versions):
         release = dataset.release_manifest(version).release
         if release is not None and release.build == build.digest:
             return True

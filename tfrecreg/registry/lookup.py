@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from tfrecreg.config import CONFIG_NAME
-from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, UsageError
+from tfrecreg.errors import (
+    ManifestError,
+    MissingFileError,
+    NewerFormatError,
+    NoSuchNameError,
+    UsageError,
+)
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Reference, Version, is_dataset_name, parse_reference, parse_version
@@ -50,7 +56,7 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
         if each.commit == commit and gto.is_version(name, each.name)
     }
     if not versions:
-        raise UsageError(
+        raise NoSuchNameError(
             f"no release of `{dataset}` is in the stage `{stage}`",
             hint=f"`tfrecreg tag {dataset}@latest --stage {stage}` assigns one; `git fetch --tags` "
             "fetches the tags of others",
@@ -332,7 +338,7 @@ def _registry_at(root: Path, registry: Registry | None) -> Registry | None:
 
 
 def _build_in(dataset: Dataset) -> Build | None:
-    known = dataset.name in dataset.registry.config.datasets or bool(dataset.versions())
+    known = dataset.name in dataset.registry.config.datasets or bool(dataset.versions)
     return _resolve_build(dataset) if dataset.is_built() or known else None
 
 
@@ -341,7 +347,7 @@ def _release_in(dataset: Dataset, number: str, above: str) -> Release | None:
         version = parse_version(number)
     except UsageError:
         return None
-    if version not in dataset.versions():
+    if version not in dataset.versions:
         return None
     if above == layout.RELEASES:
         return open_release(dataset, version)

@@ -211,6 +211,7 @@ class Dataset:
         folder = self._release_folder()
         return any(_is_release(folder, name) for name, _ in _beside(folder))
 
+    @property
     def versions(self) -> list[Version]:
         """The versions of every release, oldest first.
 

@@ -77,7 +77,7 @@ def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
     places.append(path)
     places += [
         f"{layout.release_folder(dataset.name, version)}/{SCHEMA_NAME}"
-        for version in reversed(dataset.versions())
+        for version in reversed(dataset.versions)
     ]
     registry = dataset.registry
     for place in places:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
 
 from tfrecreg._version import JSON_VERSION
+from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.json_data import json_data
@@ -133,6 +135,50 @@ class Report:
         if not self.judged or self.fail_on is None:
             return ()
         return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
+
+    def raise_for_findings(self, severity: FailOn | str | None = None) -> None:
+        """Raise an error if the check is incomplete, or has findings of a severity or higher.
+
+        Args:
+            severity: ``error`` or ``warning``; None for what the report was judged by.
+
+        Raises:
+            FailureError: the check is incomplete.
+            RefusedError: there are such findings; its `findings` has them.
+            UsageError: `severity` is another word.
+        """
+        limit = None if severity is None else FailOn.parse(severity)
+        if self.status == "error":
+            raise FailureError(
+                f"the check of `{self.target}` is incomplete: {self.errors[0]}",
+                hint="`errors` of the report has every reason",
+            )
+        found = self.failing
+        if limit is not None:
+            found = tuple(each for each in self.findings if limit.fails(each.severity))
+        if found:
+            more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+            raise RefusedError(
+                f"`{self.target}`: {found[0].message} ({found[0].code}){more}",
+                hint=found[0].hint,
+                findings=found,
+            )
+
+    def _repr_html_(self) -> str:
+        """The verdict and the findings, for a notebook."""
+        rows = "".join(
+            f"<tr><td>{each.severity.value}</td><td>{each.code}</td><td>{each.count:,}</td>"
+            f"<td style='text-align:left'>{escape(each.message)}</td>"
+            f"<td>{escape(each.locations[0].shard or '') if each.locations else ''}</td></tr>"
+            for each in self.findings
+        )
+        table = (
+            f"<table><tr><th>severity<th>code<th>count<th>finding<th>first in</tr>{rows}</table>"
+        )
+        return (
+            f"<p><b>{escape(self.target)}: {self.status}</b>, {self.records:,} records in "
+            f"{self.shards:,} shards</p>{table if rows else ''}"
+        )
 
     @property
     def accepted(self) -> Iterator[tuple[Finding, str]]:

@@ -41,7 +41,7 @@ def said(report: Report) -> list[tuple[str, str]]:
 
 def first(root: Path):
     registry = open_registry(root)
-    return registry.dataset("m").release_manifest(registry.dataset("m").versions()[0])
+    return registry.dataset("m").release_manifest(registry.dataset("m").versions[0])
 
 
 def on_main(root: Path, version: str, **more) -> None:

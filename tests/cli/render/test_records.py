@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfrecreg.cli.render.records import (
-    print_records,
-)
 from tfrecreg.operations.format_payload import ShownPart
 from tfrecreg.operations.head import ShownFeature, ShownRecord
+from tfrecreg.render.records import (
+    print_records,
+)
 
 RECORDS = [
     ShownRecord(

@@ -99,7 +99,7 @@ def audit_releases(
     for name in sorted(set(names) or _all_datasets(registry, other)):
         dataset = registry.dataset(name)
         found = audit(dataset)
-        releases += len(dataset.versions())
+        releases += len(dataset.versions)
         unseen = unseen or found.unseen
         if name in registry.config.broken:
             error = registry.config.broken[name]
@@ -222,7 +222,7 @@ class _Base:
 
     def issues(self, dataset: Dataset, here: Audit) -> Iterator[Issue]:
         """The issues of the releases of both branches together."""
-        name, versions = dataset.name, dataset.versions()
+        name, versions = dataset.name, dataset.versions
         shown = safe(self.revision)
         links: dict[Version, Link] = dict(here.links)
         theirs: dict[Version, Link] = {}

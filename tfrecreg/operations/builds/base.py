@@ -236,7 +236,7 @@ def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
 
     One that is damaged says nothing here.
     """
-    versions = registry.dataset(name).versions()
+    versions = registry.dataset(name).versions
     try:
         if versions:
             release = registry.dataset(name).release_manifest(versions[-1])

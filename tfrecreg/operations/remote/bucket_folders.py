@@ -136,7 +136,7 @@ def _locations(registry: Registry) -> Iterator[str]:
     """The URL of every build and release, here and in any ref."""
     for dataset in registry.datasets():
         folders = [layout.build_folder(dataset.name)]
-        folders += [layout.release_folder(dataset.name, version) for version in dataset.versions()]
+        folders += [layout.release_folder(dataset.name, version) for version in dataset.versions]
         yield from filter(None, (location_of(registry, folder) for folder in folders))
     for data in git.blobs_of_refs(registry.storage.root, layout.RELEASES, LOCATION_NAME):
         try:

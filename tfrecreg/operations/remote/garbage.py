@@ -160,7 +160,7 @@ def _manifests(registry: Registry) -> Iterator[Manifest]:
         build = dataset.build_manifest()
         if build is not None:
             yield build
-        for version in dataset.versions():
+        for version in dataset.versions:
             yield dataset.release_manifest(version)
     root = registry.storage.root
     for data in git.blobs_of_refs(root, layout.RELEASES, MANIFEST_NAME):
@@ -210,7 +210,7 @@ def _versions(
         if len(parts) != 4 or parts[3] != MANIFEST_NAME:
             continue
         _, name, number, _ = parts
-        if parse_version(number) not in registry.dataset(name).versions():
+        if parse_version(number) not in registry.dataset(name).versions:
             continue
         manifest = registry.dataset(name).release_manifest(parse_version(number))
         if manifest.release is not None and manifest.release.dvc:

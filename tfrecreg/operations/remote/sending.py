@@ -158,4 +158,4 @@ def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
 
 
 def _all_of(dataset: Dataset) -> list[Release]:
-    return [open_release(dataset, version) for version in dataset.versions()]
+    return [open_release(dataset, version) for version in dataset.versions]

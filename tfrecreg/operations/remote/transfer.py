@@ -144,7 +144,7 @@ def _take_from_bucket(release: Release, url: str, staged: Storage, progress: Pro
 def _expect_release(dataset: Dataset) -> None:
     """Refuse a dataset without a release, with the command that fetches its build."""
     expect_dataset(dataset)
-    if dataset.versions():
+    if dataset.versions:
         return
     name = dataset.name
     command = bring_command(dataset.registry.storage.root, layout.build_folder(name))

@@ -1,0 +1,287 @@
+"""A dataset with its verbs: build, adopt, release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from tfrecreg.library.versions import Build, Release
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import registry as registries
+from tfrecreg.registry.lookup import resolve
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tfrecreg.amounts import SkipLimit
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.catalog import LogEntry
+    from tfrecreg.operations.release import Level
+    from tfrecreg.shards import ShardPolicy
+    from tfrecreg.sources.python_data.elements import SplitData
+
+
+class Dataset(registries.Dataset):
+    """A dataset of a registry: its schema, its build and its releases.
+
+    There need not be one of that name yet: `build` or `adopt` makes it. Everything but the
+    configuration is read again with each call.
+    """
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.name} in {self.registry.storage.root}>"
+
+    @property
+    def schema(self) -> str | None:
+        """The text of the working schema; None if there is none."""
+        return self.schema_text()
+
+    @property
+    def built(self) -> Build:
+        """The build of this machine.
+
+        Raises:
+            NotHereError: there is none here.
+            NoSuchNameError: there is no dataset of that name.
+            ManifestError: its manifest is damaged.
+        """
+        return Build.of(resolve(self.registry, self.name))
+
+    @property
+    def latest(self) -> Release:
+        """The newest release that was not yanked.
+
+        Raises:
+            NoSuchNameError: there is none.
+            ManifestError: its manifest is damaged.
+        """
+        return self["latest"]
+
+    def __getitem__(self, version: str) -> Release:
+        """The release of a version: ``1.0.0``, ``1.*`` or ``latest``.
+
+        Raises:
+            NoSuchNameError: there is none. It is a `KeyError`.
+            ManifestError: its manifest is damaged.
+        """
+        return Release.of(resolve(self.registry, f"{self.name}@{version}"))
+
+    def log(self) -> list[LogEntry]:
+        """Its releases, the newest first.
+
+        Raises:
+            NoSuchNameError: there is no dataset of that name.
+            ManifestError: a manifest is damaged.
+        """
+        from tfrecreg.operations.catalog import log
+
+        return log(self.registry, self.name)
+
+    def build(
+        self,
+        *,
+        source: str | None = None,
+        raw: str | os.PathLike[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        data: Mapping[str, SplitData] | None = None,
+        key: str | Callable[[Any], object] | None = None,
+        labels: Mapping[str, Sequence[str]] | None = None,
+        shards: int | None = None,
+        shard_size: str | int | None = None,
+        records_per_shard: int | None = None,
+        hosts: int | None = None,
+        compression: Literal["none", "gzip"] | None = None,
+        base: str | None = None,
+        default_schema: bool = False,
+        max_skipped: SkipLimit | int | str | None = None,
+        save_options: bool = False,
+        anew: bool = False,
+        jobs: int = 1,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> Build:
+        """Make the build from raw data that a source reads, or from the data of this program.
+
+        The old build stays whole until the new one was read back and passed; then the folders are
+        exchanged. A killed run is resumed. Settings that are None are those of
+        ``datasets/NAME.toml``, which the first build saves.
+
+        Args:
+            source: the source plugin that reads the raw data.
+            raw: folder of the raw data, or its URL.
+            options: options of the source.
+            data: the elements of each split: a sequence of dictionaries from feature name to
+                value, a dictionary of columns of equal length, or an iterable of dictionaries. A
+                sequence is read twice and has to give the same elements; an iterable is read once.
+            key: of an element of `data`: the name of a feature, or a function of the element. By
+                default the key is the number of the element in its split.
+            labels: class names in order of their numbers, by feature of `data`.
+            shards: number of shards of each split.
+            shard_size: size of a shard, such as ``"128MiB"``, or in bytes.
+            records_per_shard: most records of a shard.
+            hosts: number of training hosts that there have to be shards for.
+            compression: of the shards.
+            base: the release whose unchanged shards are kept, or ``"none"``; None for the latest.
+            default_schema: whether a missing schema may become the source's own, although the
+                dataset had another.
+            max_skipped: most skipped items: a number, or a share such as ``"0.5%"``.
+            save_options: whether to save these settings in ``datasets/NAME.toml``.
+            anew: whether to make every shard again, although an earlier run had finished some.
+            jobs: number of worker processes. With more than one, a script keeps its code under
+                ``if __name__ == "__main__":``.
+            engine: runs the work in place of `jobs` processes of this machine.
+            progress: updated during the work.
+
+        Returns:
+            the build; its `result` says what was kept of earlier runs and releases.
+
+        Raises:
+            UsageError: bad names, options, configuration, raw data or schema, or an element that
+                has no lossless place in an example.
+            RefusedError: too many items were skipped, or the check of the new build has findings.
+            FailureError: a plugin, a worker or the disk failed.
+        """
+        import os
+
+        from tfrecreg.operations.builds.data import build
+        from tfrecreg.operations.builds.settings import BuildRequest
+
+        request = BuildRequest(
+            name=self.name,
+            source=source,
+            raw=None if raw is None else os.fspath(raw),
+            options=options or {},
+            policy=_policy(shards, shard_size, records_per_shard, hosts),
+            compression=compression,
+            max_skipped=max_skipped,
+            default_schema=default_schema,
+            base=base,
+            save=save_options,
+            anew=anew,
+        )
+        made = build(
+            _fresh(self.registry),
+            request,
+            data=data,
+            key=key,
+            labels=labels,
+            jobs=jobs,
+            engine=engine,
+            progress=progress,
+        )
+        _fresh(self.registry)  # the first build of a dataset saves its settings
+        return Build(self, made.manifest, made.folder, made)
+
+    def adopt(
+        self,
+        *paths: str | os.PathLike[str],
+        how: Literal["copy", "link", "in-place"] = "copy",
+        splits: Mapping[str, str] | None = None,
+        schema: str | None = None,
+        raw: str | os.PathLike[str] | None = None,
+        key: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> Build:
+        """Make the build from TFRecord files that another tool wrote.
+
+        Args:
+            paths: files, globs and folders; none with ``how="in-place"``: all of ``data/NAME``.
+            how: ``copy`` the files, ``link`` them (writing into the files then changes the build),
+                or take them ``in-place``.
+            splits: a glob over the files of each split, before what names say.
+            schema: file of a schema, or a reference; None for the dataset's own, or a draft.
+            raw: folder of the raw data that the records were made from, to judge the size by.
+            key: the feature whose value is the key of a record; None for file and number.
+            labels: file of the class names, by feature.
+            engine: where to scan; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: no such files, names that do not fit together, or a bad schema.
+            RefusedError: the records have findings.
+            FailureError: the disk failed.
+        """
+        import os
+
+        from tfrecreg.operations.adopt.request import AdoptRequest
+        from tfrecreg.operations.adopt.run import adopt
+
+        request = AdoptRequest(
+            name=self.name,
+            paths=tuple(os.fspath(path) for path in paths),
+            how=how,
+            splits=tuple((splits or {}).items()),
+            schema=schema,
+            raw=None if raw is None else os.fspath(raw),
+            key=key,
+            labels=tuple((labels or {}).items()),
+        )
+        adopt(_fresh(self.registry), request, engine=engine, progress=progress)
+        _fresh(self.registry)
+        return self.built
+
+    def release(
+        self,
+        version: str | None = None,
+        *,
+        bump: Level = "auto",
+        note: str = "",
+        raw: str | os.PathLike[str] | None = None,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> Release:
+        """Freeze the build under a number. The same content again gives the release that is there.
+
+        Args:
+            version: MAJOR.MINOR.PATCH; None to count from the release before.
+            bump: the part to count up without `version`; ``auto`` takes the smallest legal one.
+            note: a line for the log.
+            raw: folder of the raw data to compare the size with; None for what the manifest says.
+            engine: where to check; None for this process.
+            progress: updated during the work.
+
+        Returns:
+            the release; its `result` says whether it was made now, and what the gate found.
+
+        Raises:
+            UsageError: no such build, a bad number, or raw data that changed since the build.
+            ConflictError: the number exists with other content.
+            RefusedError: the gate fails, or the number understates the change.
+            FailureError: DVC, a plugin or the disk failed.
+        """
+        import os
+
+        from tfrecreg.operations.release import ReleaseRequest, release
+
+        request = ReleaseRequest(
+            name=self.name,
+            version=version,
+            bump=bump,
+            note=note,
+            raw=None if raw is None else os.fspath(raw),
+        )
+        made = release(_fresh(self.registry), request, engine=engine, progress=progress)
+        return Release.of(resolve(self.registry, f"{self.name}@{made.version}"), made)
+
+
+def _fresh(registry: registries.Registry) -> registries.Registry:
+    """The registry, whose configuration is read again: an editor may have changed it since."""
+    registry.__dict__.pop("config", None)
+    return registry
+
+
+def _policy(
+    shards: int | None, size: str | int | None, records: int | None, hosts: int | None
+) -> ShardPolicy | None:
+    if (shards, size, records, hosts) == (None,) * 4:
+        return None
+    from tfrecreg.shards import ShardPolicy, parse_shard_size
+
+    return ShardPolicy(
+        shards=shards,
+        shard_size=parse_shard_size(size) if isinstance(size, str) else size,
+        records_per_shard=records,
+        hosts=hosts,
+    )

@@ -1,0 +1,71 @@
+"""What a notebook or a Python prompt shows of handles: what the commands print of them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.head import ShownRecord
+    from tfrecreg.registry.lookup import Resolved
+
+_WIDTH = 100
+_PRE = '<pre style="line-height:normal">{code}</pre>'
+
+
+def version_html(version: Resolved) -> str:
+    """A build or a release, as ``tfrecreg show`` prints it, with its table of splits."""
+    from tfrecreg.render.catalog import print_manifest
+
+    title, folder, manifest = version.name, version.folder, version.manifest
+    return _html(lambda out: print_manifest(out, title, folder, manifest, brief=True))
+
+
+def head_html(records: Iterable[ShownRecord]) -> str:
+    """Records with their images, which are as the shard has them."""
+    import base64
+    from html import escape
+
+    parts = []
+    for record in records:
+        parts.append(_html(partial(_print_records, records=[record])))
+        for image in record.images:
+            data = base64.b64encode(image.data).decode("ascii")
+            source = f"data:image/{escape(image.format)};base64,{data}"
+            parts.append(f'<img src="{source}" style="max-height:200px">')
+    return "".join(parts)
+
+
+def head_text(records: Iterable[ShownRecord]) -> str:
+    """Records, as ``tfrecreg head`` prints them."""
+    console = _console(color=False)
+    _print_records(console, records)
+    return console.export_text().rstrip()
+
+
+def _print_records(console: Console, records: Iterable[ShownRecord]) -> None:
+    from tfrecreg.render.records import print_records
+
+    print_records(console, records)
+
+
+def _html(draw: Callable[[Console], None]) -> str:
+    console = _console(color=True)
+    draw(console)
+    return console.export_html(inline_styles=True, code_format=_PRE)
+
+
+def _console(*, color: bool) -> Console:
+    return Console(
+        file=io.StringIO(),
+        record=True,
+        width=_WIDTH,
+        force_terminal=color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )

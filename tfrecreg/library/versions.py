@@ -1,0 +1,450 @@
+"""A build or a release with its verbs: check, read, compare, export, send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import lookup
+from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import tensorflow as tf
+
+    from tfrecreg.builtin.repair.run import RepairResult
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.gating import FailOn
+    from tfrecreg.operations.builds.conclude import BuildResult
+    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.operations.diff.result import DiffResult
+    from tfrecreg.operations.digest import ContentDigests
+    from tfrecreg.operations.export.run import ExportResult
+    from tfrecreg.operations.head import ShownRecord
+    from tfrecreg.operations.release import ReleaseResult
+    from tfrecreg.operations.remote.sending import PushResult
+    from tfrecreg.operations.remote.transfer import PullResult
+    from tfrecreg.operations.tag import TagResult
+    from tfrecreg.operations.yank import YankResult
+    from tfrecreg.pages.make import PageResult
+    from tfrecreg.reports.model import Report
+    from tfrecreg.statistics.make import Stats
+    from tfrecreg.training.data_source import DataSource
+
+    Words = str | Iterable[str]
+    """One name, or several."""
+
+
+class Versioned(lookup.Resolved):
+    """What a build and a release have in common."""
+
+    def __repr__(self) -> str:
+        from tfrecreg.render.catalog import in_reading_order
+
+        splits = sorted(self.manifest.splits, key=lambda each: in_reading_order(each.name))
+        records = ", ".join(f"{each.records:,} {safe(each.name)}" for each in splits)
+        shards = f"{len(self.manifest.shards):,} shards"
+        return f"<{type(self).__name__} {self.name}: {records} records in {shards}>"
+
+    def _repr_html_(self) -> str:
+        from tfrecreg.library.notebook import version_html
+
+        return version_html(self)
+
+    def check(
+        self,
+        *,
+        only: Words = (),
+        skip: Words = (),
+        raw: str | os.PathLike[str] | None = None,
+        schema: str | os.PathLike[str] | None = None,
+        against: str | lookup.Resolved | None = None,
+        same_as: str | lookup.Resolved | None = None,
+        expect: Mapping[str, int] | None = None,
+        fail_on: FailOn | str | None = None,
+        gate: str | None = None,
+        cached: bool = False,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> Report:
+        """Check it with all validators that apply, and judge the findings by its gate.
+
+        Args:
+            only: names of the validators to run; none for all.
+            skip: names of validators to leave out.
+            raw: folder of raw data, as the base of inflation.
+            schema: file of a schema to use in place of its own.
+            against: a version to compare distributions with (drift). Needs TFDV.
+            same_as: a version, or a content digest of 64 hex digits, whose records are expected.
+            expect: number of records by split.
+            fail_on: ``error``, ``warning`` or ``never``; None for what the gate says.
+            gate: name of a gate to use; None for the dataset's own.
+            cached: whether to skip shards that did not change since an earlier such check.
+            engine: where to scan; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: an unknown validator, a schema that does not parse, a version in `against`
+                or `same_as` that does not exist.
+        """
+        from tfrecreg.operations.check.run import check
+
+        options = check_options(
+            {
+                "only": only,
+                "skip": skip,
+                "raw": raw,
+                "schema": schema,
+                "against": against,
+                "same_as": same_as,
+                "expect": expect or {},
+                "fail_on": fail_on,
+                "gate": gate,
+                "cached": cached,
+            }
+        )
+        (report,) = check(
+            self, registry=self.registry, options=options, engine=engine, progress=progress
+        )
+        return report
+
+    def describe(self) -> dict[str, Any]:
+        """The facts that identify it, as plain data: :func:`tfrecreg.describe`."""
+        from tfrecreg.operations.describe import describe
+
+        return describe(self)
+
+    def diff(
+        self,
+        other: str | lookup.Resolved,
+        *,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> DiffResult:
+        """What changed from this version to the `other`, example by example.
+
+        Args:
+            other: the later version, or a reference to it.
+            engine: where to read; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: there is no such version.
+            RefusedError: a shard is damaged.
+        """
+        from tfrecreg.operations.diff.run import diff
+
+        return diff(self, other, registry=self.registry, engine=engine, progress=progress)
+
+    def digest(
+        self, *, engine: Engine | None = None, progress: Progress = SILENT
+    ) -> ContentDigests:
+        """The content digest of each split, computed from the records.
+
+        Args:
+            engine: where to read; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            NotHereError: its bytes are not on this machine.
+            RefusedError: a shard is damaged.
+        """
+        from tfrecreg.operations.digest import digest
+
+        (found,) = digest(self, registry=self.registry, engine=engine, progress=progress)
+        return found
+
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        to: str = "tfds",
+        options: Mapping[str, Any] | None = None,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> ExportResult:
+        """Write it in the format of another tool.
+
+        Args:
+            folder: a new or empty folder.
+            to: name of the format, as of ``tfrecreg export --to``.
+            options: options of the format.
+            engine: where to work; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: there is no such format or option, or the format cannot hold the data.
+            RefusedError: a shard is damaged.
+        """
+        from tfrecreg.operations.export.run import export
+
+        registry, name = self.registry, self.name
+        return export(
+            registry, name, folder, to=to, options=options or {}, engine=engine, progress=progress
+        )
+
+    def head(self, count: int = 5, *, at: int | None = None, shard: str | None = None) -> Head:
+        """The first records, or those from any number on. Damaged records are passed over.
+
+        Args:
+            count: how many, at most.
+            at: number of the first, in its shard, from 0; negative ones count from the end.
+            shard: only this one.
+
+        Raises:
+            UsageError: `count` is negative, or there is no such shard or record.
+        """
+        from tfrecreg.operations.head import head
+
+        return Head(head(self, count, at=at, shard=shard))
+
+    def repair(
+        self,
+        *,
+        raw: str | os.PathLike[str] | None = None,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> RepairResult:
+        """Make its missing and damaged files again, byte for byte.
+
+        Args:
+            raw: folder of the raw data; None for that of the configuration.
+            engine: where to work; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: the raw data or the plugin that made it are not here.
+            RefusedError: what was made differs from the original; nothing was changed.
+            FailureError: a plugin, DVC or the disk failed.
+        """
+        from tfrecreg.builtin.repair.run import repair
+
+        folder = None if raw is None else str(raw)
+        return repair(self.registry, self.name, raw=folder, engine=engine, progress=progress)
+
+    def stats(
+        self,
+        split: str | None = None,
+        *,
+        features: Sequence[str] = (),
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> Stats:
+        """The statistics of the features. Needs TFDV.
+
+        Args:
+            split: only this one.
+            features: only these.
+            engine: where to read; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: there is no such split or feature.
+            MissingExtraError: TFDV is not installed.
+        """
+        from tfrecreg.operations.stats import stats
+
+        return stats(
+            self,
+            split=split,
+            features=features,
+            registry=self.registry,
+            engine=engine,
+            progress=progress,
+        )
+
+    def report(
+        self,
+        output: str | os.PathLike[str] | None = None,
+        *,
+        against: str | None = None,
+        statistics: bool = False,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> PageResult:
+        """Check it, and make a page that shows the verdict, the findings and the data.
+
+        Args:
+            output: the file to write, which is replaced; None to write none.
+            against: a version: the page also shows the difference from it.
+            statistics: whether to show statistics. Needs TFDV.
+            engine: where to scan; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: there is no such version, or `output` cannot be written.
+        """
+        from tfrecreg.pages.make import report
+
+        return report(
+            self,
+            output,
+            registry=self.registry,
+            against=against,
+            statistics=statistics,
+            engine=engine,
+            progress=progress,
+        )
+
+    def load(self, split: str | None = None, **arguments: Any) -> tf.data.Dataset:
+        """A `tf.data.Dataset` of its records: :func:`tfrecreg.load`, with the same arguments."""
+        from tfrecreg.operations.load import load
+
+        return load(self, split, **arguments)
+
+    def data_source(self, split: str | None = None, **arguments: Any) -> DataSource:
+        """A sequence of its records: :func:`tfrecreg.data_source`, with the same arguments."""
+        from tfrecreg.operations.data_source import data_source
+
+        return data_source(self, split, **arguments)
+
+
+@dataclass(frozen=True, repr=False)
+class Build(Versioned, lookup.Build):
+    """The build of a dataset: the folder that `build` or `adopt` made last."""
+
+    result: BuildResult | None = field(default=None, compare=False)
+    """What came of making it; None for a build that was found."""
+
+    @classmethod
+    def of(cls, found: lookup.Resolved) -> Build:
+        """The same build with verbs."""
+        assert isinstance(found, lookup.Build)
+        return cls(found.dataset, found.manifest, found.folder)
+
+
+@dataclass(frozen=True, repr=False)
+class Release(Versioned, lookup.Release):
+    """A release of a dataset: immutable, under a version."""
+
+    result: ReleaseResult | None = field(default=None, compare=False)
+    """What came of making it; None for a release that was found."""
+
+    @classmethod
+    def of(cls, found: lookup.Resolved, result: ReleaseResult | None = None) -> Release:
+        """The same release with verbs."""
+        assert isinstance(found, lookup.Release)
+        return cls(found.dataset, found.manifest, found.folder, found.version, found.proven, result)
+
+    def pull(self, *, remote: str | None = None, progress: Progress = SILENT) -> PullResult:
+        """Fetch its bytes to this machine, from DVC's cache, a remote or its bucket.
+
+        Args:
+            remote: DVC's name of the remote; None for its default one.
+            progress: updated with the bytes.
+
+        Raises:
+            UsageError: DVC does not keep it, or there is no such remote.
+            RefusedError: the bytes that were found differ from the release.
+            FailureError: DVC or the disk failed, or the remote lacks a file.
+        """
+        from tfrecreg.operations.remote.transfer import pull
+
+        return pull(self.registry, self.name, remote=remote, progress=progress)
+
+    def push(
+        self,
+        *,
+        remote: str | None = None,
+        verify: bool = False,
+        repair: bool = False,
+        progress: Progress = SILENT,
+    ) -> PushResult:
+        """Send its bytes to a DVC remote. Every object is looked for there, and its size compared.
+
+        Args:
+            remote: DVC's name of the remote; None for its default one.
+            verify: whether to compare the bytes of what the remote has.
+            repair: as `verify`, and replace damaged objects.
+            progress: updated with the bytes.
+
+        Raises:
+            UsageError: DVC does not keep it, or there is no such remote.
+            RefusedError: an object of the remote is damaged.
+            FailureError: DVC or the network failed, or bytes are missing on this machine.
+        """
+        from tfrecreg.operations.remote.sending import push
+
+        names = (self.name,)
+        return push(
+            self.registry, names, remote=remote, verify=verify, repair=repair, progress=progress
+        )
+
+    def tag(
+        self, stage: str | None = None, *, commit: str | None = None, progress: Progress = SILENT
+    ) -> TagResult:
+        """Tag it in git, in GTO's format.
+
+        Args:
+            stage: assign it to this stage, such as ``prod``.
+            commit: the commit to tag; None for the first one that holds the release.
+            progress: says what it waits for.
+
+        Raises:
+            UsageError: no stage of that name is legal, the registry is outside git, or the commit
+                does not hold the release.
+            ConflictError: the tag is there already, at another commit.
+        """
+        from tfrecreg.operations.tag import TagRequest, tag
+
+        request = TagRequest(reference=self.name, stage=stage, commit=commit)
+        return tag(self.registry, request, progress=progress)
+
+    def yank(self, reason: str, *, progress: Progress = SILENT) -> YankResult:
+        """Mark it as one that nobody should use: ``latest`` skips it from then on.
+
+        Args:
+            reason: shown to everybody who asks for it.
+            progress: says what it waits for.
+
+        Raises:
+            UsageError: there is no reason.
+        """
+        from tfrecreg.operations.yank import yank
+
+        return yank(self.registry, self.name, reason, progress=progress)
+
+
+class Head(list["ShownRecord"]):
+    """Records, as a list that shows itself."""
+
+    def __repr__(self) -> str:
+        from tfrecreg.library.notebook import head_text
+
+        return head_text(self)
+
+    def _repr_html_(self) -> str:
+        from tfrecreg.library.notebook import head_html
+
+        return head_html(self)
+
+
+def handle(found: lookup.Resolved) -> Build | Release:
+    """A build or a release with verbs."""
+    return Build.of(found) if isinstance(found, lookup.Build) else Release.of(found)
+
+
+def check_options(options: Mapping[str, Any]) -> CheckOptions:
+    """Options of a check as verbs take them.
+
+    Raises:
+        TypeError: there is no such option.
+    """
+    import os
+
+    from tfrecreg.operations.check.options import CheckOptions
+
+    given = dict(options)
+    for name in ("only", "skip"):
+        if name in given:
+            names = given[name]
+            given[name] = (names,) if isinstance(names, str) else tuple(names)
+    for name in ("raw", "schema", "against", "same_as"):
+        if given.get(name) is not None:
+            value = given[name]
+            given[name] = value.name if isinstance(value, lookup.Resolved) else os.fspath(value)
+    return CheckOptions(**given)
