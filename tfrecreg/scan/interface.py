@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
+from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index
 from tfrecreg.manifest.model import Manifest, ShardEntry
@@ -115,6 +116,18 @@ class Baseline:
 
     def __reduce__(self) -> tuple[object, ...]:
         return Baseline, (self.target,)  # for a visitor that has it: workers read by themselves
+
+
+class BaselineError(Exception):
+    """The baseline cannot be read as a validator of ours needs it, which ends the check.
+
+    Args:
+        reason: what to say of it.
+    """
+
+    def __init__(self, reason: TfrecregError) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

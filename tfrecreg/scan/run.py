@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import PluginError, TfrecregError, TransferError, UsageError
+from tfrecreg.errors import TfrecregError, TransferError, UsageError
 from tfrecreg.findings import MAX_LOCATIONS, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.progress import SILENT, Progress, working
@@ -23,7 +23,7 @@ from tfrecreg.records.reader import scan
 from tfrecreg.records.scanner import scanner_kind
 from tfrecreg.scan.cache import Reuse, ScanCache, key_of
 from tfrecreg.scan.indexes import IndexHints
-from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator, Visitor
+from tfrecreg.scan.interface import BaselineError, Need, Part, Shard, Target, Validator, Visitor
 from tfrecreg.suggest import overrides
 
 _FIELDS = {
@@ -171,9 +171,9 @@ class _Running:
                     raise TypeError(f"what `begin` returned cannot be pickled: {error}") from error
                 self.key = key_of(validator, target, options, brought)
         except Exception as error:
-            # Ours may read a baseline: what is wrong with that is wrong with the request.
-            ours = brought.is_ours and not isinstance(error, PluginError)
-            if is_told(error, (TfrecregError if ours else UsageError,)):
+            if isinstance(error, BaselineError) and brought.is_ours:
+                raise error.reason from error
+            if isinstance(error, UsageError) and is_told(error):
                 raise
             self.crash(error)
 
@@ -246,7 +246,7 @@ def run_scan(
     Raises:
         UsageError: a validator cannot begin with these options or this schema, or
             `TFRECREG_SCANNER` does not name a scanner.
-        TfrecregError: the baseline cannot be read as one of ours needs it.
+        TfrecregError: the baseline cannot be read.
         FailureError: the engine failed (a worker died), or the scanner that `TFRECREG_SCANNER`
             names is not installed.
     """

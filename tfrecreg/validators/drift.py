@@ -11,8 +11,9 @@ from msgspec import Meta
 
 from tfrecreg.codes import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.config import read_limits
+from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
-from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.scan.interface import BaselineError, Shard, Target, Validator, Visitor
 from tfrecreg.schema.proto import parse_schema, schema_message
 from tfrecreg.statistics.collect import make_visitor
 from tfrecreg.statistics.judge import Compared, Distance, comparators, judge_statistics
@@ -74,7 +75,7 @@ class DriftValidator(Validator):
         Raises:
             SchemaError: it does not parse, or contradicts itself.
             ConfigError: an option is unknown or has another type.
-            TfrecregError: there are no statistics of the baseline: see :func:`stats_of`.
+            BaselineError: there are no statistics of the baseline: see :func:`stats_of`.
         """
         self._options = read_limits(DriftOptions, options, self.name)
         path = target.schema_path or "schema"
@@ -83,9 +84,12 @@ class DriftValidator(Validator):
         wanted = StatisticsOptions(schema=target.schema, schema_path=path)
         if target.baseline is not None:
             given = target.baseline
-            made = stats_of(
-                given.target, options=wanted, engine=given.engine, progress=given.progress
-            )
+            try:
+                made = stats_of(
+                    given.target, options=wanted, engine=given.engine, progress=given.progress
+                )
+            except TfrecregError as error:
+                raise BaselineError(error) from error
             self._before = {each.statistics.split: each.statistics.proto for each in made.splits}
         return partial(make_visitor, wanted)
 
