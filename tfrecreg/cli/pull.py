@@ -9,9 +9,7 @@ from tfrecreg.commands.session import Session, session_command
 
 
 @session_command("pull")
-@click.argument(
-    "references", nargs=-1, required=True, metavar="REF..", shell_complete=complete.references
-)
+@click.argument("references", nargs=-1, metavar="[REF..]", shell_complete=complete.references)
 @click.option("-r", "--remote", metavar="NAME", help="The DVC remote. Default: DVC's default one.")
 def command(session: Session, references: tuple[str, ...], remote: str | None) -> None:
     """Fetch the bytes of releases to this machine.
@@ -20,14 +18,22 @@ def command(session: Session, references: tuple[str, ...], remote: str | None) -
     versions/NAME/VERSION, unless they are already present. Each file is hashed and compared with
     the release, whether it comes from DVC's cache, from the remote or from a bucket. Damaged
     objects in DVC's cache are fetched again.
+
+    Without a REF, the latest release of each dataset is fetched; and each build that is missing in
+    data/, if DVC's pointer to it is of a release. Releases in a bucket stay there.
     """
-    from tfrecreg.operations.remote.transfer import pull
+    from tfrecreg.operations.remote.transfer import pull, pull_needed
 
     registry, progress = session.open(), session.progress()
-    results = [pull(registry, each, remote=remote, progress=progress) for each in references]
+    if references:
+        results = [pull(registry, each, remote=remote, progress=progress) for each in references]
+    else:
+        results = pull_needed(registry, remote=remote, progress=progress)
     if session.printed_json({"releases": results}):
         return
     from tfrecreg.cli.render.transfers import print_pull
 
+    if not results:
+        session.out.print("nothing to pull: no release is stored in DVC")
     for result in results:
         print_pull(session.out, result)

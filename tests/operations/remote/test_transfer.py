@@ -11,15 +11,17 @@ import pytest
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from remote_support import environment
+from remote_support import environment, git
 from tests_support import tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
+from tfrecreg.operations.remote.transfer import pull, pull_needed
+from tfrecreg.reference import parse_version
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.registry.yanks import Yank, append_yank
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 OTHER = "digits-train.tfrecord-00001-of-00002"
@@ -129,3 +131,64 @@ def test_the_command(story: Any, capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = json.loads(capsys.readouterr().out)["releases"]
     count = len(story.objects("1.0.0")) - 1
     assert (found["files"], found["verified"], found["fetched"]) == (count, count, count)
+
+
+def test_a_clone_gets_the_build_and_the_newest_release(
+    story: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(open_registry(story.root))
+    other = story.elsewhere()
+    (found,) = pull_needed(open_registry(other.root))
+    assert (found.name, found.folder) == ("digits@2.0.0", "data/digits")
+    assert tree(other.root / "data/digits") == tree(story.root / "data/digits")
+    expect_clean(other.root, "digits")
+    (again,) = pull_needed(open_registry(other.root))
+    assert (again.folder, again.files) == ("data/digits", 0)
+    assert main(["-C", str(other.root), "pull"]) == 0
+    assert capsys.readouterr().out == "digits@2.0.0 is in data/digits: here already\n"
+
+
+def test_a_clone_of_an_older_commit_gets_its_build_and_the_newest_release(story: Any) -> None:
+    push(open_registry(story.root))
+    other = story.elsewhere()
+    pointer = git(other.root, "show", "HEAD~2:data/digits.dvc")
+    (other.root / "data/digits.dvc").write_text(pointer)
+    first, second = pull_needed(open_registry(other.root))
+    assert (first.name, first.folder) == ("digits@1.0.0", "data/digits")
+    assert (second.name, second.folder) == ("digits@2.0.0", "versions/digits/2.0.0")
+    expect_clean(other.root, "digits@1.0.0")
+    expect_clean(other.root, "digits@2.0.0")
+
+
+def test_a_build_that_is_here_is_not_replaced(story: Any) -> None:
+    (story.root / "data/digits" / SHARD).unlink()
+    pointer = git(story.root, "show", "HEAD~2:data/digits.dvc")
+    (story.root / "data/digits.dvc").write_text(pointer)
+    (story.root / "data/digits/manifest.json").unlink()
+    before = tree(story.root / "data/digits")
+    (found,) = pull_needed(open_registry(story.root))
+    assert (found.name, found.folder) == ("digits@2.0.0", "versions/digits/2.0.0")
+    assert tree(story.root / "data/digits") == before
+
+
+def test_a_yanked_release_is_not_needed(story: Any) -> None:
+    registry = open_registry(story.root)
+    yank = Yank(by="a", created="2026-01-01T00:00:00Z", reason="mixed up")
+    data = append_yank(registry.dataset("digits"), parse_version("2.0.0"), yank)
+    (story.root / "registry/digits/2.0.0.yanks.jsonl").write_bytes(data)
+    (found,) = pull_needed(registry)
+    assert (found.name, found.folder) == ("digits@1.0.0", "versions/digits/1.0.0")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_what_dvc_does_not_keep_is_not_pulled(
+    digits_registry: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    before = tree(digits_registry)
+    assert main(["-C", str(digits_registry), "pull", *arguments]) == 0
+    out = capsys.readouterr().out
+    if arguments:
+        assert json.loads(out)["releases"] == []
+    else:
+        assert out == "nothing to pull: no release is stored in DVC\n"
+    assert tree(digits_registry) == before

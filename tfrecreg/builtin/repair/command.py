@@ -36,8 +36,7 @@ def command(session: Session, reference: str, raw: str | None, engine: Engine) -
     registry = session.open()
     session.warn_of_broken_plugins()
     result = repair(registry, reference, raw=raw, engine=engine, progress=session.progress())
-    if session.as_json:
-        session.print_json(result)
+    if session.printed_json(result):
         return
     from tfrecreg.builtin.repair.printed import print_repair
 

@@ -15,7 +15,7 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import expect_dataset
-from tfrecreg.registry.lookup import Release
+from tfrecreg.registry.lookup import Release, open_release
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import (
@@ -26,13 +26,14 @@ from tfrecreg.registry.verify import (
     manifest_fault,
     repair_hint,
 )
+from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
-from tfrecreg.tracking.pointers import bring_command
+from tfrecreg.tracking.pointers import bring_command, named_hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +79,55 @@ def pull(
         _expect_release(registry.dataset(named.name))
         reference = f"{reference}@latest"
     release = release_of(registry, reference)
-    url, files = release.location, release.manifest.entries
     target = layout.version_folder(release.dataset.name, release.version)
-    if url is None and release.folder is not None and release.proven:
+    if release.location is None and release.folder is not None and release.proven:
         target = release.folder
+    return _pull(release, target, remote, progress)
+
+
+def pull_needed(
+    registry: Registry, *, remote: str | None = None, progress: Progress = SILENT
+) -> list[PullResult]:
+    """Fetch what the working tree needs of DVC: builds that are not on this machine, and the newest
+    release of each dataset that is not yanked.
+
+    A build is fetched into `data/` if DVC's pointer to it names a release. Releases in a bucket are
+    read there, and passed over.
+
+    Raises:
+        as :func:`pull`.
+    """
+    results = []
+    for dataset in registry.datasets():
+        build = _missing_build(dataset)
+        if build is not None:
+            folder = layout.build_folder(dataset.name)
+            results.append(_pull(build, folder, remote, progress))
+        for version in not_yanked(dataset)[-1:]:
+            newest = open_release(dataset, version)
+            if _in_dvc(newest) is not None and (build is None or build.version != version):
+                results.append(pull(registry, newest.name, remote=remote, progress=progress))
+    return results
+
+
+def _missing_build(dataset: Dataset) -> Release | None:
+    """The release that a build is by DVC's pointer to it, where its folder is not there."""
+    storage, folder = dataset.registry.storage, layout.build_folder(dataset.name)
+    value = named_hash(storage.root, folder)
+    if not value or storage.stat(folder) is not None:
+        return None
+    found = (open_release(dataset, version) for version in reversed(dataset.versions()))
+    return next((each for each in found if _in_dvc(each) == value), None)
+
+
+def _in_dvc(release: Release) -> str | None:
+    """DVC's hash of a release, None if DVC does not keep it."""
+    return release.manifest.release.dvc if release.manifest.release is not None else None
+
+
+def _pull(release: Release, target: str, remote: str | None, progress: Progress) -> PullResult:
+    """Fetch a release into a folder of the registry, if it is not there."""
+    registry, url, files = release.registry, release.location, release.manifest.entries
     result = PullResult(name=release.name, folder=target, files=0, bytes=0, verified=len(files) + 1)
     if _is_here(release, target, progress):
         return result
