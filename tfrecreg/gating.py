@@ -188,12 +188,8 @@ def severity_of(code: str, own: Severity, overrides: Mapping[str, Severity]) -> 
         overrides: those of the gate, by glob.
     """
     matching = [
-        (_literals(glob), given.rank, given)
+        (sum(character.isalnum() for character in glob), given.rank, given)
         for glob, given in overrides.items()
         if fnmatchcase(code, glob)
     ]
     return max(matching, key=lambda match: match[:2])[2] if matching else own
-
-
-def _literals(glob: str) -> int:
-    return sum(character.isalnum() for character in glob)

@@ -71,11 +71,10 @@ class CodeList(Sequence[Code]):
         families = {glob[:3] for glob in self._globs}
         pages = [page for page, family in PAGES.items() if family in families]
         codes = [code for page in pages for code in codes_on(page).values()]
-        matching = [each for each in codes if self._matches(each.code)]
+        matching = [
+            each for each in codes if any(fnmatchcase(each.code, glob) for glob in self._globs)
+        ]
         return sorted(matching, key=lambda code: code.code)
-
-    def _matches(self, name: str) -> bool:
-        return any(fnmatchcase(name, glob) for glob in self._globs)
 
     def __getitem__(self, index: Any) -> Any:
         return self._codes[index]

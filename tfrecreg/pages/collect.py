@@ -104,7 +104,9 @@ class Surveys:
         for report in reports:
             seen = self._surveyed.get(report.target)
             if seen is None:  # it could not be read: the report says why
-                pages.append(_without_records(report))
+                pages.append(
+                    TargetPage(report=report, findings=tuple(_findings(report, {}, {}, None)))
+                )
                 continue
             page = _page_of(report, seen, spent, notice)
             if against is not None:
@@ -206,10 +208,6 @@ def _statistics(report: Report, made: StatsOfCheck | None) -> Stats | None:
         return made.result()
     except UsageError:
         return None
-
-
-def _without_records(report: Report) -> TargetPage:
-    return TargetPage(report=report, findings=tuple(_findings(report, {}, {}, None)))
 
 
 def _read_findings(

@@ -317,11 +317,7 @@ def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
         crc = google_crc32c.extend(crc, piece)
         start += len(piece)
     footer = ahead.window(end, FOOTER_BYTES)
-    return len(footer) == FOOTER_BYTES and mask(crc) == _word(footer, 0)
-
-
-def _word(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + FOOTER_BYTES], "little")
+    return len(footer) == FOOTER_BYTES and mask(crc) == int.from_bytes(footer, "little")
 
 
 LFS_POINTER = "a git-LFS pointer"

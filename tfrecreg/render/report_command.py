@@ -50,7 +50,7 @@ class ReportCommand(click.Command):
         names = {"--report": read, "--output": wanted.output, "--save-json": wanted.saved}
         given = [(name, path) for name, path in names.items() if path is not None]
         for (one, path), (other, also) in combinations(given, 2):
-            if _same(path, also):
+            if os.path.realpath(path) == os.path.realpath(also):
                 raise UsageError(
                     f"`{one}` and `{other}` name the same file", hint="name another file to write"
                 )
@@ -139,7 +139,3 @@ class _Wanted:
         # Also in a format that the registry switches off: the report says so.
         shown = open_format(form, plugins)
         show(self.session, [report], shown, output, more=more, finished=finished)
-
-
-def _same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)

@@ -9,7 +9,7 @@ not fit the schema, is left to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from math import prod
 from typing import Any
@@ -69,7 +69,7 @@ class BlockReader:
             if at is None:
                 if column.is_fixed:
                     return found
-                values.append(_made(empty, column, len(rows)))
+                values.append(map(empty, repeat(column, len(rows))))
                 continue
             several = _values(column, layout[at], memory, columns[at])
             if several is None:
@@ -81,10 +81,6 @@ class BlockReader:
         for row, each in zip(rows.tolist(), zip(*values, strict=True), strict=True):
             found[row] = dict(zip(names, each, strict=True))
         return found
-
-
-def _made(make: Callable[[ArrayColumn], Any], column: ArrayColumn, count: int) -> Iterable[Any]:
-    return map(make, repeat(column, count))
 
 
 def _values(
