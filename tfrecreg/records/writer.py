@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from blake3 import blake3
@@ -21,7 +20,7 @@ from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame
 from tfrecreg.records.gzip_random_access import inflated
 from tfrecreg.records.gzip_writer import Compression, GzipEncoder
 from tfrecreg.records.hashing import FileDigest, FileHasher
-from tfrecreg.storage.interface import Storage, Writer
+from tfrecreg.storage.interface import Storage, Unfinished, Writer
 from tfrecreg.text import safe
 
 
@@ -185,7 +184,7 @@ def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
     return FileDigest(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
 
 
-class ShardWriter:
+class ShardWriter(Unfinished):
     """Writes one shard, and its index. The files appear when the ``with`` block ends without an
     error.
 
@@ -313,17 +312,6 @@ class ShardWriter:
         """Delete the unfinished files."""
         self._hasher.close()
         self._file.abort()
-
-    def __enter__(self) -> ShardWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None:
-            self.close()
-            return
-        # Raise the original error rather than an error of the cleanup.
-        with suppress(StorageError):
-            self.abort()
 
     def _put(self, data: bytes) -> None:
         self._parts.append(data)

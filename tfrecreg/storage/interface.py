@@ -7,11 +7,14 @@ Files on a disk can do all of it, those behind URLs are read and added.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
+from tfrecreg.errors import StorageError
+
 R = TypeVar("R", bound="Reader")
+U = TypeVar("U", bound="Unfinished")
 
 Follow = Literal["inside", "all"]
 
@@ -81,23 +84,33 @@ class RereadableReader(Reader, Protocol):
         """
 
 
-class Writer(Protocol):
-    """A file being written: invisible under its name until it is closed, and then durable.
+class Unfinished(Protocol):
+    """Something being written. Leaving the ``with`` block by an exception deletes it."""
 
-    Leaving the ``with`` block by an exception deletes it.
-    """
+    def close(self) -> object: ...
+
+    def abort(self) -> None:
+        """Delete the unfinished files."""
+
+    def __enter__(self: U) -> U:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self.close()
+            return
+        # Raise the original error rather than an error of the cleanup.
+        with suppress(StorageError):
+            self.abort()
+
+
+class Writer(Unfinished, Protocol):
+    """A file being written: invisible under its name until it is closed, and then durable."""
 
     def write(self, data: bytes | memoryview) -> None: ...
 
     def close(self) -> None:
         """Sync, then move the file to its name, replacing an existing file."""
-
-    def abort(self) -> None:
-        """Delete the unfinished file."""
-
-    def __enter__(self) -> Writer: ...
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None: ...
 
 
 @runtime_checkable

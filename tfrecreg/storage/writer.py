@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tfrecreg.errors import StorageError
+from tfrecreg.storage.interface import Writer
 from tfrecreg.storage.paths import no_folder, path_text, refusal, translated
 
 LINKLESS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -59,7 +60,7 @@ def remove_abandoned(path: str) -> bool:
     return True
 
 
-class LocalWriter:
+class LocalWriter(Writer):
     """A file being written, beside its destination. See :class:`tfrecreg.storage.interface.Writer`.
 
     After the first error the temporary file is deleted, and :meth:`write` and :meth:`close` repeat
@@ -164,17 +165,6 @@ class LocalWriter:
         with suppress(StorageError):
             self.abort()
         return self._refusal
-
-    def __enter__(self) -> LocalWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None:
-            self.close()
-            return
-        # Raise the original error rather than an error of the cleanup.
-        with suppress(StorageError):
-            self.abort()
 
 
 def _temporary_name(name: str) -> str:
