@@ -116,7 +116,7 @@ def _missing_build(dataset: Dataset) -> Release | None:
     value = named_hash(storage.root, folder)
     if not value or storage.stat(folder) is not None:
         return None
-    found = (open_release(dataset, version) for version in reversed(dataset.versions()))
+    found = (open_release(dataset, version) for version in reversed(dataset.versions))
     return next((each for each in found if _in_dvc(each) == value), None)
 
 
