@@ -95,14 +95,13 @@ def make_pages(folder: Path) -> None:
     shop = folder / "shop"
     demo = [sys.executable, "-m", "tfrecreg", "demo", str(shop)]
     subprocess.run(demo, check=True, capture_output=True)
-    registry = tfrecreg.open_registry(shop)
+    registry = tfrecreg.open(shop)
     for name, source, write in (
         ("shapes", "coco", write_shapes),
         ("folders", "imagefolder", write_folders),
     ):
         write(folder / name)
-        request = tfrecreg.BuildRequest(name=name, source=source, raw=str(folder / name))
-        tfrecreg.build(registry, request)
+        registry[name].build(source=source, raw=folder / name)
     for name in SIZES:
         made = ("report", name, "--output", str(folder / f"{name}.html"))
         subprocess.run([sys.executable, "-m", "tfrecreg", *made], cwd=shop, check=True)

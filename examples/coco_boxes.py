@@ -59,14 +59,12 @@ def main() -> None:
 
 def publish(folder: Path, raw: Path | None) -> list[str]:
     """Build the dataset with its polygons, and return the names of the categories."""
-    tfrecreg.init(folder, with_dvc=False)
+    registry = tfrecreg.init(folder, with_dvc=False)
     raw = raw or sample_data.write_coco(folder / "raw")
     # Labels from 0 without gaps, as a classifier needs them; COCO's own go from 1 to 90.
     source_options = {"masks": "polygons", "categories": "contiguous"}
-    request = tfrecreg.BuildRequest(
-        name="coco", source="coco", raw=str(raw), options=source_options
-    )
-    manifest = tfrecreg.build(tfrecreg.open_registry(folder), request).manifest
+    coco = registry.dataset("coco")
+    manifest = coco.build(source="coco", raw=raw, options=source_options).manifest
     print({split.name: split.records for split in manifest.splits})
     return manifest.labels[LABEL]
 

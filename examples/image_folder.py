@@ -53,17 +53,12 @@ def main() -> None:
 
 def publish(folder: Path, raw: Path | None) -> list[str]:
     """Build train and test shards, print their sizes, and return the names of the classes."""
-    tfrecreg.init(folder, with_dvc=False)
+    registry = tfrecreg.init(folder, with_dvc=False)
     raw = raw or sample_data.write_image_folder(folder / "raw")
-    request = tfrecreg.BuildRequest(
-        name=NAME,
-        source="imagefolder",
-        raw=str(raw),
-        # By a hash of each file's path: more images later do not move these to another split.
-        options={"split": "train=0.8,test=0.2"},
-        policy=tfrecreg.ShardPolicy(shards=2),
-    )
-    manifest = tfrecreg.build(tfrecreg.open_registry(folder), request).manifest
+    # By a hash of each file's path: more images later do not move these to another split.
+    splits = {"split": "train=0.8,test=0.2"}
+    build = registry.dataset(NAME).build(source="imagefolder", raw=raw, options=splits, shards=2)
+    manifest = build.manifest
     for split in manifest.splits:
         print(f"{split.name}: {split.records} images")
     shards = sum(shard.bytes for shard in manifest.shards)

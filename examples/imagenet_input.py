@@ -161,17 +161,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("imagenet-registry"))
     options = parser.parse_args()
 
-    tfrecreg.init(options.folder, with_dvc=False)
+    registry = tfrecreg.init(options.folder, with_dvc=False)
     raw = options.raw or sample_data.write_image_folder(
         options.folder / "raw", images=200, splits=("train", "val")
     )
-    request = tfrecreg.BuildRequest(
-        name="imagenet",
-        source="imagefolder",
-        raw=str(raw),
-        policy=tfrecreg.ShardPolicy(shards=2 * options.hosts),
-    )
-    tfrecreg.build(tfrecreg.open_registry(options.folder), request)
+    registry["imagenet"].build(source="imagefolder", raw=raw, shards=2 * options.hosts)
 
     batches = FRAMEWORKS[options.framework]
     total = len(Share(options.folder, 0, 1, 0).source())

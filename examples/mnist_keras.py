@@ -59,15 +59,12 @@ def main() -> None:
 
 def publish(folder: Path, raw: Path | None) -> int:
     """Build the dataset, release it as 1.0.0, and return its number of classes."""
-    tfrecreg.init(folder, with_dvc=False)
-    registry = tfrecreg.open_registry(folder)
+    mnist = tfrecreg.init(folder, with_dvc=False).dataset("mnist")
     raw = raw or sample_data.write_digits(folder / "raw")
-    policy = tfrecreg.ShardPolicy(shards=4)
-    request = tfrecreg.BuildRequest(name="mnist", source="mnist", raw=str(raw), policy=policy)
-    built = tfrecreg.build(registry, request)
+    build = mnist.build(source="mnist", raw=raw, shards=4)
     # Releasing the same content again succeeds, and changes nothing.
-    tfrecreg.release(registry, tfrecreg.ReleaseRequest(name="mnist", version="1.0.0"))
-    return len(built.manifest.labels["image/class/label"])
+    mnist.release("1.0.0")
+    return len(build.manifest.labels["image/class/label"])
 
 
 if __name__ == "__main__":

@@ -230,7 +230,7 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
         return
     accept = f"take the source's own: tfrecreg build {name} --default-schema"
     if drafted:
-        accept = "take the draft: `BuildRequest(…, default_schema=True)`"
+        accept = "take the draft: `build(…, default_schema=True)`"
     restore = schema_hint(dataset)
     hint = f"{restore}; or {accept}" if restore.startswith("restore") else accept
     raise UsageError(message, hint=hint)

@@ -268,7 +268,7 @@ def test_a_lost_schema_is_not_drafted_anew_unasked(registry: Registry) -> None:
     assert "`schemas/shapes.pbtxt` is missing, and the draft from the data is not that of" in (
         error.message
     )
-    assert error.hint == "take the draft: `BuildRequest(…, default_schema=True)`"
+    assert error.hint == "take the draft: `build(…, default_schema=True)`"
     assert made(registry, {"train": Elements(6)}, default_schema=True).report.status == "pass"
 
 
