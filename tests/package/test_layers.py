@@ -153,6 +153,7 @@ VALIDATORS_BESIDE_THE_API = {
     "content": {"digests", "findings", "manifest.model", "scan.interface", "scan.large_records"},
     "drift": {
         "findings",
+        "scan.interface",
         "schema.proto",
         "statistics.collect",
         "statistics.judge",
