@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,14 +81,17 @@ def test_a_name_of_any_length_is_noted(slot: CallSlot) -> None:
 def test_time_in_which_nobody_looked_does_not_count(
     slot: CallSlot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "_AWAY", 0.2)
-    patience, other = Patience(0.1), Patience(0.1)
+    clock = [1000.0]
+    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    patience, other = Patience(3), Patience(3)
     with calling(EVIL, "finish"):
-        time.sleep(0.15)
+        clock[0] += 4
         assert "did not return from `finish`" in str(other.look(slot))
-        time.sleep(0.1)
+        clock[0] += 2
         assert patience.look(slot) is None
-        time.sleep(0.12)
+        clock[0] += 3
+        assert patience.look(slot) is None
+        clock[0] += 0.5
         assert patience.look(slot) is not None
     assert patience.look(slot) is None
     assert Patience(None).look(slot) is None
