@@ -27,48 +27,67 @@ DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
 DISABLE = "TFRECREG_DISABLE"
 """The environment variable for plugins that are switched off, with commas between them."""
 
-COMMANDS = {
-    "init": ("tfrecreg.cli.init", "Make a folder a registry"),
-    "demo": ("tfrecreg.cli.demo", "Run the whole workflow on generated sample data"),
-    "build": ("tfrecreg.cli.build", "Build a dataset's TFRecords from its raw data"),
-    "parts": ("tfrecreg.builtin.parts.command", "Build a dataset in parts, on several machines"),
-    "adopt": ("tfrecreg.cli.adopt", "Make a build from TFRecords written by another tool"),
-    "release": ("tfrecreg.cli.release", "Freeze a build under a version number"),
-    "check": ("tfrecreg.cli.check", "Check builds, releases or any TFRecord files"),
-    "audit": (
-        "tfrecreg.builtin.audit.command",
-        "Check the releases of datasets, without their bytes",
-    ),
-    "report": ("tfrecreg.cli.report", "Write a page that shows a dataset"),
-    "site": ("tfrecreg.cli.site", "Write a static site of the registry"),
-    "gate": ("tfrecreg.cli.gate", "Judge the report of a check under today's gate and waivers"),
-    "list": ("tfrecreg.cli.list", "List the datasets of the registry"),
-    "show": ("tfrecreg.cli.show", "Show a build or a release"),
-    "log": ("tfrecreg.cli.log", "Show the history of a dataset"),
-    "diff": ("tfrecreg.cli.diff", "Compare two builds or releases, example by example"),
-    "digest": ("tfrecreg.cli.digest", "Print the content digest of each split"),
-    "tag": ("tfrecreg.builtin.tags.command", "Tag a release in git"),
-    "yank": ("tfrecreg.builtin.yank.command", "Mark a release as wrong, so that `latest` skips it"),
-    "head": ("tfrecreg.cli.head", "Show the first records"),
-    "stats": ("tfrecreg.cli.stats", "Show the statistics of the features"),
-    "schema": ("tfrecreg.cli.schema", "Work with schemas"),
-    "repair": (
-        "tfrecreg.builtin.repair.command",
-        "Rebuild missing and damaged files, byte for byte",
-    ),
-    "salvage": (
-        "tfrecreg.builtin.salvage.command",
-        "Write the undamaged records of damaged shards",
-    ),
-    "push": ("tfrecreg.cli.push", "Push the bytes of releases to a DVC remote"),
-    "pull": ("tfrecreg.cli.pull", "Fetch the bytes of releases to this machine"),
-    "gc": ("tfrecreg.cli.gc", "List or remove files that are no longer needed"),
-    "pipeline": ("tfrecreg.cli.pipeline", "Write or update the stages of datasets in dvc.yaml"),
-    "export": ("tfrecreg.cli.export", "Export a build or a release for other tools"),
-    "plugins": ("tfrecreg.cli.plugins", "List plugins, and show their options"),
-    "explain": ("tfrecreg.cli.explain", "Explain a finding code"),
-    "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
+COMMANDS_BY_GROUP = {
+    "Start here": {
+        "demo": ("tfrecreg.cli.demo", "Run the whole workflow on generated sample data"),
+        "check": ("tfrecreg.cli.check", "Check builds, releases or any TFRecord files"),
+        "report": ("tfrecreg.cli.report", "Write a page that shows a dataset"),
+        "head": ("tfrecreg.cli.head", "Show the first records"),
+    },
+    "Datasets": {
+        "init": ("tfrecreg.cli.init", "Make a folder a registry"),
+        "build": ("tfrecreg.cli.build", "Build a dataset's TFRecords from its raw data"),
+        "adopt": ("tfrecreg.cli.adopt", "Make a build from TFRecords written by another tool"),
+        "release": ("tfrecreg.cli.release", "Freeze a build under a version number"),
+        "list": ("tfrecreg.cli.list", "List the datasets of the registry"),
+        "show": ("tfrecreg.cli.show", "Show a build or a release"),
+        "log": ("tfrecreg.cli.log", "Show the history of a dataset"),
+        "diff": ("tfrecreg.cli.diff", "Compare two builds or releases, example by example"),
+        "digest": ("tfrecreg.cli.digest", "Print the content digest of each split"),
+        "tag": ("tfrecreg.builtin.tags.command", "Tag a release in git"),
+        "yank": (
+            "tfrecreg.builtin.yank.command",
+            "Mark a release as wrong, so that `latest` skips it",
+        ),
+    },
+    "Verify": {
+        "gate": ("tfrecreg.cli.gate", "Judge the report of a check under today's gate and waivers"),
+        "audit": (
+            "tfrecreg.builtin.audit.command",
+            "Check the releases of datasets, without their bytes",
+        ),
+        "repair": (
+            "tfrecreg.builtin.repair.command",
+            "Rebuild missing and damaged files, byte for byte",
+        ),
+        "salvage": (
+            "tfrecreg.builtin.salvage.command",
+            "Write the undamaged records of damaged shards",
+        ),
+        "explain": ("tfrecreg.cli.explain", "Explain a finding code"),
+    },
+    "Ask": {
+        "stats": ("tfrecreg.cli.stats", "Show the statistics of the features"),
+        "schema": ("tfrecreg.cli.schema", "Work with schemas"),
+    },
+    "Move": {
+        "push": ("tfrecreg.cli.push", "Push the bytes of releases to a DVC remote"),
+        "pull": ("tfrecreg.cli.pull", "Fetch the bytes of releases to this machine"),
+        "gc": ("tfrecreg.cli.gc", "List or remove files that are no longer needed"),
+        "export": ("tfrecreg.cli.export", "Export a build or a release for other tools"),
+        "pipeline": ("tfrecreg.cli.pipeline", "Write or update the stages of datasets in dvc.yaml"),
+        "site": ("tfrecreg.cli.site", "Write a static site of the registry"),
+        "parts": (
+            "tfrecreg.builtin.parts.command",
+            "Build a dataset in parts, on several machines",
+        ),
+    },
+    "Extend": {
+        "plugins": ("tfrecreg.cli.plugins", "List plugins, and show their options"),
+        "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
+    },
 }
-"""Module and line of each command, in the order of ``--help``. What is outside of ``tfrecreg.cli``
-is of a room, which the package announces like a plugin.
+"""Module and line of each command, in the groups and the order of ``--help``. What is outside of
+``tfrecreg.cli`` is of a room, which the package announces like a plugin.
 """
+COMMANDS = {name: each for group in COMMANDS_BY_GROUP.values() for name, each in group.items()}

@@ -38,6 +38,7 @@ def load():
 def tfrecreg_commands():
     yield CommandRecord(name="names", summary="Name the datasets", load=load)
     yield CommandRecord(name="other", summary="No command", load=lambda: len, section="More")
+    yield CommandRecord(name="asking", summary="One of ours", load=lambda: len, section="Ask")
 """
 NAMESAKE = """
 from tfrecreg.api import CommandRecord, hookimpl
@@ -73,11 +74,14 @@ def test_it_runs_with_the_session_of_the_call(run: Run, tmp_path: Path) -> None:
 
 
 def test_help_lists_it_in_its_section(run: Run) -> None:
-    shown = run("--help").stdout
-    first, second = shown.split("Commands:\n")[1].split("More:\n")
-    assert "  list " in first
-    assert first.splitlines()[-2].split(maxsplit=1) == ["names", "Name the datasets"]
-    assert second.split(maxsplit=1)[0] == "other"
+    sections = {
+        part.partition(":\n")[0]: part.partition(":\n")[2].split()
+        for part in run("--help").stdout.split("\n\n")
+    }
+    assert sections["Commands of plugins"] == ["names", "Name", "the", "datasets"]
+    assert sections["More"] == ["other", "No", "command"]
+    assert sections["Ask"][0] == "stats"
+    assert sections["Ask"][-4:] == ["asking", "One", "of", "ours"]
     own = run("names", "--help").stdout
     assert own.startswith("Usage: tfrecreg names [OPTIONS]\n")
     assert "--json" in own
@@ -93,6 +97,7 @@ def test_completion_knows_it(run: Run) -> None:
 def test_plugins_list_and_show_it(run: Run) -> None:
     listed = json.loads(run("plugins", "list", "--json").stdout)
     assert [each["name"] for each in listed["commands"] if each["distribution"] == "naming"] == [
+        "asking",
         "names",
         "other",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import click
@@ -36,6 +37,20 @@ def lines(group: LazyGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[str, s
 COMMANDS = dict(tree(app))
 LINES = dict(lines(app))  # type: ignore[arg-type]  # it is a LazyGroup, which click's types hide
 LEAVES = [name for name, command in COMMANDS.items() if not isinstance(command, click.Group)]
+
+
+def test_the_commands_are_in_groups_below_three_to_begin_with(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    headings = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
+    ours = ["Start here", "Datasets", "Verify", "Ask", "Move", "Extend"]
+    assert headings == ["Options", *ours]
+    begin, _, listed = shown.partition("Options:\n")
+    assert re.findall(r"tfrecreg ([a-z]+)", begin) == ["demo", "check", "init", "build"]
+    named = re.findall(r"^  ([a-z]+) ", listed.partition("Start here:\n")[2], re.MULTILINE)
+    assert named == [name for name in COMMANDS if " " not in name]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

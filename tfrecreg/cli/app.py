@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrecreg._version import __version__
-from tfrecreg.bundled import COMMANDS
+from tfrecreg.bundled import COMMANDS, COMMANDS_BY_GROUP
 from tfrecreg.commands import complete
 from tfrecreg.commands.lazy_group import LazyGroup
 from tfrecreg.commands.session import Session
@@ -62,15 +62,19 @@ class _App(LazyGroup):
             raise failure(announced.brought, "failed", error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections = {"Commands": dict(self.lines)}
+        sections = {
+            title: {name: line for name, (_, line) in group.items()}
+            for title, group in COMMANDS_BY_GROUP.items()
+        }
         for each in _of_others(ctx):
             from tfrecreg.text import safe
 
-            title = safe(each.record.section, limit=60) or "Commands"
+            title = safe(each.record.section, limit=60) or "Commands of plugins"
             sections.setdefault(title, {})[each.name] = safe(each.record.summary, limit=200)
+        width = max(len(name) for lines in sections.values() for name in lines)
         for title, lines in sections.items():
             with formatter.section(title):
-                formatter.write_dl(list(lines.items()))
+                formatter.write_dl([(name.ljust(width), line) for name, line in lines.items()])
 
 
 def _of_others(ctx: click.Context) -> list[Announced[CommandRecord]]:
@@ -105,6 +109,9 @@ def _is_of_output(error: Exception) -> bool:
     lines={name: line for name, (_, line) in COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
+    epilog="Exit codes: 0 clean, 1 findings or refused, 2 usage or bad input, 3 the tool, a plugin "
+    "or the machine failed, or a check is incomplete, 130 interrupted, 141 nobody reads the "
+    "output.",
 )
 @click.option(
     "-C",
@@ -117,9 +124,11 @@ def _is_of_output(error: Exception) -> bool:
 @click.version_option(__version__, "-V", "--version", message="tfrecreg %(version)s")
 @click.pass_context
 def app(ctx: click.Context, registry: str | None) -> None:
-    """Versioned, validated TFRecord datasets.
+    r"""Versioned, validated TFRecord datasets.
 
-    Exit codes: 0 clean, 1 findings or refused, 2 usage or bad input, 3 the tool, a plugin or the
-    machine failed, or a check is incomplete, 130 interrupted, 141 nobody reads the output.
+    \b
+      tfrecreg demo                   run the whole workflow on generated sample data
+      tfrecreg check FILE.tfrecord    find what is wrong with your files
+      tfrecreg init && tfrecreg build mnist --source mnist --raw raw/mnist
     """
     ctx.ensure_object(Session).registry = registry

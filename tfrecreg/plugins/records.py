@@ -137,7 +137,7 @@ class CommandRecord(PluginRecord[Any]):
     """How a plugin announces a command: `load` returns a command of click."""
 
     section: str = ""
-    """The heading above it in ``tfrecreg --help``; empty for that of all commands."""
+    """The heading above it in ``tfrecreg --help``; empty for ``Commands of plugins``."""
 
     kind = "command"
     plural = "commands"
