@@ -64,7 +64,7 @@ COMMANDS_BY_GROUP = {
             "tfrecreg.builtin.salvage.command",
             "Write the undamaged records of damaged shards",
         ),
-        "explain": ("tfrecreg.cli.explain", "Explain a finding code"),
+        "explain": ("tfrecreg.builtin.explain.command", "Explain a finding code"),
     },
     "Ask": {
         "stats": ("tfrecreg.cli.stats", "Show the statistics of the features"),

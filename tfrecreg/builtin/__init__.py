@@ -5,6 +5,7 @@ module of each `command`.
 
 - `audit`: the command, which checks releases without their bytes
 - `engines`: the engines of other libraries, values of ``--engine``
+- `explain`: the command, which explains finding codes
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
 - `parts`: the commands of builds in parts

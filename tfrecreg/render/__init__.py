@@ -4,5 +4,5 @@
 - `records`: the records that `head` shows, with images in terminals that support them
 - `schema_changes`: how two schemas differ
 - `report_command`, `reports`: a command that writes a report, and its options and output
-- `findings`: the report of a check, and the pages of codes; `locations`: where they were seen
+- `findings`: the report of a check
 """

@@ -1,15 +1,15 @@
-"""The report of a check, and the pages of codes, for people."""
+"""The report of a check, for people."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import Line, PlainTable, count, line
-from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
+from tfrecreg.commands.console import Line, count, line
+from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.render.catalog import feature_sizes
 from tfrecreg.reports.places import location_text, safe_message, subject_text
 from tfrecreg.text import safe, si_bytes
@@ -164,30 +164,3 @@ def _verdict(report: Report) -> Line:
     style = {"pass": "bold green", "fail": "bold red", "error": "bold red"}[report.status]
     word = {"pass": "pass", "fail": "fail", "error": "incomplete"}[report.status]
     return line((word, style), f": {shown} ({ran})")
-
-
-def print_code(console: Console, code: Code) -> None:
-    """A code with its page and its hint."""
-    severity = (code.severity.value, SEVERITY_STYLE[code.severity])
-    console.print(line((f"{code.code} {code.rule}", "bold"), " (", severity, ")"))
-    console.print(line(f"{code.summary}."))
-    console.print("")
-    for paragraph in code.page.strip().split("\n\n"):
-        # Pages are wrapped at 100 columns; terminals wrap them at their own width.
-        if console.is_terminal:
-            console.print(line(" ".join(paragraph.split()), hang=0))
-        else:
-            console.print(paragraph)
-        console.print("")
-    if code.tensorflow:
-        outcomes = " or ".join(outcome.value for outcome in code.tensorflow)
-        console.print(line(("TensorFlow: ", "cyan"), outcomes))
-    console.print(line(("hint: ", "cyan"), code.hint))
-
-
-def print_codes(console: Console, codes: Iterable[Code]) -> None:
-    """One line per code."""
-    table = PlainTable("code", "severity", "summary")
-    for code in codes:
-        table.add_row(code.code, code.severity.value, code.summary)
-    console.print(table)

@@ -39,7 +39,7 @@ def command(session: Session, code: str | None) -> None:
         more = {"hint": found.hint, "page": found.page, "tensorflow": outcomes}
         session.print_json(_row(found) | more)
         return
-    from tfrecreg.render.findings import print_code
+    from tfrecreg.builtin.explain.printed import print_code
 
     print_code(session.out, found)
 
@@ -56,6 +56,6 @@ def _row(code: Code) -> dict[str, str]:
 def _print_all(session: Session, known: dict[str, Code]) -> None:
     if session.printed_json({"codes": [_row(code) for code in known.values()]}):
         return
-    from tfrecreg.render.findings import print_codes
+    from tfrecreg.builtin.explain.printed import print_codes
 
     print_codes(session.out, known.values())

@@ -1,0 +1,4 @@
+"""Explanations of finding codes.
+
+- `command`: its argument; `printed`: a code with its page, and all codes
+"""
