@@ -71,7 +71,7 @@ def command(
         from tfrecreg.commands.console import print_json_list
 
         document = {"format_version": JSON_VERSION, **json_data(result)}
-        print_json_list(document, "records", map(json_data, result.records(engine)))
+        print_json_list(document, map(json_data, result.records(engine)))
     elif chosen == "json":
         session.print_json(result)
     else:

@@ -194,18 +194,17 @@ def _number(name: str) -> int | None:
     return (int(value) or None) if re.fullmatch("[0-9]{1,5}", value) else None
 
 
-def print_json_list(document: dict[str, Any], name: str, items: Iterable[object]) -> None:
-    """Print one JSON document with a last field that is a list, generated while it is printed.
+def print_json_list(document: dict[str, Any], items: Iterable[object]) -> None:
+    """Print one JSON document whose last field, `records`, is generated while it is printed.
 
     Args:
         document: the other fields.
-        name: the name of the list.
-        items: its items, one line each.
+        items: the records, one line each.
     """
     # A task that makes items in a thread of this process redirects `sys.stdout` while it runs.
     out = sys.stdout
     head = json.dumps(document, indent=2, ensure_ascii=True).removesuffix("\n}")
-    out.write(f"{head},\n  {json.dumps(name)}: [")
+    out.write(f'{head},\n  "records": [')
     separator = "\n    "
     for item in items:
         out.write(f"{separator}{json.dumps(item, ensure_ascii=True)}")

@@ -28,7 +28,7 @@ def bar_chart(bars: Bars) -> Markup:
     most = max((value for each in bars.series for value in each.values), default=0) or 1
     rows = Markup("").join(_rows(bars, most))
     height = _ROW * len(bars.labels) * len(bars.series) + 4
-    return _svg(_WIDTH, height, bars.heading, rows)
+    return _svg(height, bars.heading, rows)
 
 
 def _rows(bars: Bars, most: int) -> Iterator[Markup]:
@@ -100,9 +100,7 @@ def scatter_chart(scatter: Scatter) -> Markup:
                 title,
             )
         )
-    return _svg(
-        _WIDTH, _PLOT, f"{scatter.heading}, width across, height up", Markup("").join(parts)
-    )
+    return _svg(_PLOT, f"{scatter.heading}, width across, height up", Markup("").join(parts))
 
 
 class _Axis:
@@ -131,7 +129,7 @@ def _short(label: str) -> str:
     return label if len(label) <= _LABEL_CHARACTERS else label[: _LABEL_CHARACTERS - 1] + "…"
 
 
-def _svg(width: int, height: int, label: str, content: Markup) -> Markup:
+def _svg(height: int, label: str, content: Markup) -> Markup:
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-    ).format(width, height, escape(label), content)
+    ).format(_WIDTH, height, escape(label), content)

@@ -28,7 +28,6 @@ from tfrecreg.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import LOCATION_NAME, storage_at
-from tfrecreg.text import safe
 
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
@@ -253,29 +252,6 @@ def in_store(resolved: Resolved) -> bool:
     if folder is not None:
         return buckets().location(resolved.registry, folder) is not None
     return resolved.location is not None
-
-
-def expect_copy(resolved: Resolved, what: str) -> None:
-    """Refuse what needs the shards as local files.
-
-    Args:
-        what: the subject of the message: ``"an export"``.
-
-    Raises:
-        UsageError: they are in a store.
-        ManifestError: as :func:`in_store`.
-    """
-    if not in_store(resolved):
-        return
-    name = resolved.name
-    hint = f"tfrecreg pull {name}"
-    if resolved.kind == "build":
-        hint = f"release it, then `tfrecreg pull {name}@VERSION` copies it to this machine"
-    raise UsageError(
-        f"{what} needs local files, and the shards of `{name}` are in "
-        f"`{safe(resolved.location or '', limit=1000)}`",
-        hint=hint,
-    )
 
 
 def resolve(registry: Registry, text: str) -> Build | Release:

@@ -86,7 +86,9 @@ class _Scanner:
                 continue
             start, name = token.start, token.text
             if name == "[":  # an extension, or the type of an Any
-                name = "".join(each.text for each in self._until("]"))
+                name = ""
+                while (token := self._take()).text not in ("]", ""):
+                    name += token.text
             if self._next.text == ":":
                 self._take()
             if self._next.text != "[":
@@ -115,10 +117,6 @@ class _Scanner:
     def _take(self) -> _Token:
         token, self._next = self._next, next(self._tokens, _END)
         return token
-
-    def _until(self, mark: str) -> Iterator[_Token]:
-        while (token := self._take()).text not in (mark, ""):
-            yield token
 
 
 def _tokens(text: str) -> Iterator[_Token]:
