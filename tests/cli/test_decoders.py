@@ -237,6 +237,23 @@ def test_a_check_reads_headers_and_decodes(
     assert ("IMG004" in done.stdout) == (spoil == "cut")
 
 
+def test_a_registry_does_without_it(registry: Path, site: dict[str, str]) -> None:
+    build(registry, site)
+    check = ("-C", registry, "check", "rooms", "--cached")
+    for _ in range(2):
+        assert "IMG004" not in tfrecreg(*check, env=site).stdout
+    config = registry / "tfrecreg.toml"
+    config.write_text(f'plugins.disable = ["rooms:depths"]\n{config.read_text()}')
+    done = tfrecreg(*check, env=site)
+    assert "IMG004" in done.stdout, done.stderr
+    assert "depth map" not in tfrecreg("-C", registry, "head", "rooms", env=site).stdout
+    page = registry.parent / "page.html"
+    done = tfrecreg("-C", registry, "report", "rooms", "--output", page, env=site)
+    assert "depth map" not in page.read_text("utf-8"), done.stderr
+    code = "import tfrecreg; tfrecreg.data_source('rooms', 'train', decode=True)[0]"
+    assert "RefusedError: record 0 of " in run(registry, site, code).stderr
+
+
 def test_head_says_what_it_is(registry: Path, site: dict[str, str]) -> None:
     build(registry, site, "cut")
     done = tfrecreg("-C", registry, "head", "rooms", "-n", "12", env=site)

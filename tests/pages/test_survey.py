@@ -11,6 +11,7 @@ from scan_support import shard
 
 import tfrecreg
 from tfrecreg.pages.survey import Pick, Survey, SurveyVisitor
+from tfrecreg.plugins.decoders import Decoders
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.records.framing import frame
 from tfrecreg.records.reader import scan
@@ -20,7 +21,7 @@ from tfrecreg.storage.local import LocalStorage
 def survey(folder: Path, *sides: int) -> Survey:
     """The survey of batches of 40 images, square ones of these sides, in this order."""
     storage = LocalStorage(folder)
-    visitor = SurveyVisitor((), ("image/class/label",), shard(storage, "all"))
+    visitor = SurveyVisitor((), ("image/class/label",), Decoders(), shard(storage, "all"))
     for number, side in enumerate(sides):
         out = BytesIO()
         Image.new("L", (side, side)).save(out, "PNG")
@@ -66,7 +67,7 @@ def test_records_are_chosen_by_a_hash_that_stays_as_it_is(tmp_path: Path) -> Non
         pieces += [head, payload, foot]
         hashes.append((int.from_bytes(foot, "little") * 0x9E3779B97F4A7C15 % 2**64) >> 1)
     (tmp_path / "x").write_bytes(b"".join(pieces))
-    visitor = SurveyVisitor((), (), shard(storage, "x"))
+    visitor = SurveyVisitor((), (), Decoders(), shard(storage, "x"))
     for batch in scan(storage, "x"):
         if isinstance(batch, RecordBatch):
             visitor.batch(batch)

@@ -19,7 +19,7 @@ from tfrecreg.operations.split_target import (
     splits_of,
     without_keys,
 )
-from tfrecreg.plugins.decoders import Decoders, expect_decoder
+from tfrecreg.plugins.decoders import decoders_of
 from tfrecreg.records.batch import Fault
 from tfrecreg.records.offsets import RecordOffsets, own_index
 from tfrecreg.records.reader import scan
@@ -117,6 +117,11 @@ def data_source(
     else:
         columns, images = _schema(schema, group)
         elements = replace(elements, columns=columns, images=_images(decode, images, columns))
+    how = None
+    if elements.images:
+        decoders = decoders_of(group.home)
+        decoders.expect()
+        how = decoders.array
     if verify:
         _verify(group)
     places, shards = _places(group)
@@ -129,7 +134,6 @@ def data_source(
     allowed = limit.count if limit.share is None else int(limit.share * len(selection))
     elements = replace(elements, max_damaged=allowed)
     identity = _identity(group, shards)
-    how = Decoders().array if elements.images else None
     return DataSource(group.name, shards, selection, elements, identity, how)
 
 
@@ -251,7 +255,6 @@ def _images(
             else "the schema has no feature that holds images",
             hint='`decode=["image/encoded"]` names them; in a schema, `image_domain {}` does',
         )
-    expect_decoder()
     return chosen
 
 

@@ -17,7 +17,7 @@ from tfrecreg.example.wire import NotAnExampleError, fields
 from tfrecreg.guard import may_meet
 from tfrecreg.images.model import ImageHeader
 from tfrecreg.images.sniff import sniff
-from tfrecreg.plugins.decoders import find_bundled, find_stranger, header_of
+from tfrecreg.plugins.decoders import Decoders
 from tfrecreg.text import hex_start, safe, si_bytes
 
 _VALUES = 8
@@ -54,21 +54,21 @@ class ShownImage:
         }
 
 
-def words(feature: Feature, name: str = "") -> str:
+def words(feature: Feature, decoders: Decoders, name: str = "") -> str:
     """The first values of a feature, or what they are. Every string is escaped."""
-    shown = [_value(feature.kind, value, name) for value in feature.first(_VALUES)]
+    shown = [_value(feature.kind, value, name, decoders) for value in feature.first(_VALUES)]
     more = [f"… {feature.count - _VALUES:,} more"] if feature.count > _VALUES else []
     return ", ".join(shown + more)
 
 
-def images_in(example: Example) -> Iterator[ShownImage]:
+def images_in(example: Example, decoders: Decoders) -> Iterator[ShownImage]:
     """Every image among the values, in order of the features' names."""
     for name, feature in sorted(example.items()):
         if feature.kind is not Kind.BYTES:
             continue
         for number, value in enumerate(feature.values):
-            decoder = _decoder(name, value)
-            header = header_of(name, value) if decoder is not None else None
+            decoder = _decoder(name, value, decoders)
+            header = decoders.header(name, value) if decoder is not None else None
             known = header.format if header is not None else sniff(value)
             if decoder is not None and known is not None:
                 yield ShownImage(
@@ -81,20 +81,20 @@ def images_in(example: Example) -> Iterator[ShownImage]:
                 )
 
 
-def _decoder(name: str, value: bytes) -> FeatureDecoder | None:
+def _decoder(name: str, value: bytes, decoders: Decoders) -> FeatureDecoder | None:
     """The decoder that reads a value. Those of others are asked about bytes that are nothing else,
     where that does not end the command and begin it again.
     """
-    found = find_bundled(name, value)
+    found = decoders.find_bundled(name, value)
     if found is None and may_meet() and read_tensor(value) is None and _as_text(value) is None:
-        found = find_stranger(name, value)
+        found = decoders.find_stranger(name, value)
     return found
 
 
-def _value(kind: Kind, value: bytes | float | int, name: str) -> str:
+def _value(kind: Kind, value: bytes | float | int, name: str, decoders: Decoders) -> str:
     if not isinstance(value, bytes):
         return f"{value:.6g}" if kind is Kind.FLOAT else str(value)
-    decoder = _decoder(name, value)
+    decoder = _decoder(name, value, decoders)
     if decoder is not None:
         try:
             return decoder.caption(value)

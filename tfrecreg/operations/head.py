@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tfrecreg.errors import DamagedRecordError, UsageError
@@ -18,6 +19,7 @@ from tfrecreg.operations.format_payload import (
     images_in,
     words,
 )
+from tfrecreg.plugins.decoders import Decoders, decoders_of
 from tfrecreg.records.access import Records
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import HOLD_LIMIT, scan
@@ -124,6 +126,7 @@ def head(
             f"`{target.name}` has no shards to show", hint=f"tfrecreg check {target.name}"
         )
     passed = damage if damage is not None else []
+    decoders = decoders_of(target.home)
     shards = target.shards if shard is None else [_named(target, shard)]
     if at is not None:
         if len(shards) > 1:
@@ -131,13 +134,13 @@ def head(
                 f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
                 hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
             )
-        yield from _from(shards[0], at, count, passed)
+        yield from _from(shards[0], at, count, passed, decoders)
         return
     left = count
     for each in shards:
         if left <= 0:
             return
-        for record in _records(each, left, passed):
+        for record in _records(each, left, passed, decoders):
             yield record
             left -= 1
 
@@ -159,7 +162,9 @@ def _named(target: Target, name: str) -> Shard:
     )
 
 
-def _records(shard: Shard, most: int, passed: list[PassedOver]) -> Iterator[ShownRecord]:
+def _records(
+    shard: Shard, most: int, passed: list[PassedOver], decoders: Decoders
+) -> Iterator[ShownRecord]:
     """The first ones, as the scanner delivers them."""
     index = index_of(shard)
     seen = 0
@@ -180,14 +185,16 @@ def _records(shard: Shard, most: int, passed: list[PassedOver]) -> Iterator[Show
             seen += 1
             place = event.first + position, event.offsets[position], event.lengths[position]
             payload = event.payload(position) if event.whole else None
-            yield shown_record(shard, index, place, payload)
+            yield shown_record(shard, index, place, payload, decoders)
 
 
 def _passed(shard: Shard, record: int | None, offset: int, reason: str) -> PassedOver:
     return PassedOver(shard=safe(shard.name), record=record, offset=offset, reason=reason)
 
 
-def _from(shard: Shard, at: int, count: int, passed: list[PassedOver]) -> Iterator[ShownRecord]:
+def _from(
+    shard: Shard, at: int, count: int, passed: list[PassedOver], decoders: Decoders
+) -> Iterator[ShownRecord]:
     """Those from number `at` on, found without reading what lies before them."""
     index = index_of(shard)
     with Records(shard.path, storage=shard.storage, name=shard.name) as records:
@@ -207,23 +214,29 @@ def _from(shard: Shard, at: int, count: int, passed: list[PassedOver]) -> Iterat
                 continue
             shown += 1
             yield shown_record(
-                shard, index, (number, int(records.offsets[number]), length), payload
+                shard, index, (number, int(records.offsets[number]), length), payload, decoders
             )
 
 
 def shown_record(
-    shard: Shard, index: Index | None, place: tuple[int, int, int], payload: bytes | None
+    shard: Shard,
+    index: Index | None,
+    place: tuple[int, int, int],
+    payload: bytes | None,
+    decoders: Decoders,
 ) -> ShownRecord:
     """One record.
 
     Args:
         place: its number, offset and length.
         payload: None where it is too large to be held.
+        decoders: for its values.
     """
     number, offset, length = place
     found = decode_or_none(payload) if payload is not None else None
     kind = kind_of(payload, 0, length, found) if payload is not None else None
     example = found if kind is PayloadKind.EXAMPLE else None
+    values = partial(words, decoders=decoders)
     start = ""
     if payload is None:
         start = f"{si_bytes(length)}, too large to be shown"
@@ -235,21 +248,21 @@ def shown_record(
         offset=offset,
         length=length,
         key=safe(index.key(number)) if index is not None and number < len(index) else None,
-        features=_features(example) if example is not None else None,
+        features=_features(example, decoders) if example is not None else None,
         start=start,
         payload=kind.value if kind is not None else None,
-        parts=describe_payload(payload, kind, words) if payload is not None else (),
-        images=tuple(images_in(example)) if example is not None else (),
+        parts=describe_payload(payload, kind, values) if payload is not None else (),
+        images=tuple(images_in(example, decoders)) if example is not None else (),
     )
 
 
-def _features(example: Example) -> tuple[ShownFeature, ...]:
+def _features(example: Example, decoders: Decoders) -> tuple[ShownFeature, ...]:
     return tuple(
         ShownFeature(
             name=safe(name),
             kind=feature.kind.name.lower(),
             count=feature.count,
-            shown=words(feature, name),
+            shown=words(feature, decoders, name),
         )
         for name, feature in sorted(example.items())
     )

@@ -16,6 +16,7 @@ from tfrecreg.operations.split_target import SplitTarget, splits_of, without_key
 from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
 from tfrecreg.operations.tf_dataset.other_formats import with_others
 from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
+from tfrecreg.plugins.decoders import decoders_of
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.schema.proto import parse_schema
@@ -171,7 +172,7 @@ def load(
     share = host_numbers(numbers, records.starts, host, hosts, target.name)
     pieces = find_pieces(share, records.starts)
     tensorflow = _tensorflow()
-    form = with_others(tensorflow, records, form)
+    form = with_others(tensorflow, records, form, decoders_of(target.home))
     dataset = make_dataset(tensorflow, records, pieces, target.manifest.compression, form, chosen)
     return dataset if options is None else dataset.with_options(options)
 

@@ -16,7 +16,7 @@ from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import Built
 from tfrecreg.shardset.folder_build import FolderBuild
 from tfrecreg.shardset.target import read_schema_file
-from tfrecreg.storage.interface import Readable
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.split_words import named_splits
@@ -43,6 +43,14 @@ class SplitTarget(NamedTuple):
     def is_raw(self) -> bool:
         """Whether its records are known not to be Examples."""
         return self.manifest is not None and adopted_kind(self.manifest) is not PayloadKind.EXAMPLE
+
+    @property
+    def home(self) -> Storage | None:
+        """The storage of its registry; None if it is in none."""
+        if isinstance(self.origin, Target):
+            return self.origin.home
+        registry = self.origin.registry if self.origin is not None else None
+        return registry.storage if registry is not None else None
 
     def find_schema(self, path: str | os.PathLike[str] | None) -> tuple[str, str] | None:
         """The text of its schema, and the path of that for messages; None if there is none.

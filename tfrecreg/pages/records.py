@@ -14,6 +14,7 @@ from tfrecreg.example.model import Example, Kind
 from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownFeature, shown_record
 from tfrecreg.pages.masks import PageStrip, strips_of
+from tfrecreg.plugins.decoders import Decoders, decoders_of
 from tfrecreg.records.access import Records
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.reader import HOLD_LIMIT
@@ -103,18 +104,19 @@ class PageRecord:
 def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
     """Records by place, damaged ones among them, which say why. One shard is open at a time."""
     wanted: dict[str, list[int]] = {}
+    decoders = decoders_of(target.home)
     for place in sorted(set(places)):
         wanted.setdefault(place.shard, []).append(place.record)
     found: dict[PagePlace, PageRecord] = {}
     for shard in target.shards:
         numbers = wanted.get(shard.name)
         if numbers:
-            found.update(_read_shard(shard, numbers, target.labels))
+            found.update(_read_shard(shard, numbers, target.labels, decoders))
     return found
 
 
 def _read_shard(
-    shard: Shard, numbers: Sequence[int], labels: Mapping[str, Sequence[str]]
+    shard: Shard, numbers: Sequence[int], labels: Mapping[str, Sequence[str]], decoders: Decoders
 ) -> dict[PagePlace, PageRecord]:
     index = index_of(shard)
     found: dict[PagePlace, PageRecord] = {}
@@ -142,7 +144,7 @@ def _read_shard(
                     found[place] = _unread(shard, number, damage, offset=offset, key=key)
                     continue
                 damage = f"{damage}; this is what its bytes show"
-            shown = shown_record(shard, index, (number, offset, length), payload)
+            shown = shown_record(shard, index, (number, offset, length), payload, decoders)
             example = decode_or_none(payload) if payload is not None else None
             image, problem, label = None, "", ""
             if example is not None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.plugins.decoders import header_of
+from tfrecreg.plugins.decoders import Decoders, decoders_of
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Part, Shard, Target, Validator, Visitor
 from tfrecreg.validators.annotations.label_features import BOX, IMAGE_LABEL, OBJECT_LABEL
@@ -142,11 +142,15 @@ class SurveyVisitor(Visitor):
     Args:
         images: features that hold images, as the schema names them.
         labels: features of class numbers.
+        decoders: for the sizes of images.
     """
 
-    def __init__(self, images: tuple[str, ...], labels: tuple[str, ...], shard: Shard) -> None:
+    def __init__(
+        self, images: tuple[str, ...], labels: tuple[str, ...], decoders: Decoders, shard: Shard
+    ) -> None:
         self._images = ImageFeatures(images)
         self._labels = labels
+        self._decoders = decoders
         self._shard = shard.name
         self._survey = Survey()
         self._bars: _Hashes = np.full(_CLASSES, _ANY)
@@ -191,7 +195,7 @@ class SurveyVisitor(Visitor):
         names = self._images.of(table.sample)
         if not names:
             return
-        width, height = _sides_of_table(tables, table, names[0])
+        width, height = _sides_of_table(tables, table, names[0], self._decoders)
         pairs, counts = np.unique(np.stack([width, height]), axis=1, return_counts=True)
         sizes = {
             (int(wide), int(high)): int(count)
@@ -228,7 +232,7 @@ class SurveyVisitor(Visitor):
         self._look_at_boxes(example, pick)
         names = self._images.of(example)
         if names:
-            header = header_of(names[0], example[names[0]].values[0])
+            header = self._decoders.header(names[0], example[names[0]].values[0])
             if header is None:
                 return
             survey.count_sizes({(header.width, header.height): 1})
@@ -261,7 +265,9 @@ def _hashes(batch: RecordBatch) -> _Hashes:
     return hashes
 
 
-def _sides_of_table(tables: Tables, table: Table, image: str) -> tuple[_Ints, _Ints]:
+def _sides_of_table(
+    tables: Tables, table: Table, image: str, decoders: Decoders
+) -> tuple[_Ints, _Ints]:
     """Width and height of each image of a table; zeros where they are unknown.
 
     The sides that the records declare are used where there are such: `images` compares them with
@@ -277,7 +283,7 @@ def _sides_of_table(tables: Tables, table: Table, image: str) -> tuple[_Ints, _I
         return width, height
     sides = np.zeros((2, len(table.positions)), np.int64)
     for row, data in enumerate(tables.values(table, image)):
-        header = header_of(image, data)
+        header = decoders.header(image, data)
         if header is not None:
             sides[:, row] = header.width, header.height
     return sides[0], sides[1]
@@ -320,7 +326,7 @@ class SurveyValidator(Validator):
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SurveyVisitor]:
         del options
         labels = tuple(dict.fromkeys((IMAGE_LABEL, OBJECT_LABEL, *sorted(target.labels))))
-        return partial(SurveyVisitor, schema_images(target), labels)
+        return partial(SurveyVisitor, schema_images(target), labels, decoders_of(target.home))
 
     def merge(self, part: Part, more: Part) -> Survey:
         merged: Survey = part.merge(more)

@@ -7,13 +7,14 @@ opens its records in less time than a search for plugins takes.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.bundled import DECODERS, DISABLE
 from tfrecreg.decoding import START, FeatureDecoder, Thumbnail
-from tfrecreg.errors import MissingExtraError, PluginError
+from tfrecreg.errors import MissingExtraError, PluginError, TfrecregError
 from tfrecreg.guard import Brought, called, calling, failure
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.pixels import expect_pillow
@@ -24,6 +25,10 @@ from tfrecreg.text import safe, si_bytes
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from tfrecreg.plugins.discovery import Announced
+    from tfrecreg.plugins.records import DecoderRecord
+    from tfrecreg.storage.interface import Storage
+
 _CAPTION = 200
 """Characters of a caption."""
 
@@ -33,124 +38,132 @@ class Decoders:
 
     Bundled decoders are asked first. Of several others that read a value, the first by name is
     taken. Picklable, and usable by several threads.
+
+    Args:
+        off: plugins that a registry switches off, as :meth:`Plugins.without` takes them.
+
+    Raises:
+        PluginError, MissingExtraError: by methods, where a decoder of another distribution cannot
+            be loaded, or failed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, off: Sequence[str] = ()) -> None:
+        self._off = tuple(off)
         self._chosen: dict[str, FeatureDecoder] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Decoders, ()
+        return Decoders, (self._off,)
 
     def array(self, feature: str, data: bytes) -> npt.NDArray[Any]:
         """A value, decoded.
 
         Raises:
             ValueError: it does not decode; the text says why, escaped.
-            PluginError: a decoder cannot be loaded, or failed.
-            MissingExtraError: it needs an extra that is not installed.
         """
         decoder = self._chosen.get(feature)
         if decoder is None:
-            decoder = self._chosen[feature] = _reader(feature, data)
+            decoder = self._chosen[feature] = self._reader(feature, data)
         try:
             return decoder.array(data)
         except ValueError:
-            other = _reader(feature, data)  # a feature may hold values of several kinds
+            other = self._reader(feature, data)  # a feature may hold values of several kinds
             if other is decoder:
                 raise
             return other.array(data)
 
+    def find_bundled(self, feature: str, data: bytes) -> FeatureDecoder | None:
+        """The bundled decoder that reads a value; None if none does."""
+        start = data[:START]
+        return next((each for each in _bundled(self._off) if each.reads(feature, start)), None)
 
-def find_bundled(feature: str, data: bytes) -> FeatureDecoder | None:
-    """The bundled decoder that reads a value; None if none does."""
-    start = data[:START]
-    return next((each for each in bundled_decoders() if each.reads(feature, start)), None)
+    def find_stranger(self, feature: str, data: bytes) -> FeatureDecoder | None:
+        """The decoder of another distribution that reads a value; None if none does."""
+        start = data[:START]
+        return next((each for each in self.strangers() if each.reads(feature, start)), None)
+
+    def strangers(self) -> tuple[FeatureDecoder, ...]:
+        """The decoders of other distributions, in order of name."""
+        return _strangers(self._off)
+
+    def named_strangers(self) -> list[str]:
+        """The decoders of other distributions with their versions, without loading them."""
+        found = _announced(self._off)
+        return [f"{each.qualified} {each.version}" for each in found if not each.brought.is_ours]
+
+    def expect(self) -> None:
+        """Refuse to go on where nothing can be decoded.
+
+        Raises:
+            MissingExtraError: Pillow is not installed, nor is a decoder of another distribution.
+        """
+        try:
+            expect_pillow()
+        except MissingExtraError:
+            if not self.strangers():
+                raise
+
+    def header(self, feature: str, data: bytes) -> ImageHeader | None:
+        """The header of an encoded image of any format; None if there is none that can be read."""
+        try:
+            return read_header(data)
+        except ImageError:
+            decoder = self.find_stranger(feature, data)
+        try:
+            return decoder.header(data) if decoder is not None else None
+        except ValueError:
+            return None
+
+    def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
+        """The decoder that reads a value, or says best why it cannot."""
+        found = self.find_bundled(feature, data) or self.find_stranger(feature, data)
+        if found is None and not _bundled(self._off):
+            raise ValueError("no decoder reads it")
+        return found or _bundled(self._off)[0]
 
 
-def find_stranger(feature: str, data: bytes) -> FeatureDecoder | None:
-    """The decoder of another distribution that reads a value; None if none does.
+def decoders_of(home: Storage | None) -> Decoders:
+    """The decoders that the registry of a target does not switch off.
 
-    Raises:
-        PluginError, MissingExtraError: as :meth:`Decoders.array`.
+    Args:
+        home: its storage; None for a target that is in no registry.
     """
-    start = data[:START]
-    return next((each for each in strangers() if each.reads(feature, start)), None)
+    if home is None:
+        return Decoders()
+    from tfrecreg.registry.registry import Registry  # a worker needs none
 
-
-def expect_decoder() -> None:
-    """Refuse to go on where nothing can be decoded.
-
-    Raises:
-        MissingExtraError: Pillow is not installed, nor is a decoder of another distribution.
-        PluginError: a decoder cannot be loaded.
-    """
     try:
-        expect_pillow()
-    except MissingExtraError:
-        if not strangers():
-            raise
-
-
-def header_of(feature: str, data: bytes) -> ImageHeader | None:
-    """The header of an encoded image of any format; None if there is none that can be read.
-
-    Raises:
-        PluginError, MissingExtraError: as :meth:`Decoders.array`.
-    """
-    try:
-        return read_header(data)
-    except ImageError:
-        decoder = find_stranger(feature, data)
-    try:
-        return decoder.header(data) if decoder is not None else None
-    except ValueError:
-        return None
-
-
-def _reader(feature: str, data: bytes) -> FeatureDecoder:
-    """The decoder that reads a value, or says best why it cannot."""
-    found = find_bundled(feature, data) or find_stranger(feature, data)
-    if found is None and not bundled_decoders():
-        raise ValueError("no decoder reads it")
-    return found or bundled_decoders()[0]
+        return Decoders(Registry(home).config.plugins.disable)
+    except TfrecregError:  # records are read where the configuration is broken, too
+        return Decoders()
 
 
 @cache
-def bundled_decoders() -> tuple[FeatureDecoder, ...]:
+def _bundled(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
     """The bundled decoders that are not switched off."""
-    if not os.environ.get(DISABLE):
+    if not off and not os.environ.get(DISABLE):
         return tuple(_class(place)() for place in DECODERS)
-    return tuple(kind() for kind, brought in _announced() if brought.is_ours)
+    return tuple(_load(each)() for each in _announced(off) if each.brought.is_ours)
 
 
 @cache
-def strangers() -> tuple[FeatureDecoder, ...]:
-    """The decoders of other distributions, in order of name.
-
-    Raises:
-        PluginError, MissingExtraError: one cannot be loaded.
-    """
-    return tuple(GuardedDecoder(kind, who) for kind, who in _announced() if not who.is_ours)
+def _strangers(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
+    """The decoders of other distributions, in order of name."""
+    strangers = (each for each in _announced(off) if not each.brought.is_ours)
+    return tuple(GuardedDecoder(_load(each), each.brought) for each in strangers)
 
 
-def named_strangers() -> list[str]:
-    """The decoders of other distributions with their versions, without loading them."""
-    from tfrecreg.plugins.manager import plugins
+def _announced(off: tuple[str, ...]) -> list[Announced[DecoderRecord]]:
+    from tfrecreg.plugins.manager import plugins_but
     from tfrecreg.plugins.records import DecoderRecord
 
-    found = (each for each in plugins().every(DecoderRecord) if not each.brought.is_ours)
-    return [f"{each.qualified} {each.version}" for each in found]
+    return plugins_but(off).every(DecoderRecord)
 
 
-def _announced() -> list[tuple[type[FeatureDecoder], Brought]]:
+def _load(announced: Announced[DecoderRecord]) -> type[FeatureDecoder]:
     from tfrecreg.plugins.manager import plugins
-    from tfrecreg.plugins.records import DecoderRecord
 
-    known = plugins()
-    return [
-        (known.load(DecoderRecord, each.qualified), each.brought)
-        for each in known.every(DecoderRecord)
-    ]
+    kind: type[FeatureDecoder] = plugins().load(type(announced.record), announced.qualified)
+    return kind
 
 
 def _class(place: str) -> type[FeatureDecoder]:

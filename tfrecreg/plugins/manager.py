@@ -311,10 +311,13 @@ def plugins_of(config: Config) -> Plugins:
     Raises:
         UsageError: it names one that cannot be switched off.
     """
+    return plugins_but(config.plugins.disable)
+
+
+def plugins_but(off: Sequence[str]) -> Plugins:
+    """As :func:`plugins_of`, by what the configuration says."""
     found = plugins()
-    if not config.plugins.disable:
-        return found
-    return found.without(config.plugins.disable, f"`plugins.disable` in `{CONFIG_NAME}`")
+    return found.without(off, f"`plugins.disable` in `{CONFIG_NAME}`") if off else found
 
 
 def code_named(name: str) -> Code | None:

@@ -20,7 +20,7 @@ from tfrecreg.images.decoder import Undecodable, require_pillow, shared_decoder
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import base64_inside
-from tfrecreg.plugins.decoders import find_stranger, named_strangers
+from tfrecreg.plugins.decoders import Decoders, decoders_of
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
@@ -84,11 +84,15 @@ class ImagesVisitor(Visitor):
 
     Args:
         images: features that hold images, as the schema or the user names them.
+        decoders: for what is no image of a known format.
     """
 
-    def __init__(self, options: ImagesOptions, images: Sequence[str], shard: Shard) -> None:
+    def __init__(
+        self, options: ImagesOptions, images: Sequence[str], decoders: Decoders, shard: Shard
+    ) -> None:
         self._options = options
         self._images = ImageFeatures(tuple(images))
+        self._decoders = decoders
         self._shard = shard
         self._part = ImagesPart()
         self._add = partial(self._part.tally.add_record, shard)
@@ -158,7 +162,7 @@ class ImagesVisitor(Visitor):
             try:
                 header = read_header(data)
             except ImageError:
-                decoder = find_stranger(name, data)
+                decoder = self._decoders.find_stranger(name, data)
                 if decoder is None:
                     raise
                 found = decoder.header(data)
@@ -243,12 +247,13 @@ class ImagesValidator(Validator):
         found = read_limits(ImagesOptions, options, self.name)
         if found.decode:
             require_pillow("`decode` of the validator `images`")
-        return partial(ImagesVisitor, found, _images(target, found))
+        return partial(ImagesVisitor, found, _images(target, found), decoders_of(target.home))
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         found = read_limits(ImagesOptions, options, self.name)
         decoder = version("pillow") if found.decode else None
-        return key_from(decoder, *_images(target, found), *named_strangers(), options=options)
+        others = decoders_of(target.home).named_strangers()
+        return key_from(decoder, *_images(target, found), *others, options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, ImagesPart]]

@@ -10,11 +10,13 @@ from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.decode import decode_or_none
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.tf_dataset.form import ElementForm
-from tfrecreg.plugins.decoders import find_bundled, find_stranger, strangers
+from tfrecreg.plugins.decoders import Decoders
 from tfrecreg.text import safe
 
 
-def with_others(tensorflow: Any, records: SplitRecords, form: ElementForm) -> ElementForm:
+def with_others(
+    tensorflow: Any, records: SplitRecords, form: ElementForm, decoders: Decoders
+) -> ElementForm:
     """The form, where features of other formats than TensorFlow's are decoded by plugins.
 
     The first record tells. Without decoders of other distributions it is not read.
@@ -24,15 +26,15 @@ def with_others(tensorflow: Any, records: SplitRecords, form: ElementForm) -> El
         UsageError: the form changes sizes or channels, which only images have.
         PluginError, MissingExtraError: a decoder cannot be loaded, or failed.
     """
-    payload = records.first_payload() if form.images and strangers() else None
+    payload = records.first_payload() if form.images and decoders.strangers() else None
     example = None if payload is None else decode_or_none(payload)
     others: dict[str, tuple[FeatureDecoder, Any]] = {}
     for name in form.images:
         feature = None if example is None else example.get(name)
         data = feature.values[0] if feature is not None and feature.count else b""
-        if not isinstance(data, bytes) or find_bundled(name, data) is not None:
+        if not isinstance(data, bytes) or decoders.find_bundled(name, data) is not None:
             continue
-        decoder = find_stranger(name, data)
+        decoder = decoders.find_stranger(name, data)
         if decoder is None:
             continue
         if form.channels or form.image_size is not None:
