@@ -124,11 +124,11 @@ def _is_of_output(error: Exception) -> bool:
 @click.version_option(__version__, "-V", "--version", message="tfrecreg %(version)s")
 @click.pass_context
 def app(ctx: click.Context, registry: str | None) -> None:
-    r"""Versioned, validated TFRecord datasets.
+    """Versioned, validated TFRecord datasets.
 
     \b
       tfrecreg demo                   run the whole workflow on generated sample data
       tfrecreg check FILE.tfrecord    find what is wrong with your files
       tfrecreg init && tfrecreg build mnist --source mnist --raw raw/mnist
-    """
+    """  # noqa: D301 - click looks for the character
     ctx.ensure_object(Session).registry = registry
