@@ -21,6 +21,11 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 # imports: TensorFlow takes three seconds more, and the tests themselves take ten to be collected.
 unexport PYTHONDONTWRITEBYTECODE
 
+# The quick tests call fsync 100,000 times and more, which takes milliseconds on a disk: their files
+# are in memory where it has room. They are removed at the end, whatever it is.
+MEMORY := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }')
+IN_MEMORY = $(if $(MEMORY),folder="$$(mktemp -d $(MEMORY)/tfrecreg-XXXXXX)" && trap 'rm -rf "$$folder"' EXIT INT TERM &&)
+
 .PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz mutants lint types layers format docs site screenshots benchmark clean
 
 help: ## List the targets
@@ -40,7 +45,7 @@ pipeline: $(VENV)/.installed ## Run the whole pipeline of examples/own-registry
 	cd examples/own-registry && PATH="$(abspath $(BIN)):$$PATH" $(abspath $(BIN))/dvc repro --force
 
 test: $(VENV)/.installed lint types layers ## Run the quick tests, the linters and the type checker
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow"
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" $(if $(MEMORY),--basetemp "$$folder")
 
 test-slow: $(VENV)/.installed ## Run the sweeps that take minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow

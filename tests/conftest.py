@@ -6,6 +6,7 @@ import gc
 import io
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,6 +67,17 @@ def realdata() -> Path:
     if not path.is_dir():
         pytest.fail(f"TFRECREG_TEST_DATA names no folder: {folder}")
     return path
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder on another file system than `tmp_path`; skips where there is none."""
+    for root in map(Path, ("/dev/shm", "/var/tmp")):
+        if os.access(root, os.W_OK) and root.stat().st_dev != tmp_path.stat().st_dev:
+            with tempfile.TemporaryDirectory(dir=root) as folder:
+                yield Path(folder)
+            return
+    pytest.skip("there is no second file system here")
 
 
 @pytest.fixture
