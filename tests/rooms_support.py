@@ -1,7 +1,7 @@
 """The core and the rooms: which module belongs to which, who imports whom, and how large they are.
 
     python tests/rooms_support.py             # the table
-    python tests/rooms_support.py --write     # shorten the lists of rooms.toml to what is left
+    python tests/rooms_support.py --write     # lower the numbers of rooms.toml to what is needed
 
 On sys.path by `pythonpath` in pyproject.toml.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -46,8 +46,6 @@ class Lists(msgspec.Struct, forbid_unknown_fields=True):
     libraries: Mapping[str, str]
     """Rooms that other rooms may import, with the reason."""
     lines: Mapping[str, int]
-    from_the_core: list[str]
-    between_rooms: list[str]
 
 
 class Rooms:
@@ -143,22 +141,13 @@ def _shortened(rooms: Rooms) -> str:
     }
     budgets = "".join(f"{room} = {count}\n" for room, count in lines.items())
     return (
-        f"{_listed('from_the_core', rooms.from_the_core, rooms.lists.from_the_core)}"
-        f"{_listed('between_rooms', rooms.between_rooms, rooms.lists.between_rooms)}"
-        f"{head[head.index('[rooms]') :]}"
-        "# Lines of Python that each may have. These numbers only get smaller, or an ADR says\n"
-        f"# why not.\n[lines]\n{budgets}"
+        f"{head}# Lines of Python that each may have. These numbers only get smaller, or an ADR\n"
+        f"# says why not.\n[lines]\n{budgets}"
     )
-
-
-def _listed(name: str, found: Iterable[Import], known: Iterable[str]) -> str:
-    left = sorted({str(each) for each in found} & set(known))
-    return f"{name} = [\n" + "".join(f'    "{each}",\n' for each in left) + "]\n\n"
 
 
 if __name__ == "__main__":
     found = Rooms()
     print(table(found))
     if "--write" in sys.argv:
-        text = FILE.read_text(encoding="utf-8")
-        FILE.write_text(text[: text.index("from_the_core")] + _shortened(found), encoding="utf-8")
+        FILE.write_text(_shortened(found), encoding="utf-8")
