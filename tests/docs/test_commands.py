@@ -54,7 +54,7 @@ def test_the_commands_are_in_groups_below_three_to_begin_with(
         ["check"],
         ["init", "build"],
     ]
-    assert all(line.startswith("    tfrecreg ") for line in lines)
+    assert all(line.startswith("    tfrecreg ") and len(line) <= 80 for line in lines)
     named = re.findall(r"^  ([a-z]+) ", listed.partition("Start here:\n")[2], re.MULTILINE)
     assert named == [name for name in COMMANDS if " " not in name]
 

@@ -127,7 +127,7 @@ def app(ctx: click.Context, registry: str | None) -> None:
     """Versioned, validated TFRecord datasets.
 
     \b
-      tfrecreg demo                   run the whole workflow on generated sample data
+      tfrecreg demo                   run the whole workflow on sample data
       tfrecreg check FILE.tfrecord    find what is wrong with your files
       tfrecreg init && tfrecreg build mnist --source mnist --raw raw/mnist
     """  # noqa: D301 - click looks for the character
