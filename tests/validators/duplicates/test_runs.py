@@ -52,10 +52,11 @@ class TestRuns:
             def run(self, function: Any, tasks: Any) -> Any:
                 assert isinstance(validator._storage, LocalStorage)
                 folder = Path(validator._storage.root)
+                away = folder.with_name(f"{folder.name}-away")
                 for task in tasks:
-                    folder.rename(tmp_path / "away")
+                    folder.rename(away)
                     made = function(task)
-                    (tmp_path / "away").rename(folder)
+                    away.rename(folder)
                     yield made
 
         result = run_scan(target, [validator], Elsewhere(1))
