@@ -22,8 +22,11 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 # The quick tests call fsync 100,000 times and more, which takes milliseconds on a disk: their files
-# are in memory where it has room. They are removed at the end, whatever it is.
-MEMORY := $(shell test -w /dev/shm && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }')
+# are in memory where it has room and programs may be run. They are removed at the end, whatever it
+# is.
+MEMORY := $(shell try=$$(mktemp /dev/shm/tfrecreg-XXXXXX 2>/dev/null) || exit; \
+	echo exit 0 > $$try && chmod +x $$try && $$try 2>/dev/null && \
+	df -Pk /dev/shm | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }'; rm -f $$try)
 IN_MEMORY = $(if $(MEMORY),folder="$$(mktemp -d $(MEMORY)/tfrecreg-XXXXXX)" && trap 'rm -rf "$$folder"' EXIT INT TERM &&)
 
 .PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz mutants lint types layers format docs site screenshots benchmark clean
