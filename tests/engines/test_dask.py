@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import dedent
 from threading import Timer
 
 import pytest
@@ -104,6 +107,49 @@ def test_a_task_that_ends_its_workers_is_a_failure(tmp_path: Path) -> None:
         ):
             list(engine.run(exit_hard, range(3)))
         assert caught.value.message.startswith("a task ended every worker that ran it")
+
+
+@SLOW
+def test_a_client_that_is_garbage_keeps_no_other_from_starting() -> None:
+    """The finalizer of a client that gave up waits for a lock that the one that starts holds."""
+    code = """
+        import faulthandler
+        import gc
+
+        from distributed.utils import LoopRunner
+
+        import tfrecreg
+
+        class Client:
+            def __init__(self):
+                self.itself, self.runner = self, LoopRunner()
+
+            def __del__(self):
+                self.runner.stop()
+
+        class Lock:
+            held = LoopRunner._lock
+
+            def __enter__(self):
+                self.held.acquire()
+                if gc.isenabled():  # as any allocation may
+                    gc.collect()
+
+            def __exit__(self, *ended):
+                self.held.release()
+
+        if __name__ == "__main__":
+            faulthandler.dump_traceback_later(60, exit=True)
+            gc.set_threshold(0)
+            LoopRunner._lock = Lock()
+            Client()
+            with tfrecreg.engine("dask", jobs=1) as engine:
+                print(list(engine.run(len, ["ab"])))
+            print(gc.isenabled(), gc.collect() > 0)
+    """
+    command = [sys.executable, "-c", dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["[2]", "True True"], done.stderr
 
 
 @SLOW

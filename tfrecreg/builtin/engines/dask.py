@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,17 +69,18 @@ class DaskEngine(RemoteEngine[Any]):
         _silence()
         address: Any = self._options.address
         try:
-            if address is None:
-                with self.interrupts_held():  # ^C is this process's to handle
-                    address = self._cluster = library.LocalCluster(
-                        n_workers=self.request.jobs or usable_cores(),
-                        threads_per_worker=1,
-                        dashboard_address="127.0.0.1:0",
-                        silence_logs=logging.CRITICAL,
-                    )
-            self._client = library.Client(
-                address, timeout=self._options.timeout, set_as_default=False
-            )
+            with _uncollected():
+                if address is None:
+                    with self.interrupts_held():  # ^C is this process's to handle
+                        address = self._cluster = library.LocalCluster(
+                            n_workers=self.request.jobs or usable_cores(),
+                            threads_per_worker=1,
+                            dashboard_address="127.0.0.1:0",
+                            silence_logs=logging.CRITICAL,
+                        )
+                self._client = library.Client(
+                    address, timeout=self._options.timeout, set_as_default=False
+                )
         except ValueError as error:
             raise UsageError(
                 f"`{safe(str(address))}` is not the address of a Dask scheduler: "
@@ -105,7 +107,7 @@ class DaskEngine(RemoteEngine[Any]):
         for each in (client, cluster):
             if each is not None:
                 # A scheduler that is gone cannot be told that this client leaves.
-                with suppress(*_GONE):
+                with suppress(*_GONE), _uncollected():
                     each.close(timeout=self._options.timeout)
 
     def workers(self) -> int:
@@ -188,6 +190,22 @@ class DaskEngine(RemoteEngine[Any]):
             f"the Dask scheduler has had no worker for {self._options.timeout:g} seconds",
             hint="start workers with `dask worker ADDRESS --nthreads 1`",
         )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """A block in which no garbage is collected.
+
+    A client that could not connect is closed by its finalizer. That waits for a lock which a client
+    that starts or ends in this thread holds: a collection at that moment would never end.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _silence() -> None:
