@@ -247,6 +247,26 @@ class ShardPolicy:
                 )
 
 
+def shard_policy(
+    shards: int | None, size: str | int | None, records: int | None, hosts: int | None
+) -> ShardPolicy | None:
+    """The policy of four settings; None if none of them is given.
+
+    Args:
+        shards: number of shards.
+        size: in bytes, or as :func:`parse_shard_size` reads it.
+        records: maximum number of records of a shard.
+        hosts: number of training hosts.
+
+    Raises:
+        UsageError: more than one is given, one is less than 1, or `size` is not a size.
+    """
+    if (shards, size, records, hosts) == (None,) * 4:
+        return None
+    parsed = parse_shard_size(size) if isinstance(size, str) else size
+    return ShardPolicy(shards=shards, shard_size=parsed, records_per_shard=records, hosts=hosts)
+
+
 def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:
     """The number of shards of a split: at least 1, and at most its number of records.
 

@@ -17,6 +17,7 @@ from tfrecreg.errors import (
     RefusedError,
     UsageError,
 )
+from tfrecreg.library.notebook import head_html
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.storage.local import LocalStorage
 
@@ -178,6 +179,17 @@ def test_records_show_themselves(reg: tr.Registry) -> None:
     assert two._repr_html_().count('<img src="data:image/png;base64,') == 2
     (third,) = release.head(1, at=2, shard=two[0].shard)
     assert third.record == 2
+
+
+def test_an_image_that_does_not_decode_says_so(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.tfrecord"
+    with tr.TFRecordWriter(whole) as writer:
+        writer.write(
+            {"image/encoded": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2\0\0\0\2\x08\0\0\0\0"}
+        )
+    shown = head_html(tr.head(whole, 1))
+    assert "<p>the image does not decode: " in shown
+    assert "<img" not in shown
 
 
 def test_handles_show_themselves(reg: tr.Registry) -> None:

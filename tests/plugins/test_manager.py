@@ -206,38 +206,6 @@ def test_every_entry_point_of_a_distribution_is_loaded(site: Site) -> None:
     assert names(found) == [("lines", "several")]
 
 
-def test_the_backport_of_importlib_metadata_changes_nothing(site: Site) -> None:
-    """Once imported, it answers for the standard library, and refuses an invalid line."""
-    pytest.importorskip("importlib_metadata", reason="not installed with this Python")
-    site.source("several", "lines")
-    info = site.folder / "several-1.0.dist-info" / "entry_points.txt"
-    info.write_text(info.read_text() + "fourth = not a module\n")
-    code = """
-        import sys, importlib_metadata
-        from tfrecreg.code_digest import code_digest
-        from tfrecreg.engines.handshake import terms
-        from tfrecreg.plugins.manager import Plugins
-        from tfrecreg.plugins.records import SourceRecord
-        found = Plugins.search(sys.argv[1:])
-        print([one.name for one in found.every(SourceRecord)], [one.reason for one in found.broken])
-        print(terms().versions["several"], code_digest("several") != code_digest("nobody"))
-    """
-    command = [sys.executable, "-c", dedent(code), str(site.folder)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site.folder), *sys.path])}
-    ended = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
-    assert ended.stdout.splitlines() == [
-        "['lines'] ['`not a module` should have the form `module` or `module:object`']",
-        "1.0 True",
-    ]
-
-
-def test_a_line_that_is_no_entry_point_breaks_its_distribution(site: Site) -> None:
-    site.source("several", "lines")
-    info = site.folder / "several-1.0.dist-info" / "entry_points.txt"
-    info.write_text(f"# main\n{info.read_text()}second\n[others]\nthird\n")
-    assert reasons(load(site)) == {"several": "its entry point `second` is not `name = value`"}
-
-
 def test_two_entry_points_of_one_name_in_two_distributions_are_both_loaded(site: Site) -> None:
     site.source("one", "lines")
     site.source("two", "words")

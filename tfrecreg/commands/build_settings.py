@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import click
 
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import pairs
-
-if TYPE_CHECKING:
-    from tfrecreg.shards import ShardPolicy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,26 +83,13 @@ def settings_options(function: F) -> F:
         hosts: int | None,
         **more: Any,
     ) -> Any:
+        from tfrecreg.shards import shard_policy
+
         settings = {name: more.pop(name) for name in _TAKEN_OVER}
         settings["options"] = pairs(options, "--option")
-        settings["policy"] = _policy(shards, shard_size, records_per_shard, hosts)
+        settings["policy"] = shard_policy(shards, shard_size, records_per_shard, hosts)
         return function(*args, settings=settings, **more)
 
     for decorate in reversed(_OPTIONS):
         call = decorate(call)
     return cast(F, call)
-
-
-def _policy(
-    shards: int | None, size: str | None, records: int | None, hosts: int | None
-) -> ShardPolicy | None:
-    from tfrecreg.shards import ShardPolicy, parse_shard_size
-
-    if all(value is None for value in (shards, size, records, hosts)):
-        return None
-    return ShardPolicy(
-        shards=shards,
-        shard_size=parse_shard_size(size) if size is not None else None,
-        records_per_shard=records,
-        hosts=hosts,
-    )

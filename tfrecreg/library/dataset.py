@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfrecreg.library.versions import Build, Release
+from tfrecreg.library.versions import Build, Release, path_text
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import registry as registries
 from tfrecreg.registry.lookup import resolve
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from tfrecreg.amounts import SkipLimit
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.catalog import LogEntry
     from tfrecreg.operations.release import Level
-    from tfrecreg.shards import ShardPolicy
     from tfrecreg.sources.python_data.elements import SplitData
 
 
@@ -133,7 +132,7 @@ class Dataset(registries.Dataset):
             progress: updated during the work.
 
         Returns:
-            the build; its `result` says what was kept of earlier runs and releases.
+            the build; its `result` has the report, and what was kept of earlier runs and releases.
 
         Raises:
             UsageError: bad names, options, configuration, raw data or schema, or an element that
@@ -141,17 +140,16 @@ class Dataset(registries.Dataset):
             RefusedError: too many items were skipped, or the check of the new build has findings.
             FailureError: a plugin, a worker or the disk failed.
         """
-        import os
-
         from tfrecreg.operations.builds.data import build
         from tfrecreg.operations.builds.settings import BuildRequest
+        from tfrecreg.shards import shard_policy
 
         request = BuildRequest(
             name=self.name,
             source=source,
-            raw=None if raw is None else os.fspath(raw),
+            raw=path_text(raw),
             options=options or {},
-            policy=_policy(shards, shard_size, records_per_shard, hosts),
+            policy=shard_policy(shards, shard_size, records_per_shard, hosts),
             compression=compression,
             max_skipped=max_skipped,
             default_schema=default_schema,
@@ -203,8 +201,6 @@ class Dataset(registries.Dataset):
             RefusedError: the records have findings.
             FailureError: the disk failed.
         """
-        import os
-
         from tfrecreg.operations.adopt.request import AdoptRequest
         from tfrecreg.operations.adopt.run import adopt
 
@@ -214,7 +210,7 @@ class Dataset(registries.Dataset):
             how=how,
             splits=tuple((splits or {}).items()),
             schema=schema,
-            raw=None if raw is None else os.fspath(raw),
+            raw=path_text(raw),
             key=key,
             labels=tuple((labels or {}).items()),
         )
@@ -251,8 +247,6 @@ class Dataset(registries.Dataset):
             RefusedError: the gate fails, or the number understates the change.
             FailureError: DVC, a plugin or the disk failed.
         """
-        import os
-
         from tfrecreg.operations.release import ReleaseRequest, release
 
         request = ReleaseRequest(
@@ -260,7 +254,7 @@ class Dataset(registries.Dataset):
             version=version,
             bump=bump,
             note=note,
-            raw=None if raw is None else os.fspath(raw),
+            raw=path_text(raw),
         )
         made = release(_fresh(self.registry), request, engine=engine, progress=progress)
         return Release.of(resolve(self.registry, f"{self.name}@{made.version}"), made)
@@ -270,18 +264,3 @@ def _fresh(registry: registries.Registry) -> registries.Registry:
     """The registry, whose configuration is read again: an editor may have changed it since."""
     registry.__dict__.pop("config", None)
     return registry
-
-
-def _policy(
-    shards: int | None, size: str | int | None, records: int | None, hosts: int | None
-) -> ShardPolicy | None:
-    if (shards, size, records, hosts) == (None,) * 4:
-        return None
-    from tfrecreg.shards import ShardPolicy, parse_shard_size
-
-    return ShardPolicy(
-        shards=shards,
-        shard_size=parse_shard_size(size) if isinstance(size, str) else size,
-        records_per_shard=records,
-        hosts=hosts,
-    )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tfrecreg.registry.lookup import Resolved
 
 _WIDTH = 100
+_SIDE = 160
+"""Pixels of the shorter side of a picture, at most."""
 _PRE = '<pre style="line-height:normal">{code}</pre>'
 
 
@@ -26,17 +28,24 @@ def version_html(version: Resolved) -> str:
 
 
 def head_html(records: Iterable[ShownRecord]) -> str:
-    """Records with their images, which are as the shard has them."""
+    """Records with small pictures of their images, in whatever format these are."""
     import base64
     from html import escape
+
+    from tfrecreg.errors import TfrecregError
 
     parts = []
     for record in records:
         parts.append(_html(partial(_print_records, records=[record])))
         for image in record.images:
-            data = base64.b64encode(image.data).decode("ascii")
-            source = f"data:image/{escape(image.format)};base64,{data}"
-            parts.append(f'<img src="{source}" style="max-height:200px">')
+            try:
+                made = image.decoder.thumbnail(image.data, _SIDE)
+            except (ValueError, TfrecregError) as error:
+                parts.append(f"<p>the image does not decode: {escape(str(error))}</p>")
+                continue
+            if made is not None:
+                data = base64.b64encode(made.data).decode("ascii")
+                parts.append(f'<img src="data:image/{made.format};base64,{data}">')
     return "".join(parts)
 
 

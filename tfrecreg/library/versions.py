@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,6 @@ from tfrecreg.registry import lookup
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     import tensorflow as tf
@@ -223,8 +223,8 @@ class Versioned(lookup.Resolved):
         """
         from tfrecreg.builtin.repair.run import repair
 
-        folder = None if raw is None else str(raw)
-        return repair(self.registry, self.name, raw=folder, engine=engine, progress=progress)
+        raw = path_text(raw)
+        return repair(self.registry, self.name, raw=raw, engine=engine, progress=progress)
 
     def stats(
         self,
@@ -308,7 +308,7 @@ class Build(Versioned, lookup.Build):
     """The build of a dataset: the folder that `build` or `adopt` made last."""
 
     result: BuildResult | None = field(default=None, compare=False)
-    """What came of making it; None for a build that was found."""
+    """The result of making it; None if this program did not make it."""
 
     @classmethod
     def of(cls, found: lookup.Resolved) -> Build:
@@ -322,7 +322,7 @@ class Release(Versioned, lookup.Release):
     """A release of a dataset: immutable, under a version."""
 
     result: ReleaseResult | None = field(default=None, compare=False)
-    """What came of making it; None for a release that was found."""
+    """The result of making it; None if this program did not make it."""
 
     @classmethod
     def of(cls, found: lookup.Resolved, result: ReleaseResult | None = None) -> Release:
@@ -382,7 +382,7 @@ class Release(Versioned, lookup.Release):
         Args:
             stage: assign it to this stage, such as ``prod``.
             commit: the commit to tag; None for the first one that holds the release.
-            progress: says what it waits for.
+            progress: notes what it waits for.
 
         Raises:
             UsageError: no stage of that name is legal, the registry is outside git, or the commit
@@ -399,7 +399,7 @@ class Release(Versioned, lookup.Release):
 
         Args:
             reason: shown to everybody who asks for it.
-            progress: says what it waits for.
+            progress: notes what it waits for.
 
         Raises:
             UsageError: there is no reason.
@@ -428,14 +428,17 @@ def handle(found: lookup.Resolved) -> Build | Release:
     return Build.of(found) if isinstance(found, lookup.Build) else Release.of(found)
 
 
+def path_text(path: str | os.PathLike[str] | None) -> str | None:
+    """A path as requests have it; None stays None."""
+    return None if path is None else os.fspath(path)
+
+
 def check_options(options: Mapping[str, Any]) -> CheckOptions:
     """Options of a check as verbs take them.
 
     Raises:
         TypeError: there is no such option.
     """
-    import os
-
     from tfrecreg.operations.check.options import CheckOptions
 
     given = dict(options)
@@ -444,7 +447,6 @@ def check_options(options: Mapping[str, Any]) -> CheckOptions:
             names = given[name]
             given[name] = (names,) if isinstance(names, str) else tuple(names)
     for name in ("raw", "schema", "against", "same_as"):
-        if given.get(name) is not None:
-            value = given[name]
-            given[name] = value.name if isinstance(value, lookup.Resolved) else os.fspath(value)
+        value = given.get(name)
+        given[name] = value.name if isinstance(value, lookup.Resolved) else path_text(value)
     return CheckOptions(**given)

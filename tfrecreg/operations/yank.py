@@ -18,7 +18,7 @@ from tfrecreg.tracking import git, gto
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YankResult(TagResult):
-    """Result of yanking, with GTO's tag that tells it, if there is one."""
+    """The result of yanking a release, and the tag that deregisters it in GTO, if it has one."""
 
     yank: Yank
     """Yank of the release, new or existing."""
@@ -36,7 +36,7 @@ def yank(
         registry: of the release.
         reference: of the release.
         reason: shown to everybody who asks for the release.
-        progress: told what is waited for.
+        progress: notes what it waits for.
 
     Raises:
         UsageError: there is no such release, or no reason.
