@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfrecreg.library.versions import Build, Release, path_text
+from tfrecreg.library.versions import Build, Release, path_or_none
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import registry as registries
 from tfrecreg.registry.lookup import resolve
@@ -147,7 +147,7 @@ class Dataset(registries.Dataset):
         request = BuildRequest(
             name=self.name,
             source=source,
-            raw=path_text(raw),
+            raw=path_or_none(raw),
             options=options or {},
             policy=shard_policy(shards, shard_size, records_per_shard, hosts),
             compression=compression,
@@ -210,7 +210,7 @@ class Dataset(registries.Dataset):
             how=how,
             splits=tuple((splits or {}).items()),
             schema=schema,
-            raw=path_text(raw),
+            raw=path_or_none(raw),
             key=key,
             labels=tuple((labels or {}).items()),
         )
@@ -254,7 +254,7 @@ class Dataset(registries.Dataset):
             version=version,
             bump=bump,
             note=note,
-            raw=path_text(raw),
+            raw=path_or_none(raw),
         )
         made = release(_fresh(self.registry), request, engine=engine, progress=progress)
         return Release.of(resolve(self.registry, f"{self.name}@{made.version}"), made)

@@ -223,7 +223,7 @@ class Versioned(lookup.Resolved):
         """
         from tfrecreg.builtin.repair.run import repair
 
-        raw = path_text(raw)
+        raw = path_or_none(raw)
         return repair(self.registry, self.name, raw=raw, engine=engine, progress=progress)
 
     def stats(
@@ -428,7 +428,7 @@ def handle(found: lookup.Resolved) -> Build | Release:
     return Build.of(found) if isinstance(found, lookup.Build) else Release.of(found)
 
 
-def path_text(path: str | os.PathLike[str] | None) -> str | None:
+def path_or_none(path: str | os.PathLike[str] | None) -> str | None:
     """A path as requests have it; None stays None."""
     return None if path is None else os.fspath(path)
 
@@ -448,5 +448,5 @@ def check_options(options: Mapping[str, Any]) -> CheckOptions:
             given[name] = (names,) if isinstance(names, str) else tuple(names)
     for name in ("raw", "schema", "against", "same_as"):
         value = given.get(name)
-        given[name] = value.name if isinstance(value, lookup.Resolved) else path_text(value)
+        given[name] = value.name if isinstance(value, lookup.Resolved) else path_or_none(value)
     return CheckOptions(**given)
