@@ -46,7 +46,8 @@ demo: $(VENV)/.installed ## Run the whole workflow on generated sample data
 pipeline: $(VENV)/.installed ## Run the whole pipeline of examples/own-registry
 	cd examples/own-registry && PATH="$(abspath $(BIN)):$$PATH" $(abspath $(BIN))/dvc repro --force
 
-test: $(VENV)/.installed lint types layers ## Run the quick tests, the linters and the type checker
+test: $(VENV)/.installed ## Run the quick tests, the linters and the type checker
+	@$(MAKE) --no-print-directory --jobs $(JOBS) lint types layers
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" $(if $(MEMORY),--basetemp "$$folder")
 
 test-slow: $(VENV)/.installed ## Run the sweeps that take minutes
