@@ -43,7 +43,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, site_source: ModuleType) -> 
     ("path", "link", "moved"),
     [
         ("docs/ci.md", "reference.md#exit-codes", "reference.md#exit-codes"),
-        ("docs/ci.md", "../README.md#why", "index.md#why"),
+        ("docs/ci.md", "../README.md#train", "index.md#train"),
         ("docs/training.md", "../examples/README.md", "tutorials.md"),
         ("docs/development.md", "../ARCHITECTURE.md", "REPOSITORY/blob/main/ARCHITECTURE.md"),
         ("docs/sources/coco.md", "../releases.md", "../releases.md"),
