@@ -111,6 +111,70 @@ def test_one_shard_of_a_build(cli, raw, registry) -> None:
     assert "--shard digits-test.tfrecord-00000-of-00002" in done.err
 
 
+def test_a_split_or_a_part_of_it(cli, raw, registry) -> None:
+    done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--shards", "2")
+    assert done.code == 0, done.err
+
+    def records(*arguments: str) -> list[tuple[str, int]]:
+        found = cli("head", "digits", "--json", *arguments).json["records"]
+        return [(each["shard"].partition(".")[0][7:], each["record"]) for each in found]
+
+    whole = cli("head", "digits", "--split", "all", "-n", "1000", "--json").json["records"]
+    places = [(each["shard"], each["record"]) for each in whole]
+    tests = [place for place in places if "-test." in place[0]]
+    train = [place for place in places if "-train." in place[0]]
+    assert places == tests + train
+    second = sum("00000-of" in shard for shard, _ in train)  # number of its first record
+    assert 1 < second < len(train)
+
+    assert records("--split", "train", "-n", "2") == [("train", 0), ("train", 1)]
+    assert records("--split", "train+test", "-n", str(len(train) + 1))[-1] == ("test", 0)
+    document = cli("head", "digits", "--split", f"train[{second - 1}:{second + 1}]", "--json").json
+    across = [(each["shard"], each["record"]) for each in document["records"]]
+    assert across == train[second - 1 : second + 1]
+    assert len({shard for shard, _ in across}) == 2
+    assert records("--split", "train[-3:]", "-n", "2") == [("train", n) for _, n in train[-3:-1]]
+    assert records("--split", "test[:1]+train[:1]") == [("test", 0), ("train", 0)]
+    name = "digits-train.tfrecord-00001-of-00002"
+    assert records("--split", "train", "--shard", name, "--at", "0") == [("train", 0)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("--split", "trian"), "`digits` has no split `trian`", "available: `test` and `train`"),
+        (("--split", "train["), "`train[` is not an expression for splits", "`train[:80%]`"),
+        (("--split", "train[:999999]"), "`train[:999999]` reaches beyond its split", "`train["),
+        (
+            ("--split", "train[:2]", "--at", "1"),
+            "the numbers in `train[:2]` count the records of a split, `--at` those of one shard",
+            "give one of them: --split 'train[:2]'",
+        ),
+        (
+            ("--split", "test", "--shard", "digits-train.tfrecord-00000-of-00001"),
+            "`digits` has no shard `digits-train.tfrecord-00000-of-00001`",
+            "available: `digits-test.tfrecord-00000-of-00001`",
+        ),
+    ],
+)
+def test_a_split_that_is_not_there_is_refused(cli, raw, registry, arguments, message, hint) -> None:
+    assert cli("build", "digits", "--source", "mnist", "--raw", raw).code == 0
+    done = cli("head", "digits", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert f"error: {message}" in done.err
+    assert hint in done.err
+
+
+def test_a_split_of_files_that_name_none(cli, shard) -> None:
+    flip(shard, 20)
+    done = cli("head", shard, "--split", "train[:2]", "--json")
+    assert done.code == 1
+    assert [each["record"] for each in done.json["records"]] == [1]
+    assert [each["record"] for each in done.json["damage"]] == [0]
+    last = cli("head", shard, "--split", "test[-1:]", "--json").json["records"]
+    assert [each["record"] for each in last] == [9]
+
+
 def test_images_are_saved_and_where_is_told(cli, shard, tmp_path) -> None:
     out = tmp_path / "out"
     done = cli("head", shard, "-n", "2", "--save", out)

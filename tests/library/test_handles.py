@@ -179,6 +179,9 @@ def test_records_show_themselves(reg: tr.Registry) -> None:
     assert two._repr_html_().count('<img src="data:image/png;base64,') == 2
     (third,) = release.head(1, at=2, shard=two[0].shard)
     assert third.record == 2
+    last = release.head(9, split="train[-2:]")
+    assert len(last) == 2
+    assert all("-train." in record.shard for record in last)
 
 
 def test_an_image_that_does_not_decode_says_so(tmp_path: Path) -> None:

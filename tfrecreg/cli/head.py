@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 )
 @click.option("--shard", metavar="NAME", help="Show only this shard.")
 @click.option(
+    "--split",
+    metavar="SPLIT",
+    help="Show only this split, or a part: train, train[-5:], train[1000:], train+test.",
+)
+@click.option(
     "--save",
     metavar="DIR",
     shell_complete=complete.folders,
@@ -51,6 +56,7 @@ def command(
     count: int | None,
     at: int | None,
     shard: str | None,
+    split: str | None,
     save: str | None,
     opens: bool,
 ) -> int:
@@ -76,7 +82,7 @@ def command(
     found = find_target(target, registry=session.registry)
     for note in found.notes if found.kind == "files" else ():
         session.progress().note(note)
-    records = head(found, count, at=at, shard=shard, damage=damage)
+    records = head(found, count, at=at, shard=shard, split=split, damage=damage)
     if save is not None:
         from tfrecreg.operations.head_save import save_images
 

@@ -187,20 +187,28 @@ class Versioned(lookup.Resolved):
             registry, name, folder, to=to, options=options or {}, engine=engine, progress=progress
         )
 
-    def head(self, count: int = 5, *, at: int | None = None, shard: str | None = None) -> Head:
+    def head(
+        self,
+        count: int = 5,
+        *,
+        at: int | None = None,
+        shard: str | None = None,
+        split: str | None = None,
+    ) -> Head:
         """The first records, or those from any number on. Damaged records are passed over.
 
         Args:
             count: how many, at most.
             at: number of the first, in its shard, from 0; negative ones count from the end.
             shard: only this one.
+            split: only these splits or parts of them: ``train``, ``train[-5:]``, ``train+test``.
 
         Raises:
-            UsageError: `count` is negative, or there is no such shard or record.
+            UsageError: `count` is negative, or there is no such split, shard or record.
         """
         from tfrecreg.operations.head import head
 
-        return Head(head(self, count, at=at, shard=shard))
+        return Head(head(self, count, at=at, shard=shard, split=split))
 
     def repair(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from tfrecreg.errors import DamagedRecordError, UsageError
@@ -31,6 +32,7 @@ from tfrecreg.shardset.find import TargetLike
 from tfrecreg.shardset.target import find_target
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import hex_start, safe, si_bytes
+from tfrecreg.training.split_words import find_ranges, named_splits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,7 @@ def head(
     registry: RegistryLike | None = None,
     at: int | None = None,
     shard: str | None = None,
+    split: str | None = None,
     damage: list[PassedOver] | None = None,
 ) -> Iterator[ShownRecord]:
     """The first `count` records of a target, over its shards in order; or from any record on.
@@ -106,11 +109,14 @@ def head(
         at: number of the record to begin with, in its shard, from 0 as findings have it; negative
             ones count from the end. Only that shard is looked at.
         shard: only this shard: its name as findings have it, or its file name.
+        split: only these splits, in this order, or parts of them: an expression such as ``train``,
+            ``train[-5:]`` or ``train+test``.
         damage: receives the damage skipped before the last of the records.
 
     Raises:
-        UsageError: `count` is negative, the target has no shards or none of that name, or `at`
-            is given and it has several.
+        UsageError: `count` is negative, the target has no shards or none of that name, there is
+            no such split, `at` is given and there are several shards, or `split` has bounds and
+            `at` or `shard` is given too.
         NoSuchRecordError: the shard has no record `at`.
         DamagedRecordError: that record's checksums do not hold.
         StorageError: a shard cannot be read.
@@ -127,14 +133,28 @@ def head(
         )
     passed = damage if damage is not None else []
     decoders = decoders_of(target.home)
-    shards = target.shards if shard is None else [_named(target, shard)]
+    shards = target.shards
+    if split is not None:
+        by_split = _by_split(target, split)
+        if "[" in split:
+            if at is not None or shard is not None:
+                raise UsageError(
+                    f"the numbers in `{safe(split)}` count the records of a split, "
+                    f"{'`--at`' if at is not None else '`--shard`'} those of one shard",
+                    hint=f"give one of them: --split '{safe(split)}'",
+                )
+            yield from islice(_of_ranges(by_split, split, passed, decoders), count)
+            return
+        shards = [each for found in by_split.values() for each in found]
+    if shard is not None:
+        shards = [_named(target.name, shards, shard)]
     if at is not None:
         if len(shards) > 1:
             raise UsageError(
                 f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
                 hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
             )
-        yield from _from(shards[0], at, count, passed, decoders)
+        yield from islice(_from(shards[0], at, None, passed, decoders), count)
         return
     left = count
     for each in shards:
@@ -145,19 +165,54 @@ def head(
             left -= 1
 
 
-def _named(target: Target, name: str) -> Shard:
-    found = [each for each in target.shards if each.name == name]
-    found = found or [each for each in target.shards if each.name.rpartition("/")[2] == name]
+def _by_split(target: Target, words: str) -> dict[str, list[Shard]]:
+    """The shards of the splits that an expression names, in its order."""
+    by_split: dict[str, list[Shard]] = {}
+    for each in target.shards:
+        by_split.setdefault(each.split, []).append(each)
+    if list(by_split) == [""]:  # the names of the files say no split: every one fits
+        return {words.partition("[")[0].strip(): by_split[""]}
+    names = [name for name in by_split if name]
+    return {name: by_split[name] for name in named_splits(words, names, target.name)}
+
+
+def _of_ranges(
+    by_split: Mapping[str, Sequence[Shard]],
+    words: str,
+    passed: list[PassedOver],
+    decoders: Decoders,
+) -> Iterator[ShownRecord]:
+    """The records of an expression with bounds."""
+    counts = {name: list(map(_count, shards)) for name, shards in by_split.items()}
+    for name, numbers in find_ranges(words, counts):
+        start = 0
+        for shard, held in zip(by_split[name], counts[name], strict=True):
+            first, stop = max(numbers.start - start, 0), min(numbers.stop - start, held)
+            start += held
+            if first < stop:
+                yield from _from(shard, first, stop, passed, decoders)
+
+
+def _count(shard: Shard) -> int:
+    if shard.entry is not None:
+        return shard.entry.records
+    with Records(shard.path, storage=shard.storage, name=shard.name) as records:
+        return len(records)
+
+
+def _named(target: str, shards: Sequence[Shard], name: str) -> Shard:
+    found = [each for each in shards if each.name == name]
+    found = found or [each for each in shards if each.name.rpartition("/")[2] == name]
     if len(found) == 1:
         return found[0]
     if found:
         raise UsageError(
-            f"`{target.name}` has {len(found)} shards `{safe(name)}`",
+            f"`{target}` has {len(found)} shards `{safe(name)}`",
             hint=f"name one with its folder: --shard {safe(found[0].name, limit=1000)}",
         )
-    names = [each.name.rpartition("/")[2] for each in target.shards]
+    names = [each.name.rpartition("/")[2] for each in shards]
     raise UsageError(
-        f"`{target.name}` has no shard `{safe(name)}`{did_you_mean(name, names)}",
+        f"`{target}` has no shard `{safe(name)}`{did_you_mean(name, names)}",
         hint=f"available: {listed(names)}",
     )
 
@@ -193,26 +248,30 @@ def _passed(shard: Shard, record: int | None, offset: int, reason: str) -> Passe
 
 
 def _from(
-    shard: Shard, at: int, count: int, passed: list[PassedOver], decoders: Decoders
+    shard: Shard,
+    at: int,
+    stop: int | None,
+    passed: list[PassedOver],
+    decoders: Decoders,
 ) -> Iterator[ShownRecord]:
-    """Those from number `at` on, found without reading what lies before them."""
+    """Those from number `at` on, found without reading what lies before them.
+
+    Args:
+        stop: the number after the last; None for all, of which the first has to be sound.
+    """
     index = index_of(shard)
     with Records(shard.path, storage=shard.storage, name=shard.name) as records:
         first = records.number(at)
-        shown = 0
-        for number in range(first, len(records)):
-            if shown == count:
-                return
+        for number in range(first, len(records))[: None if stop is None else stop - first]:
             length = int(records.lengths[number])
             try:
                 payload = records[number] if length <= HOLD_LIMIT else None
             except DamagedRecordError as error:
-                if number == first:
+                if number == first and stop is None:
                     raise
                 reason = error.message.rpartition("is damaged: ")[2]
                 passed.append(_passed(shard, number, int(records.offsets[number]), reason))
                 continue
-            shown += 1
             yield shown_record(
                 shard, index, (number, int(records.offsets[number]), length), payload, decoders
             )
