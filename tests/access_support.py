@@ -1,7 +1,4 @@
-"""Records to be read by number, in the forms of compression that tools give them.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Shards in each form of compression, for access by number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GitHub Action, its steps run as a runner runs them. On sys.path by `pythonpath`."""
+"""The GitHub Action, its steps run as a runner runs them."""
 
 from __future__ import annotations
 

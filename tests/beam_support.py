@@ -1,7 +1,4 @@
-"""Beam's own job server and a pool of its workers, as processes of their own.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Beam's job server and a pool of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of records, a build of drawn digits to damage, and checking as `check --json` does."""
+"""Streams of records, a build to damage, and `check --json`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Work in a forked process: what it returned or raised, or that it was killed.
+"""Work in a forked process: its result, its exception or its death.
 
 A process that ends gives back all that it held: locks, open files, the state of DVC. So whoever is
-killed or stopped is a process of its own, and whoever works with DVC. On sys.path by `pythonpath`
-in pyproject.toml.
+killed or stopped is a process of its own, and whoever works with DVC.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A deed at the command line, in this process. On sys.path by `pythonpath` in pyproject.toml."""
+"""A command in this process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A Dask scheduler and its workers as separate processes, which tests kill.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""A Dask scheduler and workers to kill."""
 
 from __future__ import annotations
 

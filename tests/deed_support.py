@@ -1,9 +1,8 @@
-"""What may be interrupted: a deed, what it starts from, and what has to be true behind it.
+"""A deed: a command to interrupt, its start, and what must hold afterwards.
 
 A deed is done in a folder that :meth:`Deed.reset` puts back to its start. Interrupted by whatever,
 it leaves what :meth:`Deed.expect_unharmed` asks for. Then it succeeds when it is done again, and so
-does what comes next; and when `gc` was there, nothing of it is left. On sys.path by `pythonpath` in
-pyproject.toml.
+does what comes next; and when `gc` was there, nothing of it is left.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Deeds in a git repository with DVC, and those of DVC itself. On sys.path by `pythonpath`."""
+"""Deeds in a git repository with DVC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deeds that make a folder of the user's. On sys.path by `pythonpath` in pyproject.toml."""
+"""Deeds that write outside of a registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deeds in a registry without DVC. On sys.path by `pythonpath` in pyproject.toml."""
+"""Deeds in a registry without DVC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All deeds by their names, and the fixture that makes one. On sys.path by `pythonpath`."""
+"""All deeds by name, and a fixture."""
 
 from __future__ import annotations
 

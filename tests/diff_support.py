@@ -1,7 +1,4 @@
-"""Builds and releases of a few records each, made by hand, to be compared.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Builds and releases of a few records each, to compare."""
 
 from __future__ import annotations
 

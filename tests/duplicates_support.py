@@ -1,7 +1,4 @@
-"""Sets with duplicates that are planted, and what the check finds in them.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Datasets with planted duplicates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Functions for worker processes, which import them by name: this module imports next to nothing.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Functions for worker processes. Workers import it by name, so it imports next to nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Executors for `--engine futures:executors_support:NAME`. On sys.path by `pythonpath` in
-pyproject.toml.
-"""
+"""Executors for `--engine futures:executors_support:NAME`."""
 
 from __future__ import annotations
 

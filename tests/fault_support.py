@@ -1,7 +1,4 @@
-"""A system that refuses: from `installed` on, its n-th call says ENOSPC, EIO, EMFILE or EACCES.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""System calls that fail with ENOSPC, EIO, EMFILE or EACCES."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""TFRecords as other tools write them: their names, and payloads that are no Examples.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""TFRecords as other tools write them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is fuzzed: bytes that anybody may have written, and what must hold whatever they are.
+"""Targets of `make fuzz`.
 
 Each target takes sound bytes with some edits, or any bytes, and raises where something does that
-should not. On sys.path by `pythonpath` in pyproject.toml.
+should not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real git repositories for tests. On sys.path by `pythonpath` in pyproject.toml."""
+"""Git repositories."""
 
 from __future__ import annotations
 

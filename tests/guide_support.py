@@ -1,4 +1,4 @@
-"""`docs/plugins.md`, followed from top to bottom. On sys.path by `pythonpath` in pyproject.toml."""
+"""`docs/plugins.md`, followed from top to bottom."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Following the hints of commands, as a user does who reads nothing else.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Follows the hints of commands."""
 
 from __future__ import annotations
 

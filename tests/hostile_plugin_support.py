@@ -1,4 +1,4 @@
-"""Plugins that do what none should, and places to run them in. On sys.path by `pythonpath`.
+"""Plugins that do what none should, and places to run them in.
 
 Each is a real distribution, `hostile` 6.6, in a folder that goes on `sys.path`.
 """

@@ -1,7 +1,4 @@
-"""Names from data that mean to mislead whoever reads a report, and reports full of them.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Misleading names, and reports full of them."""
 
 from __future__ import annotations
 

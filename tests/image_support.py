@@ -1,4 +1,4 @@
-"""Images made byte by byte. Only :func:`png` makes some that decode; the others are headers.
+"""Images made byte by byte; only those of `png()` can be decoded.
 
 And masks, as pycocotools decodes them.
 """

@@ -1,7 +1,6 @@
-"""A slow reader of gzip without zlib, by RFC 1951 and 1952: what can be decoded before an error.
+"""A slow gzip reader without zlib: what can be decoded before an error.
 
 It refuses what zlib refuses: incomplete codes, but for a single one, and distances too far back.
-On sys.path by `pythonpath` in pyproject.toml.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is kept of releases and builds, read with nothing but hashes: by no code that is under test.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""The bytes of releases and builds, verified without the code under test."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Dying at the n-th call of the storage: work runs in a forked child that kills itself there.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""A process that dies at the n-th call of the storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in memory, a reader's whole account of one, and the memory of a process."""
+"""Files in memory; the peak memory of a process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Small faults that a program may have, one at a time: mutations of a module's source.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Small faults that a program may have, one at a time: mutations of a module's source."""
 
 from __future__ import annotations
 

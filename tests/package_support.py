@@ -1,4 +1,4 @@
-"""What tests of the package as a whole need: interpreters, archives, fresh environments."""
+"""Interpreters, archives and fresh environments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A strict reader of pages: what may be in them, and nothing else.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""A strict parser of HTML pages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Registries with a plan of drawn digits: in a folder, or in a store.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Registries with a plan, in a folder or in a store."""
 
 from __future__ import annotations
 

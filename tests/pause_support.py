@@ -1,7 +1,7 @@
-"""Two processes, of which one stands still at a step of its work while the other does its own.
+"""Two processes, one stopped at a step.
 
 Nothing here rests on time but how long the one stands still for another that neither ends nor
-says that it waits. On sys.path by `pythonpath` in pyproject.toml.
+says that it waits.
 """
 
 from __future__ import annotations

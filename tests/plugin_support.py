@@ -1,4 +1,4 @@
-"""Distributions of one module with one entry point. On sys.path by `pythonpath`."""
+"""Distributions with one module and one entry point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losing power: the log of what the storage did, replayed with what was not synced dropped.
+"""Power loss: a log of writes, replayed without what was not synced.
 
 The model is simple, and harder than most file systems are:
 
@@ -10,7 +10,7 @@ The model is simple, and harder than most file systems are:
 - Steps that were not synced are lost in any combination: nothing orders them.
 
 What git and DVC write is theirs to sync, and not in the log: only what goes through
-`tfrecreg.storage` is. On sys.path by `pythonpath` in pyproject.toml.
+`tfrecreg.storage` is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Publishing from many processes at once. On sys.path by `pythonpath` in pyproject.toml.
+"""Publishing from many processes at once.
 
 Run as a program it is one of them: it waits for a line on its standard input, then builds and
 releases again and again, and says in JSON, a line each, what came of it. It syncs nothing: no

@@ -1,4 +1,4 @@
-"""Data of programs, and builds of them. On sys.path by `pythonpath` in pyproject.toml."""
+"""Data of a program, and builds of them."""
 
 from __future__ import annotations
 

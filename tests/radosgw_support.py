@@ -7,8 +7,6 @@ are installed::
 
 It prints how a client reaches it, and runs until it is interrupted. With a command behind it, it
 runs for that long: ``python tests/radosgw_support.py aws s3 ls``.
-
-On sys.path by `pythonpath` in pyproject.toml.
 """
 
 from __future__ import annotations

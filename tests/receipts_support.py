@@ -1,7 +1,4 @@
-"""Shards of parts that are written again, with receipts that fit them, as a forger would.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Forged shards of parts with matching receipts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples written as a shard, for tests that say what is in them."""
+"""Examples written as a shard."""
 
 from __future__ import annotations
 

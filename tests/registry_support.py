@@ -1,7 +1,4 @@
-"""Registries made by hand: manifests of builds and releases, with as little in them as will do.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Minimal manifests of builds and releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases that say after which other ones they were made. On sys.path by `pythonpath`."""
+"""Releases with parents."""
 
 from __future__ import annotations
 

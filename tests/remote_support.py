@@ -1,8 +1,4 @@
-"""Registries in git with a DVC remote, and what becomes of its objects: as places lose and damage
-them. The bytes are looked at without the code under test.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Registries with a DVC remote, and loss or damage of its objects."""
 
 from __future__ import annotations
 

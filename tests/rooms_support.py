@@ -1,9 +1,7 @@
 """The core and the rooms: which module belongs to which, who imports whom, and how large they are.
 
-    python tests/rooms_support.py             # the table
-    python tests/rooms_support.py --write     # lower the numbers of rooms.toml to what is needed
-
-On sys.path by `pythonpath` in pyproject.toml.
+python tests/rooms_support.py             # the table
+python tests/rooms_support.py --write     # lower the numbers of rooms.toml to what is needed
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Commands in processes of their own, which reach an S3 server on loopback.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Commands that use the S3 server of `s3_support`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A real S3 server on loopback, and a server in front of it that breaks what it passes on.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""A real S3 server on loopback, and a server in front of it that breaks what it passes on."""
 
 from __future__ import annotations
 

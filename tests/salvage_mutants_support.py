@@ -1,7 +1,7 @@
-"""Damaged shards by number, with what a salvage of each has to bring and may not bring.
+"""Damaged shards by number, with the records that a salvage must find.
 
 A file is damaged as a list of places: each byte remembers where it was in the sound file, so what
-is whole is known without reading anything. On sys.path by `pythonpath` in pyproject.toml.
+is whole is known without reading anything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Shards to damage, with an index beside them, and a strict reader for what salvage makes of them.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Shards to damage, and a strict reader of what `salvage` writes."""
 
 from __future__ import annotations
 

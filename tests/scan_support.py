@@ -1,7 +1,4 @@
-"""Shards, storages and validators for tests of scans; workers import this by name.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Shards, storages and validators for scans. Workers import it by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody at a terminal: real programs in real folders. On sys.path by `pythonpath`."""
+"""Programs in a folder, as at a terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Small generated raw data for the three bundled sources, and builds of them at the command line.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Small raw data for the three bundled sources."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Examples of every kind for tests of statistics, and what TFDV itself makes of them.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Examples of every kind, and TFDV's statistics of them."""
 
 from __future__ import annotations
 

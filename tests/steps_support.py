@@ -1,9 +1,8 @@
-"""The steps of a process: every call of the system below some folders, whoever makes it.
+"""All system calls of a process below some folders.
 
 What Python itself calls is heard by its audit events: also of DVC, of `pathlib` and of lock files,
 which no storage sees. Of what the storage calls past them, `system_support` hears: writes, syncs
 and exchanges. Listening cannot be ended, so only a process of its own does it (`child_support`).
-On sys.path by `pythonpath` in pyproject.toml.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Doing things to a storage, and to the file system behind it.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""Operations on a storage and on the file system below it."""
 
 from __future__ import annotations
 

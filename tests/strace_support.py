@@ -1,7 +1,4 @@
-"""The real program under strace, which kills it at a call of the system, or refuses the call.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""The real program under strace, which kills it at a call of the system, or refuses the call."""
 
 from __future__ import annotations
 

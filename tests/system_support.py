@@ -1,9 +1,9 @@
-"""The operating system as `tfrecreg.storage` sees it, with somebody who listens to every call.
+"""System calls of `tfrecreg.storage`, observed.
 
 :class:`System` takes the place of the module `os` in the modules of the storage. So a call can be
 refused where the system itself would refuse it (`fault_support`), or be written down
 (`power_support`), and the storage's own words for it are tested too. Nothing is really synced:
-whether it was asked for is what is looked at. On sys.path by `pythonpath` in pyproject.toml.
+whether it was asked for is what is looked at.
 """
 
 # The functions of os are what this stands in for.

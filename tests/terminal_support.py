@@ -1,4 +1,4 @@
-"""Somebody at a real shell on a real terminal, who presses TAB. On sys.path by `pythonpath`."""
+"""An interactive shell on a pseudo-terminal, for completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small things that several test folders need. On sys.path by `pythonpath` in pyproject.toml."""
+"""Small helpers that most folders use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The specification that `schema show --format tf` prints, as TensorFlow takes it.
-
-On sys.path by `pythonpath` in pyproject.toml.
-"""
+"""TensorFlow's parse specification of a schema."""
 
 from __future__ import annotations
 

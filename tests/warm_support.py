@@ -1,4 +1,4 @@
-"""Commands in processes of their own that need not import s3fs first: a process that has it forks.
+"""Commands in child processes of a process that has imported s3fs.
 
 What a command does is the same: the fork takes the environment, the folder and the output that it
 is given, runs `python -m tfrecreg`, and ends as any process does. On sys.path by `pythonpath` in
