@@ -87,3 +87,11 @@ def test_a_form_for_issues_has_what_github_requires(path: Path) -> None:
     for field in document["body"]:
         assert field["type"] == "textarea"
         assert field["attributes"]["label"]
+
+
+def test_the_changelog_begins_with_what_is_unreleased_and_this_version() -> None:
+    headings = re.findall(
+        r"^## (.*)$", (CHECKOUT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert headings[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", headings[1])
