@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
+from tfrecreg import testing
+
 Polygon = list[tuple[float, float]]
 """Corners as (x, y) in pixels."""
 
@@ -24,11 +26,7 @@ SHAPES = ("circle", "square", "star", "triangle")
 
 def write_digits(raw: Path, *, train: int = 4000, test: int = 1000) -> Path:
     """Drawn digits in the four files of MNIST: gray images of 28 x 28 pixels, ten classes."""
-    # The digits of `tfrecreg demo`. That module is private, as this one belongs to the project.
-    from tfrecreg.operations.demo.digits import write_digits as draw
-    from tfrecreg.storage.local import LocalStorage
-
-    draw(LocalStorage(raw), train=train, test=test, seed=1)
+    testing.write_digits(raw, train=train, test=test)
     return raw
 
 

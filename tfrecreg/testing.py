@@ -1,4 +1,4 @@
-"""For the tests of plugins: the examples of a source, and shards for a validator to check.
+"""For tests and examples: the examples of a source, shards to check, and raw data to build from.
 
 These functions keep their meaning until the next major version, like :mod:`tfrecreg.api`. To check
 the shards, call :func:`tfrecreg.check`.
@@ -13,13 +13,14 @@ from typing import Any
 from tfrecreg.example.decode import decode
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
+from tfrecreg.operations.demo import digits
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.records.framing import frame
 from tfrecreg.sources.interface import Item, Skipped
 from tfrecreg.storage.local import LocalStorage
 
-__all__ = ["examples", "write_shard"]
+__all__ = ["examples", "write_digits", "write_shard"]
 
 
 def examples(
@@ -62,3 +63,23 @@ def write_shard(path: str | os.PathLike[str], records: Iterable[Example]) -> Non
             payload = encode(example)
             before, behind = frame(payload)
             file.write(before + payload + behind)
+
+
+def write_digits(
+    folder: str | os.PathLike[str], *, train: int = 600, test: int = 100, seed: int = 1
+) -> None:
+    """Draw handwritten-looking digits, and write them as the four gzip files of MNIST.
+
+    The same arguments give the same images on every machine.
+
+    Args:
+        folder: where to write, made if it is missing; files of the same names are replaced.
+        train: number of images in the split `train`, at least 1.
+        test: number of images in the split `test`, at least 1.
+        seed: another seed gives other images.
+
+    Raises:
+        ValueError: a split without images.
+        StorageError: a file cannot be written.
+    """
+    digits.write_digits(LocalStorage(os.fspath(folder)), train=train, test=test, seed=seed)

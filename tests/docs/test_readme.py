@@ -44,11 +44,10 @@ from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import parse_config, parse_dataset
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.operations.demo.digits import draw_digits, write_digits
+from tfrecreg.operations.demo.digits import draw_digits
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.records.framing import frame
-from tfrecreg.storage.local import LocalStorage
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,11 +88,6 @@ def blocks(page: str) -> list[Block]:
 
 
 # What `<!-- in the test: NAME -->` does.
-
-
-def draw_mnist(here: Path) -> None:
-    """Digits under MNIST's file names, in place of the download."""
-    write_digits(LocalStorage(here / "raw/mnist"), train=600, test=100, seed=1)
 
 
 def draw_more_mnist(here: Path) -> None:
@@ -194,7 +188,6 @@ PREPARE: dict[str, Callable[[Path], None]] = {
     "a folder of pets": draw_pets,
     "a gate that is too strict": ask_too_much,
     "a gate that is right": ask_less,
-    "digits in place of MNIST": draw_mnist,
     "more digits": draw_more_mnist,
     "exports of another tool": draw_exports,
     "shards of another tool": draw_shards,

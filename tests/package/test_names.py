@@ -25,6 +25,7 @@ SAME = {
     "tfrecreg_commands": "a hook, and those who implement it",
     "tfrecreg_sources": "a hook, and those who implement it",
     "tfrecreg_validators": "a hook, and those who implement it",
+    "write_digits": "the digits of the demo, into a storage and into a folder",
     "format_names": "names in a message, in two distributions",
 }
 """Names that mean the same wherever they are defined."""
