@@ -37,7 +37,9 @@ def cli_page() -> str:
         MADE,
         "Output of `-h` or `--help` of each command. Results go to stdout, messages and "
         "progress to stderr;\nevery command takes `--json`. [Reference](reference.md) "
-        "has the exit codes and the JSON of `check`.",
+        "has the exit codes and the JSON of `check`.\n\n"
+        "An error is one line and a hint. `TFRECREG_DEBUG=1` adds its traceback on stderr, also "
+        "that of a\nworker process or a plugin.",
     ]
     for path, command in command_tree():
         parts += [f"## {' '.join(path)}", f"```text\n{_help(path, command)}\n```"]

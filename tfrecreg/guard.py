@@ -22,6 +22,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -43,6 +44,9 @@ T = TypeVar("T")
 
 TIMEOUT = "TFRECREG_PLUGIN_TIMEOUT"
 """The environment variable for the time limit of one call, in seconds."""
+
+DEBUG = "TFRECREG_DEBUG"
+"""The environment variable that asks for the traceback of every error."""
 
 _DEFAULT_SECONDS = 600.0
 _AWAY = 5.0
@@ -287,6 +291,32 @@ def reason_of(error: BaseException) -> str:
     if not frames:
         return told
     return f"{told} ({safe(Path(frames[-1].filename).name)}, line {frames[-1].lineno})"
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+def traced(error: E) -> E:
+    """Write the traceback of an error that becomes one line to stderr, if `TFRECREG_DEBUG` asks for
+    it: with the errors that caused it, also those that messages leave out.
+
+    Returns:
+        The error.
+    """
+    if os.environ.get(DEBUG, "") in ("", "0"):
+        return error
+    each: BaseException | None = error
+    seen: set[int] = set()
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        if each.__cause__ is None:
+            each.__suppress_context__ = False  # of a `raise ... from None`
+        each = each.__cause__ or each.__context__
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    shown = (line if line.isprintable() else safe(line, limit=10_000) for line in lines)
+    with suppress(OSError):  # stderr may be full
+        sys.stderr.write("".join(f"{line}\n" for line in shown))
+    return error
 
 
 def one_line(error: BaseException) -> str:

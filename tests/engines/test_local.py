@@ -89,6 +89,8 @@ def test_an_error_of_ours_arrives_as_it_was_raised(jobs: int) -> None:
     assert caught.value.message == "`two` is one too many"
     assert caught.value.hint == "leave it out"
     assert caught.value.exit_code == 2
+    if jobs > 1:
+        assert "in refuse_two" in str(caught.value.__cause__)
     with pytest.raises(StopIteration):
         next(results)
 

@@ -1,4 +1,5 @@
-"""The entry point: errors that a user can cause become one line, a hint and an exit code.
+"""The entry point: errors that a user can cause become one line, a hint and an exit code. With
+`TFRECREG_DEBUG=1` their traceback follows.
 
 Any other exception is a bug, keeps its traceback, and exits with 3.
 """
@@ -75,6 +76,7 @@ def main(arguments: Sequence[str]) -> int:
                 f"error: cannot write the output: {explanation(failure)}",
                 "write it to another place, or make room there",
             )
+            guard.traced(failure)
         return FailureError.exit_code
     return code
 
@@ -100,8 +102,9 @@ def _main(arguments: Sequence[str]) -> int:
         return 2
     except click.ClickException as error:
         return _misused(session, arguments, error)
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, click.exceptions.Abort) as error:
         _say("error: interrupted", "")
+        guard.traced(error)
         return _INTERRUPTED
     return code if isinstance(code, int) else 0
 
@@ -115,6 +118,7 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
         print_findings(stderr(), findings)
     if not any(finding.message == error.message for finding in findings):
         _say(f"error: {error.message}", error.hint)
+    guard.traced(error)
     _document(session, arguments, error.message, error.hint, error.exit_code, findings)
     return error.exit_code
 
@@ -124,6 +128,7 @@ def _misused(session: Session, arguments: Sequence[str], error: click.ClickExcep
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"{ctx.command_path} --help" if ctx is not None else ""
     _say(f"error: {safe(message, limit=400)}", hint)
+    guard.traced(error)
     _document(session, arguments, message, hint, 2, [])
     return 2
 

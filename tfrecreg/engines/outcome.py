@@ -7,7 +7,7 @@ import traceback
 from typing import Any
 
 from tfrecreg.engines.interface import call
-from tfrecreg.errors import FailureError, TfrecregError
+from tfrecreg.errors import FailureError
 from tfrecreg.text import safe
 
 
@@ -61,6 +61,4 @@ def result_of(outcome: bytes) -> Any:
             f"a task failed in its worker: {summary}",
             hint="`--jobs 1` runs without workers and shows the error",
         )
-    if isinstance(raised, TfrecregError):
-        raise raised
     raise raised from _RemoteError(trace)

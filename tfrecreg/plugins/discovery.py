@@ -20,7 +20,7 @@ from tfrecreg.bundled import BUNDLED, COMMANDS, OURS
 from tfrecreg.codes import PAGES
 from tfrecreg.entry_points import GROUP, Broken, EntryPoint, entries, identity, with_plugins
 from tfrecreg.findings import Code
-from tfrecreg.guard import Brought, calling, meet, one_line
+from tfrecreg.guard import Brought, calling, meet, one_line, traced
 from tfrecreg.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
@@ -114,7 +114,7 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
 
 
 def _reason(error: BaseException) -> str:
-    return str(error) if isinstance(error, Broken) else one_line(error)
+    return str(error) if isinstance(error, Broken) else one_line(traced(error))
 
 
 def _records(plugin: object, *, ours: bool) -> Iterator[PluginRecord[Any]]:

@@ -24,7 +24,7 @@ from tfrecreg.bundled import OURS
 from tfrecreg.code_digest import code_of
 from tfrecreg.documents import read_note
 from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.guard import Brought, calling, reason_of
+from tfrecreg.guard import Brought, calling, reason_of, traced
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.scan.interface import Cacheable, Part, Shard, Target, Validator
 from tfrecreg.storage.interface import Storage
@@ -333,7 +333,7 @@ class Reuse:
             except UnicodeEncodeError:
                 continue  # A shard whose name is not UTF-8 is read each time.
             except Exception as error:
-                mistakes.append((brought, reason_of(error)))
+                mistakes.append((brought, reason_of(traced(error))))
                 continue
             if data is not None:
                 packed[brought.name] = key, data

@@ -16,7 +16,7 @@ from typing import Any
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import TfrecregError, TransferError, UsageError
 from tfrecreg.findings import MAX_LOCATIONS, Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.guard import Brought, calling, is_told, reason_of
+from tfrecreg.guard import Brought, calling, is_told, reason_of, traced
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.records.reader import scan
@@ -179,7 +179,7 @@ class _Running:
 
     def crash(self, error: BaseException) -> None:
         """Note that it raised in this process."""
-        self.crashes.append(Crash(self.brought, "", reason_of(error)))
+        self.crashes.append(Crash(self.brought, "", reason_of(traced(error))))
 
     def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
         """The unpickled part of a shard, or an empty list."""
@@ -190,7 +190,7 @@ class _Running:
                 with calling(self.brought, "unpickle"):
                     return [pickle.loads(part)]
             except Exception as error:
-                self.crashes.append(Crash(self.brought, shard.name, reason_of(error)))
+                self.crashes.append(Crash(self.brought, shard.name, reason_of(traced(error))))
         return []
 
     def keep(self, shard: Shard, part: Part) -> None:
@@ -202,7 +202,7 @@ class _Running:
                     with calling(self.brought, "merge"):
                         self.parts[-1] = (first, self.validator.merge(before, part))
                 except Exception as error:
-                    self.crashes.append(Crash(self.brought, shard.name, reason_of(error)))
+                    self.crashes.append(Crash(self.brought, shard.name, reason_of(traced(error))))
                 return
         self.parts.append((shard, part))
 
@@ -427,11 +427,11 @@ class _Guarded:
             with calling(self._brought, "pickle"):
                 return pickle.dumps(part)
         except Exception as error:
-            return Crashed(f"its part cannot be pickled: {reason_of(error)}")
+            return Crashed(f"its part cannot be pickled: {reason_of(traced(error))}")
 
     def _fail(self, error: BaseException) -> None:
         self._visitor = None
-        self.crash = Crashed(reason_of(error))
+        self.crash = Crashed(reason_of(traced(error)))
 
 
 _READS = 3

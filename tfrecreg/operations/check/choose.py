@@ -15,7 +15,7 @@ from tfrecreg.errors import (
     UnknownPluginError,
     UsageError,
 )
-from tfrecreg.guard import Brought, calling, is_told, reason_of
+from tfrecreg.guard import Brought, calling, is_told, reason_of, traced
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, has_name, plugins
 from tfrecreg.plugins.records import SourceRecord, ValidatorRecord
@@ -184,7 +184,7 @@ def _not_running(choice: Choice, brought: Brought, error: Exception, *, must: bo
     elif isinstance(error, UsageError) and is_told(error):
         raise error
     else:
-        choice.problems.append(f"{brought} failed: {reason_of(error)}")
+        choice.problems.append(f"{brought} failed: {reason_of(traced(error))}")
 
 
 def _named(

@@ -17,7 +17,7 @@ from tfrecreg.codes.tfdv import record_code
 from tfrecreg.config import GateConfig
 from tfrecreg.findings import Finding, Location, fingerprint
 from tfrecreg.gating import FailOn, Lowered, Waiver, judge
-from tfrecreg.guard import Brought, calling, reason_of
+from tfrecreg.guard import Brought, calling, reason_of, traced
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.scan.indexes import keys_of
@@ -64,7 +64,7 @@ def without_repetitions(
                 others = [each for each in kept if each.code not in codes]
                 explained = {id(each) for each in validator.explains(own, others)} if own else ()
         except Exception as error:
-            problems.append(f"{brought} failed in `explains`: {reason_of(error)}")
+            problems.append(f"{brought} failed in `explains`: {reason_of(traced(error))}")
             continue
         kept = [each for each in kept if each.code in codes or id(each) not in explained]
     return kept, problems
