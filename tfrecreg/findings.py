@@ -62,6 +62,16 @@ class Code:
     """What TensorFlow may do with it, the most frequent outcome first; each location has its own.
     Empty if the code does not concern reading the file.
     """
+    counted: tuple[str, str] | None = None
+    """For a code that a source gives to items: the text after the number of items, for one and for
+    several: ``("image file is empty", "image files are empty")``.
+    """
+
+    def count_text(self, number: int) -> str:
+        """``80 image files are empty``; without `counted`, ``80 ×`` the summary."""
+        if self.counted is None:
+            return f"{number:,} × {self.summary}"
+        return f"{number:,} {self.counted[number != 1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,8 @@ def test_the_whole_output(cli, foreign) -> None:
     assert done.code == 0, done.err
     assert [line.rstrip() for line in done.out.splitlines()] == [
         "adopted pets, in data/pets",
-        "  size    820 B, 10 records in 3 shards",
-        "  ledger  10 items, 10 written, 0 skipped",
+        "  size   820 B, 10 records in 3 shards",
+        "  items  10 written, 0 skipped",
         "",
         "  split       records  shards  payload",
         "  train             7       2    462 B",

@@ -85,7 +85,7 @@ def built(tmp_path: Path, site: dict[str, str]) -> Path:
     (tmp_path / "raw" / "tones.txt").write_text("tones")
     done = build(registry, site)
     assert done.returncode == 0, done.stderr
-    assert "1 skipped in train (TON001)" in done.stdout
+    assert "1 skipped\n  skipped  1 × dull-tone happened (TON001, train)\n" in done.stdout
     return registry
 
 

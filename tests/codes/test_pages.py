@@ -17,6 +17,7 @@ PAGE = """\
 - summary: The first case
 - hint: do something
 - tensorflow: stops, reads
+- counted: case occurs | cases occur
 
 A first paragraph.
 
@@ -57,6 +58,9 @@ def test_a_page_gives_its_codes() -> None:
         "do something",
     )
     assert first.tensorflow == (TensorflowOutcome.STOPS, TensorflowOutcome.READS)
+    assert first.count_text(1) == "1 case occurs"
+    assert first.count_text(2400) == "2,400 cases occur"
+    assert second.count_text(2400) == "2,400 × The second case"
     assert first.page == 'A first paragraph.\n\n    ## indented = "is code"\n'
     assert second.hint == "do: nothing"
     assert second.page == "- A list is text.\n"
@@ -75,9 +79,10 @@ def test_a_page_gives_its_codes() -> None:
         ("- hint: do something\n", "", "xyz.md:3: missing field `hint`"),
         ("severity: warning", "severity: bad", "xyz.md:5: wrong `severity`: 'bad' is not a valid"),
         ("stops, reads", "stops,reads", "xyz.md:8: wrong `tensorflow`: expected reads, stops"),
+        ("case occurs | cases", "case", "xyz.md:9: wrong `counted`: expected two texts with"),
         ("## XYZ001", "## XYZ1", "xyz.md:3: expected a new code: `XYZ1 first-rule`"),
         ("first-rule", "First Rule", "xyz.md:3: expected a new code: `XYZ001 First Rule`"),
-        ("XYZ002", "XYZ001", "xyz.md:14: expected a new code: `XYZ001 second-rule`"),
+        ("XYZ002", "XYZ001", "xyz.md:15: expected a new code: `XYZ001 second-rule`"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(old: str, new: str, problem: str) -> None:

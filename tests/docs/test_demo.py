@@ -32,7 +32,7 @@ def test_the_checks_of_the_demo_print_what_it_showed(
     steps = dict(re.findall(r"^\$ ([^\n]*)\n(.*?)\n\n", shown, re.MULTILINE | re.DOTALL))
     built = steps["tfrecreg build digits --source mnist --raw raw --shards 2"].splitlines()
     assert built[0] == "built digits, in data/digits"
-    assert [line.split()[0] for line in built[1:]] == ["size", "ledger"]
+    assert [line.split()[0] for line in built[1:]] == ["size", "items"]
     for command, code in OUTCOMES.items():
         assert main(command.split()[1:]) == code
         assert capsys.readouterr().out.strip() == steps[command].strip()

@@ -221,7 +221,8 @@ def use_all_seven(run: Run, registry: Path) -> None:
         assert [row for row in rows if re.match(rf"{kind} +{name} .* dots 1\.0$", row)], rows
     run("init", "--no-dvc")
     built = run("build", "points", "--source", "dots", "--max-skipped", "1", "--raw", "raw")
-    assert "4 written, 1 skipped in train (DOT001)" in built
+    assert "  items    4 written, 1 skipped\n" in built
+    assert "  skipped  1 × A dot is lost (DOT001, train)\n" in built
     check = ("check", "points", "--only", "dark", "--engine", "crew", "--fail-on", "never")
     assert run(*check, "--format", "codes") == "DOT002: A dot is dark\n"
     sarif = json.loads(run(*check, "--format", "sarif"))["runs"][0]

@@ -115,8 +115,9 @@ m@1.1.0
   bytes     in data/m
   size      515.5 kB, 1,031 records in 5 shards, gzip
   source    mnist (tfrecreg 0.1.0), encoding=png
-  raw       4 files, 200.0 kB stored, 800.0 kB decoded; the shards are 2.578 and 0.644 of that
-  ledger    1,033 items, 1,031 written, 2 skipped in train (SRC001)
+  raw       4 files, 200.0 kB; 800.0 kB decoded; the shards are 2.58 × the raw files, 0.64 × the decoded data
+  items     1,031 written, 2 skipped
+  skipped   2 items have no example (SRC001, train)
   labels    image/class/label, 14 of them: {", ".join(f"class {n}" for n in range(12))} …
   content   {"c" * 64}
   manifest  {"d" * 64}
@@ -127,10 +128,11 @@ m@1.1.0
   test             20       1    9.7 kB
   extra             1       1     484 B
 
-  feature               bytes   share
-  image/encoded      300.0 kB  75.0 %
-  image/class/label  100.0 kB  25.0 %
-"""
+  feature                     bytes  of the record bytes
+  image/encoded            300.0 kB               58.2 %
+  image/class/label        100.0 kB               19.4 %
+  (names, framing, other)  115.5 kB               22.4 %
+"""  # noqa: E501 - a pipe's lines are as long as they are
     )
 
 
@@ -138,7 +140,20 @@ def test_remarks_on_the_raw_data_as_a_whole_are_of_no_split(pipe) -> None:
     remarked = {"": Ledger(items=0, written=0, remarks={"SRC025": 2})}
     made = replace(BUILD, ledger={**BUILD.ledger, **remarked})
     shown = pipe(lambda console: print_manifest(console, "m", "data/m", made, brief=True))
-    assert "2 skipped in train (SRC001), 2 remarked (SRC025)\n" in shown
+    assert (
+        """\
+  items    1,031 written, 2 skipped
+  skipped  2 items have no example (SRC001, train)
+  remark   2 annotations refer to unlisted images or categories (SRC025)
+"""
+        in shown
+    )
+
+
+def test_a_code_of_a_plugin_that_is_gone_is_shown_without_words(pipe) -> None:
+    made = replace(BUILD, ledger={"train": Ledger(items=1, written=0, skipped={"ZZZ001": 1})})
+    shown = pipe(lambda console: print_manifest(console, "m", "data/m", made, brief=True))
+    assert "  skipped  1 × (ZZZ001, train)\n" in shown
 
 
 def test_a_fresh_build_is_shown_in_brief(pipe) -> None:
@@ -147,8 +162,9 @@ def test_a_fresh_build_is_shown_in_brief(pipe) -> None:
         shown
         == """\
 built m
-  size    515.5 kB, 1,031 records in 5 shards, gzip
-  ledger  1,033 items, 1,031 written, 2 skipped in train (SRC001)
+  size     515.5 kB, 1,031 records in 5 shards, gzip
+  items    1,031 written, 2 skipped
+  skipped  2 items have no example (SRC001, train)
 
   split       records  shards   payload
   train         1,000       2  484.0 kB
@@ -348,10 +364,12 @@ def test_no_history_says_how_to_begin_one(pipe) -> None:
     ("features", "text"),
     [
         ({}, "none"),
-        ({"b": 1, "a": 1}, "a 1 B (50 %), b 1 B (50 %)"),
+        ({"b": 1, "a": 1}, "a 1 B (50 % of the record bytes), b 1 B (50 %)"),
         (
             {f"f{number}": 10 for number in range(8)},
-            ", ".join(f"f{number} 10 B (12 %)" for number in range(6)) + " and 2 smaller ones",
+            "f0 10 B (12 % of the record bytes), "
+            + ", ".join(f"f{number} 10 B (12 %)" for number in range(1, 6))
+            + ", 2 smaller features 20 B (25 %)",
         ),
     ],
 )
@@ -360,9 +378,12 @@ def test_the_largest_features_come_first(features: dict[str, int], text: str) ->
 
 
 def test_what_is_beside_the_features_has_its_share() -> None:
-    text = "a 50 B (50 %), names and framing 30 B (30 %), other bytes 20 B (20 %)"
-    assert feature_sizes({"a": 50}, around=30, other=20) == text
-    assert feature_sizes({}, other=20) == "other bytes 20 B (100 %)"
+    assert feature_sizes({"a": 50}, around=30, other=20) == (
+        "a 50 B (50 % of the record bytes), names and framing 30 B (30 %), "
+        "damaged or not Examples 20 B (20 %)"
+    )
+    all_other = "damaged or not Examples 20 B (100 % of the record bytes)"
+    assert feature_sizes({}, other=20) == all_other
 
 
 def test_splits_are_read_in_the_order_of_their_use() -> None:

@@ -13,12 +13,14 @@ Each code is a section: a heading with the code and its rule, a list of fields, 
     The masked CRC32C of the data follows the data. …
 
 `severity`, `summary` and `hint` are required. `tensorflow` lists outcomes, the most frequent first.
+`counted` is the text after a number of items, for one and for several: ``box is empty | boxes are
+empty``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,9 +74,10 @@ def parse_codes(text: str, file: str) -> dict[str, Code]:
         "summary": str,
         "hint": str,
         "tensorflow": _outcomes,
+        "counted": _counted,
     }
     codes: dict[str, Code] = {}
-    for section in parse_sections(text, file, known, optional="tensorflow"):
+    for section in parse_sections(text, file, known, {"tensorflow", "counted"}):
         heading = _HEADING.fullmatch(section.heading)
         if heading is None or heading[1] in codes:
             raise PageError(file, section.line, f"expected a new code: `{section.heading}`")
@@ -84,13 +87,13 @@ def parse_codes(text: str, file: str) -> dict[str, Code]:
 
 
 def parse_sections(
-    text: str, file: str, known: Mapping[str, Callable[[str], object]], *, optional: str
+    text: str, file: str, known: Mapping[str, Callable[[str], object]], optional: Set[str]
 ) -> Iterator[_Section]:
     """The sections of a page, in order.
 
     Args:
         known: the converter of each field. A ValueError says that the value is wrong.
-        optional: the one field that a section may lack.
+        optional: the fields that a section may lack.
 
     Raises:
         PageError: a field is unknown, repeated, missing or has a wrong value.
@@ -109,11 +112,18 @@ def parse_sections(
             except ValueError as error:
                 raise PageError(file, index + 1, f"wrong `{name}`: {error}") from None
             index += 1
-        missing = known.keys() - fields.keys() - {optional}
+        missing = known.keys() - fields.keys() - optional
         if missing:
             raise PageError(file, start + 1, f"missing field `{min(missing)}`")
         body = "\n".join(lines[index:end]).strip("\n")
         yield _Section(lines[start][3:], start + 1, fields, f"{body}\n")
+
+
+def _counted(value: str) -> tuple[str, str]:
+    one, bar, several = value.partition(" | ")
+    if not bar:
+        raise ValueError("expected two texts with ` | ` between them")
+    return one, several
 
 
 def _outcomes(value: str) -> tuple[TensorflowOutcome, ...]:

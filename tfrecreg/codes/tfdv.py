@@ -66,7 +66,7 @@ def parse_anomalies(text: str, file: str) -> dict[str, _Anomaly]:
         PageError: the fields of a group are wrong, or its list of types is missing or malformed.
     """
     anomalies: dict[str, _Anomaly] = {}
-    for group in parse_sections(text, file, {"hint": str, "records": str}, optional="records"):
+    for group in parse_sections(text, file, {"hint": str, "records": str}, {"records"}):
         about, _, types = group.text.rpartition("\n\n")
         records = group.fields.get("records", "")
         if records:

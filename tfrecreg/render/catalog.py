@@ -28,7 +28,7 @@ def in_reading_order(split: str) -> tuple[int, str]:
 
 
 def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) -> str:
-    """The largest features with their bytes and their share of all bytes, then the other bytes.
+    """The largest features with their bytes and their share of the record bytes, then the rest.
 
     Args:
         features: size of the values in bytes by feature.
@@ -39,15 +39,24 @@ def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) 
     if not total:
         return "none"
     ordered = sorted(features.items(), key=lambda pair: (-pair[1], pair[0]))
-
-    def told(name: str, size: int) -> str:
-        return f"{name} {si_bytes(size)} ({100 * size / total:.0f} %)"
-
     more = len(ordered) - _FEATURES
-    text = ", ".join(told(safe(name), size) for name, size in ordered[:_FEATURES])
-    text += f" and {count(more, 'smaller one')}" if more > 0 else ""
-    beside = (("names and framing", around), ("other bytes", other))
-    return ", ".join((*([text] if text else []), *(told(*each) for each in beside if each[1])))
+    rows = [(safe(name), size) for name, size in ordered[:_FEATURES]]
+    smaller = sum(size for _, size in ordered[_FEATURES:])
+    rest = [("names and framing", around), ("damaged or not Examples", other)]
+    rows += [row for row in [(count(more, "smaller feature"), smaller), *rest] if row[1]]
+    parts = [f"{name} {si_bytes(size)} ({100 * size / total:.0f} %" for name, size in rows]
+    return ", ".join([f"{parts[0]} of the record bytes)", *(f"{part})" for part in parts[1:])])
+
+
+def size_against_raw(size: int, stored: int, decoded: int) -> str:
+    """``2.35 × the raw files, 0.55 × the decoded data``.
+
+    Args:
+        size: size of the shards in bytes.
+        stored: size of the raw files in bytes, above 0.
+        decoded: the same without the compression of whole files.
+    """
+    return f"{size / stored:.2f} × the raw files, {size / decoded:.2f} × the decoded data"
 
 
 def print_list(console: Console, listed: Sequence[Listed]) -> None:
@@ -140,7 +149,11 @@ def print_manifest(
     console.print(splits)
     if not brief and manifest.features:
         console.print("")
-        console.print(_features(manifest.features))
+        from tfrecreg.records.framing import OVERHEAD
+
+        payloads = sum(split.payload_bytes for split in manifest.splits)
+        records = sum(split.records for split in manifest.splits)
+        console.print(_features(manifest.features, payloads + OVERHEAD * records))
 
 
 def _advice(dataset: str, tail: LongTail) -> str:
@@ -156,7 +169,7 @@ def _advice(dataset: str, tail: LongTail) -> str:
 
 def _brief(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "size", _size(manifest)
-    yield "ledger", _ledger(manifest)
+    yield from _items(manifest)
 
 
 def _all(manifest: Manifest, folder: str | None) -> Iterator[tuple[str, str]]:
@@ -178,7 +191,7 @@ def _all(manifest: Manifest, folder: str | None) -> Iterator[tuple[str, str]]:
         made = f"{safe(source.name)} ({safe(source.distribution)} {safe(source.version)})"
         yield "source", made + options
     yield "raw", _raw(manifest)
-    yield "ledger", _ledger(manifest)
+    yield from _items(manifest)
     for feature, names in manifest.labels.items():
         more = " …" if len(names) > _LABELS else ""
         shown = ", ".join(safe(each) for each in names[:_LABELS]) + more
@@ -202,37 +215,41 @@ def _raw(manifest: Manifest) -> str:
     raw = manifest.raw
     if not raw.stored or not raw.decoded:
         return "unknown"
-    return (
-        f"{count(raw.files, 'file')}, {si_bytes(raw.stored)} stored, {si_bytes(raw.decoded)} "
-        f"decoded; the shards are {size / raw.stored:.3f} and {size / raw.decoded:.3f} of that"
-    )
+    files = f"{count(raw.files, 'file')}, {si_bytes(raw.stored)}; {si_bytes(raw.decoded)} decoded"
+    return f"{files}; the shards are {size_against_raw(size, raw.stored, raw.decoded)}"
 
 
-def _ledger(manifest: Manifest) -> str:
-    items = sum(each.items for each in manifest.ledger.values())
-    written = sum(each.written for each in manifest.ledger.values())
-    text = f"{count(items, 'item')}, {written:,} written"
-    skipped = [
-        f"{number:,} skipped{_in(split)} ({code})"
-        for split, each in manifest.ledger.items()
-        for code, number in each.skipped.items()
-    ]
-    remarks = [
-        f"{number:,} remarked{_in(split)} ({code})"
-        for split, each in manifest.ledger.items()
-        for code, number in each.remarks.items()
-    ]
-    return ", ".join([text, *(skipped or ["0 skipped"]), *remarks])
+def _items(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """The items of the raw data: how many were written and skipped, the reasons and the remarks."""
+    ledger = manifest.ledger
+    written = sum(each.written for each in ledger.values())
+    skipped = sum(sum(each.skipped.values()) for each in ledger.values())
+    yield "items", f"{written:,} written, {skipped:,} skipped"
+    for split, each in ledger.items():
+        for code, number in each.skipped.items():
+            yield "skipped", _counted(number, code, split)
+    for split, each in ledger.items():
+        for code, number in each.remarks.items():
+            yield "remark", _counted(number, code, split)
 
 
-def _in(split: str) -> str:
-    """The split, unless the entry concerns the raw data as a whole."""
-    return f" in {safe(split)}" if split else ""
+def _counted(number: int, code: str, split: str) -> str:
+    """``80 image files are in no annotation file (SRC030, validation)``. Remarks on the raw data as
+    a whole are of no split.
+    """
+    from tfrecreg.plugins.manager import code_named
+
+    # The plugin that announced the code may have been uninstalled since.
+    found = code_named(code)
+    text = safe(found.count_text(number), limit=200) if found is not None else f"{number:,} ×"
+    return f"{text} ({code}{split and ', '}{safe(split)})"
 
 
-def _features(features: Mapping[str, int]) -> PlainTable:
-    total = sum(features.values()) or 1
-    table = PlainTable("feature", "bytes", "share", right=("bytes", "share"), indent=2)
-    for name, size in sorted(features.items(), key=lambda pair: (-pair[1], pair[0])):
-        table.add_row(safe(name), si_bytes(size), f"{100 * size / total:.1f} %")
+def _features(features: Mapping[str, int], record_bytes: int) -> PlainTable:
+    """The features by size, then the rest of the records."""
+    share = "of the record bytes"
+    table = PlainTable("feature", "bytes", share, right=("bytes", share), indent=2)
+    rows = sorted(features.items(), key=lambda pair: (-pair[1], pair[0]))
+    for name, size in [*rows, ("(names, framing, other)", record_bytes - sum(features.values()))]:
+        table.add_row(safe(name), si_bytes(size), f"{100 * size / record_bytes:.1f} %")
     return table

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tfrecreg.commands.console import Line, count, line
 from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.render.catalog import feature_sizes
+from tfrecreg.render.catalog import feature_sizes, size_against_raw
 from tfrecreg.reports.places import location_text, safe_message, subject_text
 from tfrecreg.text import safe, si_bytes
 
@@ -141,11 +141,10 @@ def _size_lines(measures: Sequence[Measure]) -> Iterator[Line]:
     size = values.get("inflation.bytes")
     if isinstance(size, int):
         text = f"{si_bytes(size)} in shards"
-        for base in ("stored", "decoded"):
-            raw = values.get(f"inflation.raw_{base}")
-            if isinstance(raw, int) and raw:
-                text += f", {size / raw:.3f} of the raw data {base} ({si_bytes(raw)})"
-        if "inflation.raw_stored" not in values:
+        stored, decoded = (values.get(f"inflation.raw_{base}") for base in ("stored", "decoded"))
+        if isinstance(stored, int) and isinstance(decoded, int) and stored and decoded:
+            text += f": {size_against_raw(size, stored, decoded)}"
+        elif stored is None:
             text += "; the size of the raw data is not known: name the folder with `--raw`"
         yield line(("size: ", "bold"), text)
     features = values.get("inflation.features")

@@ -96,8 +96,9 @@ def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli:
     labels = {"image/object/class/label": ["", "cat", "", "dog"]}
     assert manifest["labels"] == json.loads((build / "labels.json").read_bytes()) == labels
     for text in (out, cli("show", "d")):
-        assert "8 items, 7 written, 1 skipped in train (SRC020)" in text
-        assert "1 remarked in train (SRC024)" in text
+        assert "7 written, 1 skipped" in text
+        assert "1 image does not exist (SRC020, train)" in text
+        assert "1 box was clipped (SRC024, train)" in text
     report = json.loads(cli("check", "d", "--raw", str(raw.path), "--json"))
     # The only dog was the object that could not be used.
     assert [(each["code"], each["count"]) for each in report["findings"]] == [("ANN005", 1)]
@@ -106,7 +107,7 @@ def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli:
     assert cli("release", "d", "--version", "1.0.0")
 
 
-def test_folders_of_images_that_nobody_annotated_are_remarked(raw: Any, cli: Cli) -> None:
+def test_a_remark_counts_images_that_nobody_annotated(raw: Any, cli: Cli) -> None:
     for number in (1, 2, 3):
         raw.image_file(f"val2017/{number}.png")
         raw.image_file(f"train2017/{number}.png")
@@ -134,10 +135,11 @@ def test_folders_of_images_that_nobody_annotated_are_remarked(raw: Any, cli: Cli
         "`train2017/1.png`"
     )
     for text in (out, cli("show", "d")):
-        assert "2 items, 2 written, 0 skipped, 9 remarked in validation (SRC030)" in text
+        assert "2 written, 0 skipped" in text
+        assert "9 image files are in no annotation file (SRC030, validation)" in text
 
 
-def test_folders_that_are_left_out_by_choice_are_not_remarked(raw: Any) -> None:
+def test_no_remark_on_folders_that_are_left_out_by_choice(raw: Any) -> None:
     raw.several()
     raw.image_file("test2017/1.png")
     assert [each.key for each in raw.remarks() if each.code == "SRC030"] == ["test2017"]

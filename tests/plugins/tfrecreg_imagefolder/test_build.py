@@ -132,7 +132,9 @@ def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, r
     assert manifest()["ledger"]["train"]["skipped"] == {"SRC002": 1, "SRC003": 1}
     assert [line["code"] for line in ledger()] == ["SRC002", "SRC003"]
     shown = cli("show", "pets").out
-    assert "4 items, 2 written, 1 skipped in train (SRC002), 1 skipped in train (SRC003)" in shown
+    assert "2 written, 2 skipped" in shown
+    assert "1 image file is empty (SRC002, train)" in shown
+    assert "1 file is not a JPEG, PNG, GIF, WebP or BMP (SRC003, train)" in shown
     assert cli("check", "pets", "--only", "source").code == 0
 
 

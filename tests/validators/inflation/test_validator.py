@@ -123,8 +123,8 @@ class TestINF001:
         most = int(0.25 * decoded) + 10 * RECORDS
         assert size > most
         assert message(found) == (
-            f"expected at most {most} bytes (0.25 × {decoded} bytes decoded raw + 10 × 260 "
-            f"records), found {size}: {size / decoded:.2f} of raw"
+            f"expected at most {most} bytes (0.25 × {decoded} bytes of decoded data + 10 × 260 "
+            f"records), found {size}: {size / decoded:.2f} × the decoded data"
         )
         (finding,) = found["findings"]
         assert finding["fingerprint"] == "INF001:digits:::"
@@ -137,7 +137,7 @@ class TestINF001:
         assert stored < size < decoded
         limit(digits, ratio=1.0, allowance=0, base="stored")
         text = message(digits.check("inflation"))
-        assert f"(1 × {stored} bytes stored raw + 0 × 260 records)" in text
+        assert f"(1 × {stored} bytes of raw files + 0 × 260 records)" in text
         (digits.root / "tfrecreg.toml").write_text("")
         limit(digits, ratio=1.0, allowance=0, base="decoded")
         assert digits.check("inflation")["findings"] == []
@@ -231,7 +231,7 @@ class TestRaw:
         found = document([shard], only=("inflation",), raw=str(raw))
         size = shard.stat().st_size
         assert message(found).startswith(f"expected at most {110 + 512} bytes ")
-        assert f"found {size}: {size / 100:.2f} of raw" in message(found)
+        assert f"found {size}: {size / 100:.2f} × the decoded data" in message(found)
         assert found["findings"][0]["fingerprint"] == "INF001::::"
 
     def test_without_raw_data_it_says_where_the_bytes_are_and_judges_no_limit(

@@ -35,6 +35,7 @@ _LIST = 8
 """Minimum average length of a list of numbers that bytes could hold."""
 _FIELD = 4
 """Overhead in bytes of a feature's value."""
+_BASES = {"stored": "raw files", "decoded": "decoded data"}
 _TOGETHER = 64
 """Examples per record in the cure for tiny records."""
 
@@ -291,8 +292,9 @@ class InflationValidator(Validator):
         size = total.file_bytes
         if size > limit:
             message = (
-                f"expected at most {limit} bytes ({ratio:g} × {against} bytes {base} raw + "
-                f"{allowance} × {total.records} records), found {size}: {size / against:.2f} of raw"
+                f"expected at most {limit} bytes ({ratio:g} × {against} bytes of {_BASES[base]} + "
+                f"{allowance} × {total.records} records), found {size}: "
+                f"{size / against:.2f} × the {_BASES[base]}"
             )
             tally.add(INF001, message, None)
 
@@ -305,8 +307,10 @@ def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
         yield Measure("inflation.stream_bytes", total.stream_bytes, text)
     if raw is not None:
         for base, against in (("stored", raw.stored), ("decoded", raw.decoded)):
-            text = f"{size / against:.3f} of the raw data {base} ({si_bytes(against)})"
-            yield Measure(f"inflation.raw_{base}", against, f"{si_bytes(against)} raw, {base}")
+            text = f"{size / against:.2f} × the {_BASES[base]} ({si_bytes(against)})"
+            yield Measure(
+                f"inflation.raw_{base}", against, f"{si_bytes(against)} of {_BASES[base]}"
+            )
             yield Measure(f"inflation.ratio_{base}", round(size / against, 4), text)
     ordered = dict(sorted(total.features.items(), key=lambda item: (-item[1], item[0])))
     text = ", ".join(f"{name} {si_bytes(count)}" for name, count in ordered.items())
