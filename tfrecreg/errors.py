@@ -39,6 +39,13 @@ class TfrecregError(Exception):
     Args:
         message: what, where, expected against found; one line, no full stop.
         hint: what to do next; one line.
+
+    Example:
+        >>> try:
+        ...     reg["mnist@7.*"]
+        ... except tr.TfrecregError as error:
+        ...     print(error.message, "|", error.hint, "|", error.exit_code)
+        no release `mnist@7.*` | available: 1.0.0 | 2
     """
 
     exit_code = 3

@@ -113,7 +113,16 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A problem that a validator found, at one or many places."""
+    """A problem that a validator found, at one or many places.
+
+    Example:
+        >>> from pathlib import Path
+        >>> shard = Path("registry/data/mnist/mnist-test.tfrecord-00000-of-00002")
+        >>> _ = shard.write_bytes(shard.read_bytes()[:-1])
+        >>> report = reg["mnist"].built.check(only=["crc"])
+        >>> [(found.code, found.severity.value, found.count) for found in report.findings]
+        [('CRC003', 'error', 1)]
+    """
 
     code: str
     rule: str

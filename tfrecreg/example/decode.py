@@ -42,6 +42,11 @@ def decode(payload: bytes) -> Example:
 
     Raises:
         NotAnExampleError: TensorFlow could not parse `payload` either.
+
+    Example:
+        >>> payload = tr.encode(tr.to_example({"label": 7}))
+        >>> tr.decode(payload)["label"].values
+        (7,)
     """
     found = decode_fast(payload)
     return decode_fully(payload)[0] if found is None else found[0]

@@ -26,6 +26,10 @@ def encode(example: Example) -> bytes:
     Raises:
         TypeError: a key is not a string, or a value is not a :class:`Feature`.
         ValueError: a key holds a lone surrogate, or the payload would exceed protobuf's 2 GiB.
+
+    Example:
+        >>> tr.encode(tr.to_example({"label": 7})).hex()
+        '0a100a0e0a056c6162656c12051a030a0107'
     """
     parts: list[bytes | memoryview] = [b""]
     total = 0

@@ -199,6 +199,12 @@ def serialize_tensor(array: NDArray[Any]) -> bytes:
 
     Raises:
         TypeError: TensorFlow has no such type.
+
+    Example:
+        >>> import numpy as np
+        >>> data = tr.serialize_tensor(np.zeros((2, 3), np.float32))
+        >>> tr.parse_tensor(data).shape
+        (2, 3)
     """
     import numpy as np
 
@@ -223,6 +229,11 @@ def parse_tensor(data: bytes) -> NDArray[Any]:
     Raises:
         ValueError: the bytes are not a serialized tensor.
         TypeError: NumPy has no such type: ``bfloat16`` and the quantized ones.
+
+    Example:
+        >>> import numpy as np
+        >>> tr.parse_tensor(tr.serialize_tensor(np.array([[1, 2]])))
+        array([[1, 2]])
     """
     import numpy as np
 

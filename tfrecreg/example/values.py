@@ -50,6 +50,11 @@ def to_example(values: Mapping[str, object]) -> Example:
 
     Raises:
         UsageError: a name is not a string, or a value has no lossless place in an example.
+
+    Example:
+        >>> example = tr.to_example({"label": 7, "name": "seven"})
+        >>> example["name"].values
+        (b'seven',)
     """
     example: dict[str, Feature] = {}
     for name, value in values.items():

@@ -25,6 +25,11 @@ class Dataset(registries.Dataset):
 
     There need not be one of that name yet: `build` or `adopt` makes it. Everything but the
     configuration is read again with each call.
+
+    Example:
+        >>> mnist = reg["mnist"]
+        >>> [str(version) for version in mnist.versions], mnist.schema_path
+        (['1.0.0'], 'schemas/mnist.pbtxt')
     """
 
     def __repr__(self) -> str:
@@ -71,6 +76,10 @@ class Dataset(registries.Dataset):
         Raises:
             NoSuchNameError: there is no dataset of that name.
             ManifestError: a manifest is damaged.
+
+        Example:
+            >>> [(str(entry.version), entry.note) for entry in reg["mnist"].log()]
+            [('1.0.0', 'first')]
         """
         from tfrecreg.operations.catalog import log
 
@@ -139,6 +148,13 @@ class Dataset(registries.Dataset):
                 has no lossless place in an example.
             RefusedError: too many items were skipped, or the check of the new build has findings.
             FailureError: a plugin, a worker or the disk failed.
+
+        Example:
+            >>> reg["digits"].build(source="mnist", raw="raw/mnist", shards=4)
+            <Build digits: 200 train, 60 test records in 8 shards>
+            >>> points = {"train": {"x": [[0.0, 1.0], [1.0, 0.0]], "label": [0, 1]}}
+            >>> reg["points"].build(data=points, labels={"label": ["left", "right"]})
+            <Build points: 2 train records in 1 shards>
         """
         from tfrecreg.operations.builds.data import build
         from tfrecreg.operations.builds.settings import BuildRequest
@@ -200,6 +216,12 @@ class Dataset(registries.Dataset):
             UsageError: no such files, names that do not fit together, or a bad schema.
             RefusedError: the records have findings.
             FailureError: the disk failed.
+
+        Example:
+            >>> with tr.TFRecordWriter("points-train.tfrecord") as file:
+            ...     file.write({"x": [0.0, 1.0], "label": 0})
+            >>> reg["points"].adopt("points-train.tfrecord")
+            <Build points: 1 train records in 1 shards>
         """
         from tfrecreg.operations.adopt.request import AdoptRequest
         from tfrecreg.operations.adopt.run import adopt
@@ -246,6 +268,13 @@ class Dataset(registries.Dataset):
             ConflictError: the number exists with other content.
             RefusedError: the gate fails, or the number understates the change.
             FailureError: DVC, a plugin or the disk failed.
+
+        Example:
+            >>> reg["mnist"].build(shards=1)
+            <Build mnist: 200 train, 60 test records in 2 shards>
+            >>> release = reg["mnist"].release(note="fewer shards")
+            >>> release.name, release.result.change.level
+            ('mnist@1.0.1', 'patch')
         """
         from tfrecreg.operations.release import ReleaseRequest, release
 

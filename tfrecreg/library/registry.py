@@ -29,6 +29,12 @@ class Registry(registries.Registry):
 
     ``registry["mnist"]`` is a :class:`Dataset`, which need not exist yet; ``registry["mnist@1.*"]``
     and ``registry["mnist#prod"]`` are a :class:`Release`. Iterating gives the names of datasets.
+
+    Example:
+        >>> list(reg), "mnist" in reg
+        (['mnist'], True)
+        >>> reg["mnist@1.0.0"]
+        <Release mnist@1.0.0: 200 train, 60 test records in 4 shards>
     """
 
     @property
@@ -63,6 +69,10 @@ class Registry(registries.Registry):
             NoSuchNameError: there is no such dataset, release or stage.
             NotHereError: there is no build of that dataset on this machine.
             ManifestError: its manifest is damaged.
+
+        Example:
+            >>> reg.find("mnist").name, reg.find("mnist@latest").name
+            ('mnist', 'mnist@1.0.0')
         """
         return handle(lookup.resolve(self, reference))
 
@@ -89,6 +99,10 @@ class Registry(registries.Registry):
             progress: updated during the work.
             options: keywords of :meth:`Build.check`, and `ignore_missing`, which skips datasets
                 whose bytes are not on this machine.
+
+        Example:
+            >>> [report.status for report in reg.check(only=["crc"])]
+            ['pass']
         """
         from tfrecreg.library.versions import check_options
         from tfrecreg.operations.check.run import check
@@ -107,6 +121,10 @@ class Registry(registries.Registry):
         """Send releases to a DVC remote: those named, all of the datasets named, or all there are.
 
         The arguments are those of :meth:`Release.push`.
+
+        Example:
+            >>> reg.push("mnist").releases
+            ('mnist@1.0.0',)
         """
         from tfrecreg.operations.remote.sending import push
 
@@ -130,6 +148,10 @@ class Registry(registries.Registry):
 
         Raises:
             FailureError: DVC, git or the disk failed.
+
+        Example:
+            >>> reg.gc()
+            []
         """
         from tfrecreg.operations.remote.garbage import gc
 
@@ -147,6 +169,12 @@ class Registry(registries.Registry):
 
         Raises:
             UsageError: there is no such dataset, or ``dvc.yaml`` does not parse.
+
+        Example:
+            >>> reg["digits"].build(source="mnist", raw="raw/mnist")
+            <Build digits: 200 train, 60 test records in 2 shards>
+            >>> reg.pipeline("digits").datasets
+            ('digits',)
         """
         from tfrecreg.operations.pipeline.run import pipeline
 
@@ -167,6 +195,11 @@ def open(folder: registries.RegistryLike | None = None) -> Registry:
 
         registry = tfrecreg.open("registry")
         print(list(registry))
+
+    Example:
+        >>> registry = tr.open("registry")
+        >>> list(registry)
+        ['mnist']
     """
     if isinstance(folder, Registry):
         return folder
@@ -189,6 +222,11 @@ def init(
         StorageError: it cannot be written.
         MissingExtraError: DVC was asked for, and is not installed.
         FailureError: DVC refused. The folder is not a registry yet; run `init` again.
+
+    Example:
+        >>> registry = tr.init("new", with_dvc=False)
+        >>> len(registry)
+        0
     """
     from tfrecreg.operations.init import init
 

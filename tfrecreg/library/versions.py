@@ -90,6 +90,11 @@ class Versioned(lookup.Resolved):
         Raises:
             UsageError: an unknown validator, a schema that does not parse, a version in `against`
                 or `same_as` that does not exist.
+
+        Example:
+            >>> report = reg["mnist"].built.check(only=["crc", "schema"])
+            >>> report.status, report.records
+            ('pass', 260)
         """
         from tfrecreg.operations.check.run import check
 
@@ -113,7 +118,13 @@ class Versioned(lookup.Resolved):
         return report
 
     def describe(self) -> dict[str, Any]:
-        """The facts that identify it, as plain data: :func:`tfrecreg.describe`."""
+        """The facts that identify it, as plain data: :func:`tfrecreg.describe`.
+
+        Example:
+            >>> facts = reg["mnist@1.0.0"].describe()
+            >>> facts["version"], facts["records"]
+            ('1.0.0', 260)
+        """
         from tfrecreg.operations.describe import describe
 
         return describe(self)
@@ -135,6 +146,10 @@ class Versioned(lookup.Resolved):
         Raises:
             UsageError: there is no such version.
             RefusedError: a shard is damaged.
+
+        Example:
+            >>> reg["mnist@1.0.0"].diff(reg["mnist"].built).same
+            True
         """
         from tfrecreg.operations.diff.run import diff
 
@@ -152,6 +167,11 @@ class Versioned(lookup.Resolved):
         Raises:
             NotHereError: its bytes are not on this machine.
             RefusedError: a shard is damaged.
+
+        Example:
+            >>> before, after = reg["mnist@1.0.0"].digest(), reg["mnist"].built.digest()
+            >>> before.content == after.content
+            True
         """
         from tfrecreg.operations.digest import digest
 
@@ -179,6 +199,10 @@ class Versioned(lookup.Resolved):
         Raises:
             UsageError: there is no such format or option, or the format cannot hold the data.
             RefusedError: a shard is damaged.
+
+        Example:
+            >>> reg["mnist@1.0.0"].export("lines", to="jsonl").files[:2]
+            ('mnist-test-00000-of-00002.jsonl', 'mnist-test-00001-of-00002.jsonl')
         """
         from tfrecreg.operations.export.run import export
 
@@ -205,6 +229,11 @@ class Versioned(lookup.Resolved):
 
         Raises:
             UsageError: `count` is negative, or there is no such split, shard or record.
+
+        Example:
+            >>> (record,) = reg["mnist@1.0.0"].head(1)
+            >>> [feature.name for feature in record.features]
+            ['image/class/label', 'image/encoded', 'image/format', ...]
         """
         from tfrecreg.operations.head import head
 
@@ -228,6 +257,10 @@ class Versioned(lookup.Resolved):
             UsageError: the raw data or the plugin that made it are not here.
             RefusedError: what was made differs from the original; nothing was changed.
             FailureError: a plugin, DVC or the disk failed.
+
+        Example:
+            >>> reg["mnist"].built.repair().files
+            ()
         """
         from tfrecreg.builtin.repair.run import repair
 
@@ -253,6 +286,11 @@ class Versioned(lookup.Resolved):
         Raises:
             UsageError: there is no such split or feature.
             MissingExtraError: TFDV is not installed.
+
+        Example:
+            >>> statistics = reg["mnist@1.0.0"].stats("train", features=["image/class/label"])
+            >>> statistics.target
+            'mnist@1.0.0'
         """
         from tfrecreg.operations.stats import stats
 
@@ -285,6 +323,11 @@ class Versioned(lookup.Resolved):
 
         Raises:
             UsageError: there is no such version, or `output` cannot be written.
+
+        Example:
+            >>> page = reg["mnist@1.0.0"].report("mnist.html")
+            >>> [report.status for report in page.reports]
+            ['pass']
         """
         from tfrecreg.pages.make import report
 
@@ -299,13 +342,24 @@ class Versioned(lookup.Resolved):
         )
 
     def load(self, split: str | None = None, **arguments: Any) -> tf.data.Dataset:
-        """A `tf.data.Dataset` of its records: :func:`tfrecreg.load`, with the same arguments."""
+        """A `tf.data.Dataset` of its records: :func:`tfrecreg.load`, with the same arguments.
+
+        Example:
+            >>> train = reg["mnist@1.0.0"].load("train", decode=True, batch_size=32)
+            >>> len(train)
+            7
+        """
         from tfrecreg.operations.load import load
 
         return load(self, split, **arguments)
 
     def data_source(self, split: str | None = None, **arguments: Any) -> DataSource:
-        """A sequence of its records: :func:`tfrecreg.data_source`, with the same arguments."""
+        """A sequence of its records: :func:`tfrecreg.data_source`, with the same arguments.
+
+        Example:
+            >>> reg["mnist@1.0.0"].data_source("train[:80%]", decode=True)
+            <DataSource 160 records of mnist@1.0.0>
+        """
         from tfrecreg.operations.data_source import data_source
 
         return data_source(self, split, **arguments)
@@ -313,7 +367,13 @@ class Versioned(lookup.Resolved):
 
 @dataclass(frozen=True, repr=False)
 class Build(Versioned, lookup.Build):
-    """The build of a dataset: the folder that `build` or `adopt` made last."""
+    """The build of a dataset: the folder that `build` or `adopt` made last.
+
+    Example:
+        >>> build = reg["mnist"].built
+        >>> {split.name: split.records for split in build.manifest.splits}
+        {'test': 60, 'train': 200}
+    """
 
     result: BuildResult | None = field(default=None, compare=False)
     """The result of making it; None if this program did not make it."""
@@ -327,7 +387,13 @@ class Build(Versioned, lookup.Build):
 
 @dataclass(frozen=True, repr=False)
 class Release(Versioned, lookup.Release):
-    """A release of a dataset: immutable, under a version."""
+    """A release of a dataset: immutable, under a version.
+
+    Example:
+        >>> release = reg["mnist@1.0.0"]
+        >>> str(release.version), release.folder
+        ('1.0.0', 'data/mnist')
+    """
 
     result: ReleaseResult | None = field(default=None, compare=False)
     """The result of making it; None if this program did not make it."""
@@ -349,6 +415,11 @@ class Release(Versioned, lookup.Release):
             UsageError: DVC does not keep it, or there is no such remote.
             RefusedError: the bytes that were found differ from the release.
             FailureError: DVC or the disk failed, or the remote lacks a file.
+
+        Example:
+            >>> release = reg["mnist@1.0.0"]
+            >>> release.pull().files
+            0
         """
         from tfrecreg.operations.remote.transfer import pull
 
@@ -374,6 +445,11 @@ class Release(Versioned, lookup.Release):
             UsageError: DVC does not keep it, or there is no such remote.
             RefusedError: an object of the remote is damaged.
             FailureError: DVC or the network failed, or bytes are missing on this machine.
+
+        Example:
+            >>> result = reg["mnist@1.0.0"].push()
+            >>> result.releases
+            ('mnist@1.0.0',)
         """
         from tfrecreg.operations.remote.sending import push
 
@@ -396,6 +472,10 @@ class Release(Versioned, lookup.Release):
             UsageError: no stage of that name is legal, the registry is outside git, or the commit
                 does not hold the release.
             ConflictError: the tag is there already, at another commit.
+
+        Example:
+            >>> reg["mnist@1.0.0"].tag("prod").made
+            ('mnist@v1.0.0', 'mnist#prod#1')
         """
         from tfrecreg.operations.tag import TagRequest, tag
 
@@ -411,6 +491,12 @@ class Release(Versioned, lookup.Release):
 
         Raises:
             UsageError: there is no reason.
+
+        Example:
+            >>> reg["mnist@1.0.0"].yank(reason="labels mixed up").yanked_now
+            True
+            >>> [each.reason for each in reg["mnist@1.0.0"].yanks]
+            ['labels mixed up']
         """
         from tfrecreg.operations.yank import yank
 

@@ -96,6 +96,11 @@ def data_source(
         MissingExtraError: `decode` needs Pillow, which is not installed.
         PluginError: a decoder cannot be loaded.
         StorageError: a shard cannot be read.
+
+    Example:
+        >>> train = tr.data_source("mnist@1.0.0", "train", registry=reg, decode=True)
+        >>> len(train), train[0]["image/encoded"].shape
+        (200, (28, 28, 1))
     """
     limit = _limit(damaged, max_damaged)
     group = _find(target, split, registry)

@@ -123,6 +123,12 @@ def load(
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: TensorFlow is not installed.
         FailureError: TensorFlow is installed and does not work.
+
+    Example:
+        >>> train = tr.load("mnist@1.0.0", "train", registry=reg, decode=True)
+        >>> for batch in train.batch(32).take(1):
+        ...     print(batch["image/encoded"].shape)
+        (32, 28, 28, 1)
     """
     chosen = PipelineOptions(
         batch_size=batch_size,

@@ -35,6 +35,11 @@ def stats(
 
     Raises:
         TfrecregError: as :func:`stats_of`, or there is no such thing.
+
+    Example:
+        >>> statistics = tr.stats("mnist@1.0.0", split="train", registry=reg)
+        >>> statistics.target
+        'mnist@1.0.0'
     """
     target = find_target(argument, registry=registry, schema=schema)
     for note in target.notes if target.kind == "files" else ():

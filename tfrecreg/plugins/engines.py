@@ -39,6 +39,11 @@ def open_engine(name: str = _LOCAL, *, jobs: int | None = None, **options: objec
         UsageError: there is no such engine or option, or a value of another type.
         MissingExtraError: the engine's library is not installed.
         PluginError: the engine cannot be loaded, or several have that name.
+
+    Example:
+        >>> with tr.engine(jobs=2) as engine:
+        ...     reg["mnist"].built.check(engine=engine).status
+        'pass'
     """
     return named_engine(name, jobs, options)
 

@@ -83,6 +83,12 @@ def read(
         DamagedRecordError: its checksums do not hold.
         UsageError: the file is not a TFRecord, or `index` is not its index.
         StorageError: a file cannot be read.
+
+    Example:
+        >>> shard = "registry/data/mnist/mnist-test.tfrecord-00000-of-00002"
+        >>> payload = tr.read(shard, 7)
+        >>> tr.read(shard, [3, 7])[1] == payload
+        True
     """
     with Records(path, index=index) as records:
         if isinstance(record, slice):
@@ -113,6 +119,14 @@ class Records(Sequence[bytes]):
         UsageError: the file is not a TFRecord, or `index` is not its index.
         ManifestError: `index` is an index of this package, and damaged.
         StorageError: a file cannot be read.
+
+    Example:
+        >>> shard = "registry/data/mnist/mnist-test.tfrecord-00000-of-00002"
+        >>> records = tr.Records(shard)
+        >>> len(records), len(records[-1]) == records.lengths[-1]
+        (30, True)
+        >>> first, third = records.read_each([0, 2])
+        >>> records.close()
     """
 
     def __init__(

@@ -32,6 +32,13 @@ class TFRecordWriter:
 
     Attributes:
         records: number of records so far.
+
+    Example:
+        >>> with tr.TFRecordWriter("points.tfrecord") as file:
+        ...     file.write({"x": [0.0, 1.0], "label": 0})
+        ...     file.write({"x": [1.0, 0.0], "label": 1})
+        >>> file.records
+        2
     """
 
     def __init__(
@@ -99,6 +106,12 @@ class TFRecordWriter:
 
         Raises:
             StorageError: the disk refused.
+
+        Example:
+            >>> file = tr.TFRecordWriter("points.tfrecord")
+            >>> file.write({"x": [0.0, 1.0]})
+            >>> file.close().records
+            1
         """
         return self._shard.close()
 

@@ -83,7 +83,15 @@ class SkippedValidator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The result of checking one target."""
+    """The result of checking one target.
+
+    Example:
+        >>> report = reg["mnist"].built.check(only=["crc"])
+        >>> report.status, report.findings, report.exit_code
+        ('pass', (), 0)
+        >>> report.to_json()["summary"]["splits"]
+        {'test': 60, 'train': 200}
+    """
 
     target: str
     status: Literal["pass", "fail", "error"]
@@ -146,6 +154,9 @@ class Report:
             FailureError: the check is incomplete.
             RefusedError: there are such findings; its `findings` has them.
             UsageError: `severity` is another word.
+
+        Example:
+            >>> reg["mnist"].built.check(only=["crc"]).raise_for_findings("warning")
         """
         limit = None if severity is None else FailOn.parse(severity)
         if self.status == "error":

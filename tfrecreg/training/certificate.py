@@ -99,6 +99,16 @@ class Certificate:
 
     Args:
         identity: of the source.
+
+    Example:
+        >>> source = reg["mnist@1.0.0"].data_source("train", with_digest=True)
+        >>> hosts = [source.certificate(), source.certificate()]
+        >>> for number, batch in enumerate(source.batches(64)):
+        ...     hosts[number % 2].add(batch["record/digest"])
+        >>> received = tr.Certificate.from_bytes(hosts[1].to_bytes())
+        >>> hosts[0].merge(received)
+        >>> source.report(hosts[0]).is_complete
+        True
     """
 
     def __init__(self, identity: str) -> None:
@@ -131,7 +141,16 @@ class Certificate:
         self._digests += np.ascontiguousarray(array).tobytes()
 
     def add_payloads(self, payloads: Iterable[bytes]) -> None:
-        """Count payloads as handed out, for sources with ``raw=True``."""
+        """Count payloads as handed out, for sources with ``raw=True``.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
+            >>> certificate = source.certificate()
+            >>> certificate.add_payloads(source[:50])
+            >>> certificate.add_payloads(source[50:])
+            >>> source.report(certificate).is_complete
+            True
+        """
         for payload in payloads:
             self._digests += record_digest(canonical(payload))
 

@@ -52,6 +52,14 @@ class DataSource(Sequence[Any]):
 
     Raises:
         StorageError: damaged records may be left out, and the list of them cannot be made.
+
+    Example:
+        >>> source = reg["mnist@1.0.0"].data_source("train", decode=True)
+        >>> source[0]["image/encoded"].shape, int(source[0]["image/class/label"])
+        ((28, 28, 1), 0)
+        >>> batches = source.batches(64, source.order(seed=1))
+        >>> [len(batch["image/class/label"]) for batch in batches]
+        [64, 64, 64, 8]
     """
 
     def __init__(
@@ -157,6 +165,10 @@ class DataSource(Sequence[Any]):
         Raises:
             NoSuchRecordError: the number is out of range.
             ManifestError, StorageError: the index is damaged, or cannot be read.
+
+        Example:
+            >>> reg["mnist@1.0.0"].data_source("train").key(0)
+            '00111'
         """
         return self._shards.key(self._number(record))
 
@@ -182,6 +194,13 @@ class DataSource(Sequence[Any]):
         Raises:
             UsageError: `size` is less than 1, or there is no schema, or elements are payloads.
             DamagedRecordError, RefusedError, StorageError: as for a single element.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", decode=True)
+            >>> for batch in source.batches(100):
+            ...     print(batch["image/encoded"].shape, batch["image/class/label"].shape)
+            (100, 28, 28, 1) (100,)
+            (100, 28, 28, 1) (100,)
         """
         if size < 1:
             raise UsageError(f"a batch of {size} elements is none", hint="`batches(256)`")
@@ -220,6 +239,11 @@ class DataSource(Sequence[Any]):
 
         Raises:
             UsageError: `n` is less than 1.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> [len(part) for part in source.even_splits(3)]
+            [67, 67, 66]
         """
         if n < 1:
             raise UsageError(
@@ -253,6 +277,11 @@ class DataSource(Sequence[Any]):
 
         Raises:
             UsageError: there are more hosts than records, or `host` is not one of `hosts`.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> len(source.order(seed=1, epoch=3, host=0, hosts=2))
+            100
         """
         expect_enough(len(self), hosts, self.name)
         return Order(
@@ -281,6 +310,12 @@ class DataSource(Sequence[Any]):
 
         Raises:
             UsageError: it is not a state, that of other records, or not that of every host.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> state = source.order(seed=1).state(50)
+            >>> len(source.from_state(state))
+            150
         """
         states = [state] if isinstance(state, Mapping) else list(state)
         return Order.from_states(
@@ -288,7 +323,15 @@ class DataSource(Sequence[Any]):
         )
 
     def certificate(self) -> Certificate:
-        """An empty certificate of an epoch of this source: see :meth:`report`."""
+        """An empty certificate of an epoch of this source: see :meth:`report`.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
+            >>> certificate = source.certificate()
+            >>> certificate.add_payloads(source)
+            >>> len(certificate)
+            200
+        """
         return Certificate(self.identity)
 
     def report(self, certificate: Certificate) -> EpochReport:
@@ -302,6 +345,14 @@ class DataSource(Sequence[Any]):
             DamagedRecordError: a shard without an index has a damaged record.
             ManifestError: an index is damaged.
             StorageError: a shard or index cannot be read.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", with_digest=True)
+            >>> certificate = source.certificate()
+            >>> for batch in source.batches(64):
+            ...     certificate.add(batch["record/digest"])
+            >>> print(source.report(certificate))
+            all 200 records of mnist@1.0.0, each once
         """
         parts = [np.empty((0, 16), np.uint8)]
         for numbers in self._selection.ranges:

@@ -48,6 +48,15 @@ class Order:
 
     Raises:
         UsageError: `host` is not one of `hosts`.
+
+    Example:
+        >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
+        >>> order
+        <Order of 100 of 200 records, seed 1, epoch 3, host 0 of 2>
+        >>> numbers = iter(order)
+        >>> first = next(numbers)
+        >>> numbers.state()["done"]
+        1
     """
 
     def __init__(
@@ -160,6 +169,13 @@ class Order:
 
         Raises:
             UsageError: the states do not belong to these records or to each other, or are none.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> states = [source.order(seed=1, host=host, hosts=2).state(30) for host in range(2)]
+            >>> rest = tr.Order.from_states(states, records=200, source=source.identity)
+            >>> len(rest)
+            140
         """
         checked = [_checked(state, records, source) for state in states]
         if not checked:

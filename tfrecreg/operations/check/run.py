@@ -86,6 +86,11 @@ def check(
             parse, a version in `same_as` that does not exist. All targets are found before the
             first is read.
         NotHereError: the only target is not on this machine.
+
+    Example:
+        >>> reports = tr.check(["mnist", "mnist@1.0.0"], registry=reg)
+        >>> [(report.target, report.status) for report in reports]
+        [('mnist', 'pass'), ('mnist@1.0.0', 'pass')]
     """
     options = options or CheckOptions()
     engine = engine or LocalEngine(1)
