@@ -238,7 +238,7 @@ __all__ = [
     "why_undecodable",
 ]
 
-# What modules that announce plugins, or a decoder in a training job, need few of.
+# Imported on first use: a plugin's hooks, or a decoder in a training job, need few of them.
 _LATER = {
     "commands.session": "Session session_command",
     "engines.exchange": "Exchange new_exchange",
@@ -265,7 +265,7 @@ _LATER = {
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 
-if not TYPE_CHECKING:  # which knows these names from above, and no others
+if not TYPE_CHECKING:  # mypy takes the names from the imports above
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:

@@ -19,7 +19,7 @@ as another. Any other exception is a bug and keeps its traceback::
         ├── MissingExtraError          an optional dependency is not installed
         ├── PluginError                a plugin is broken or clashes with another
         │   └── UnknownPluginError exit 2   no plugin announces that name
-        └── StorageError               the file system said no
+        └── StorageError               a file cannot be read or written
             ├── MissingFileError   exit 2   a file or folder that is not there
             └── TransferError               a store gave other bytes on a second read
 

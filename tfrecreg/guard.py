@@ -84,7 +84,7 @@ class Brought:
 
 
 class Misbehaviour(Exception):
-    """A plugin raised a `BaseException` that is not an `Exception`; it is the cause."""
+    """A plugin raised a `BaseException` that is not an `Exception`, which is the cause."""
 
 
 class CallSlot:
@@ -240,7 +240,7 @@ _PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
 
 
 def called(brought: Brought, name: str, function: Callable[..., T], *arguments: Any) -> T:
-    """What a method of a plugin returns; what it raises becomes an error by :func:`failure`."""
+    """The result of a plugin's method; exceptions become errors by :func:`failure`."""
     try:
         with calling(brought, name):
             return function(*arguments)
@@ -268,7 +268,7 @@ def failure(brought: Brought, what: str, error: BaseException, *, hint: str = ""
 
 
 def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PASSED) -> bool:
-    """Whether it is an error that a plugin may raise with a message for the user."""
+    """Whether a plugin may raise this error with a message for the user."""
     if not isinstance(error, passed) or type(error).__module__ != TfrecregError.__module__:
         return False
     words: tuple[object, ...] = (error.message, error.hint)

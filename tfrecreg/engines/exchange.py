@@ -21,7 +21,7 @@ def new_exchange(parent: str | None, engine: str) -> Exchange:
 
     Args:
         parent: a folder or a URL; None for the folder of temporary files.
-        engine: whose it is; its name begins with it.
+        engine: name of the engine, which the place's name begins with.
 
     Raises:
         OSError: no folder can be made there.
@@ -48,7 +48,7 @@ class Exchange:
         self.place = place
         self._files: Appendable = store_at(place) if is_url(place) else LocalStorage(place)
         self.pause = 0.002 if self._files.is_local else 0.05
-        """Seconds between two looks for a file, at the beginning."""
+        """Initial interval in seconds between two looks for a file."""
 
     def is_there(self) -> bool:
         """Whether this process sees the place, as far as that can be known: stores have no empty
@@ -57,7 +57,7 @@ class Exchange:
         return not self._files.is_local or Path(self.place).is_dir()
 
     def put(self, name: str, data: bytes) -> None:
-        """Add a file. Of two that are added under one name, one stays."""
+        """Add a file. If two are added under one name, one stays."""
         self._files.put_if_absent(name, data)
 
     def get(self, name: str) -> bytes | None:

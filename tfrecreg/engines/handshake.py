@@ -1,8 +1,8 @@
-"""What a worker and the command that sends it work have to agree on: code and folders.
+"""The comparison of a worker with the command: both need the same code and see the same folders.
 
 Every task carries the versions of the command, digests of code that can change without them, and
-the folders that it names. A worker compares them before it runs the task, so that also one that
-joins later is compared.
+the folders that it names. A worker compares them before it runs the task, so that a worker that
+joins later is compared, too.
 """
 
 from __future__ import annotations

@@ -26,14 +26,14 @@ start.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRequest:
-    """What the user asks of an engine of that name."""
+    """The user's choice of an engine, with its options."""
 
     name: str
     """As in ``--engine``, for messages: ``futures:loky:get_reusable_executor``."""
     argument: str
-    """What follows the name of the engine and a colon: ``loky:get_reusable_executor``."""
+    """The text after the engine's name and a colon: ``loky:get_reusable_executor``."""
     jobs: int | None
-    """Number of workers; None for what the library has."""
+    """Number of workers; None for the library's default."""
     options: Any
     """An object of the engine's `Options`."""
     others: Mapping[str, Any]
@@ -63,7 +63,7 @@ class Engine(ABC):
     def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> Engine:
         """The engine itself, or this very process for work so small that local workers do not pay.
 
-        Workers elsewhere were asked for by name: they get any work.
+        Workers on other machines were named by the user, so they get any work.
 
         Args:
             costs: of the tasks, in seconds of one process, or in the unit of `worth`; only as many

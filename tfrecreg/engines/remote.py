@@ -1,6 +1,6 @@
 """The base class of engines whose workers belong to another library.
 
-An engine sends work as bytes, and brings back bytes::
+An engine sends work as bytes and returns bytes::
 
     class Threads(RemoteEngine["Future[bytes]"]):
         def connect(self) -> None:
@@ -59,7 +59,7 @@ _ALONE = threading.Lock()
 
 
 def pack(function: Callable[[T], object], task: T) -> bytes:
-    """A task, with what its worker has to check first."""
+    """A task, with the terms that its worker checks first."""
     return pickle.dumps((terms(), folders_of(task), pickle.dumps((function, task))))
 
 
@@ -88,8 +88,8 @@ class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
     """An engine over the workers of another library; `H` is its handle of a piece of work.
 
     A subclass defines :meth:`connect`, :meth:`disconnect`, :meth:`workers`, :meth:`submit`,
-    :meth:`result` and :meth:`cancel`. They raise UsageError for what the user can change, and else
-    what :func:`engine_failed` returns.
+    :meth:`result` and :meth:`cancel`. They raise a UsageError for errors of the user, and otherwise
+    the result of :func:`engine_failed`.
 
     It starts or connects to its workers when they are first needed, because a command that runs
     plugins of others forks before that, and a fork does not survive threads.
@@ -125,7 +125,7 @@ class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
 
     @abstractmethod
     def disconnect(self) -> None:
-        """Leave workers of others alone, end those of this engine. Also after half a connect."""
+        """End the workers of this engine only. Also called after an incomplete :meth:`connect`."""
 
     @abstractmethod
     def workers(self) -> int:
@@ -148,7 +148,7 @@ class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
 
     @abstractmethod
     def cancel(self, handles: Sequence[H]) -> None:
-        """Stop work whose results nobody needs, and wait for what cannot be stopped."""
+        """Stop work whose results are not needed, and wait for work that cannot be stopped."""
 
     def ahead(self) -> int:
         """Number of tasks that are sent and whose results are not yet taken."""
@@ -233,7 +233,7 @@ class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
             for outcome in outcomes:
                 result_of(outcome)
         except BaseException:
-            with suppress(Exception):  # what it says of half a connect is not the reason
+            with suppress(Exception):  # an error after an incomplete connect is not the reason
                 self.close()
             raise
 

@@ -1,4 +1,4 @@
-"""What an exporter is: it hands a build or a release to another tool, as a folder of its own.
+"""Exporters: each writes a build or a release as a folder for another tool.
 
 - `interface`: the base class, and the dataset that an exporter gets
 - `shards`: one shard in a worker: linked or decompressed, and verified

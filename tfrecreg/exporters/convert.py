@@ -1,7 +1,7 @@
 """Exporters that hold the records in files of another format, one for each shard.
 
 A worker writes the records of a shard, reads them again, and compares them; then the content digest
-of all that was read is compared with the manifest.
+of all records read is compared with the manifest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RecordFormat(ExtensionPoint, ABC):
         """Write all records to the file ``task.name`` of ``task.folder``, in order.
 
         Returns:
-            What the exporter finds as :attr:`ExportedShard.seen`; small and picklable.
+            The value of :attr:`ExportedShard.seen`; small and picklable.
 
         Raises:
             UsageError: the format cannot hold a record.
@@ -55,18 +55,18 @@ class RecordExporter(Exporter):
     def __init__(self, dataset: ExportedDataset, options: Any) -> None:
         super().__init__(dataset, options)
         if dataset.has_schema:
-            _ = dataset.schema  # refuses here one that changed
+            _ = dataset.schema  # raises here if it changed
 
     @abstractmethod
     def format(self) -> RecordFormat:
-        """What writes and reads the files."""
+        """The format of the files, which writes and reads them."""
 
     def begin(self) -> ShardConversion:
         """Write the records of a shard, read them again, and compare them."""
         return ShardConversion(self.format())
 
     def verify(self, shards: Sequence[ExportedShard]) -> str:
-        """Make sure that the records that were written are those of the manifest."""
+        """Compare the written records with the manifest."""
         return _require_equal_content(self.dataset, shards)
 
     def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
@@ -89,7 +89,7 @@ class ShardConversion:
         Raises:
             RefusedError: the shard is missing, damaged or another one.
             UsageError: the format cannot hold a record.
-            FailureError: what was read again differs from what was written.
+            FailureError: the file that was read again differs from the records.
         """
         expected = bytearray()
         records = _digested(verified_records(task), expected)
@@ -105,7 +105,7 @@ class ShardConversion:
         )
 
     def _read_again(self, task: ShardToExport, expected: bytearray) -> bytes:
-        """The record digests of what was written, concatenated."""
+        """The record digests of the written file, concatenated."""
         found = bytearray()
         for number, payload in enumerate(self.format.read(task)):
             digest = record_digest(payload)

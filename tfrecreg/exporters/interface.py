@@ -1,9 +1,9 @@
 """The base class of exporters.
 
-The core finds the dataset, makes a hidden folder, brings every shard there in worker processes, and
-renames the folder when all is there. An exporter says what the files are called, what becomes of
-a shard, and which files stand beside the shards. One that writes the records to files of another
-format is a :class:`tfrecreg.exporters.convert.RecordExporter`.
+The core finds the dataset, makes a hidden folder, puts every shard there in worker processes, and
+renames the folder when it is complete. An exporter names the files, converts the shards, and writes
+the files beside them. One that writes the records to files of another format is a
+:class:`tfrecreg.exporters.convert.RecordExporter`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tfrecreg.suggest import ExtensionPoint
 from tfrecreg.typed_values import NoOptions
 
 BUILD_VERSION = "0.0.0"
-"""The version that a build, which has none, is exported as: some tools demand one."""
+"""The version of an exported build: some tools require one, and a build has none."""
 SCHEMA_FILE = "schema.pbtxt"
 
 
@@ -75,7 +75,7 @@ class ExportedDataset:
         """The schema of the records.
 
         Raises:
-            UsageError: there is none, or that of a build changed since it was built.
+            UsageError: there is no schema, or it changed since the build.
         """
         resolved = self.resolved
         text = (built_schema if isinstance(resolved, Build) else expect_schema)(resolved)
@@ -107,7 +107,7 @@ class Exporter(ExtensionPoint, ABC):
     """Whether the folder has files of the shards. Otherwise their bytes need not be here."""
 
     def __init__(self, dataset: ExportedDataset, options: Any) -> None:
-        """Keep both; cheap: nothing has been made yet.
+        """Keep both.
 
         Args:
             dataset: what is exported.
@@ -132,14 +132,14 @@ class Exporter(ExtensionPoint, ABC):
         return shard_name(self.dataset.manifest.dataset, split, number, of)
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
-        """A picklable function that brings one shard into the folder, in a worker.
+        """A picklable function that puts one shard into the folder, in a worker.
 
         By default it links or copies the shard, and verifies it.
         """
         return export_unchanged
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:  # noqa: ARG002 - a default
-        """The content digest of what was written; None if the shards were kept.
+        """The content digest of the written records; None if the shards were kept.
 
         Raises:
             FailureError: it is not that of the dataset.
@@ -151,16 +151,16 @@ class Exporter(ExtensionPoint, ABC):
         folder: Storage,  # noqa: ARG002 - a default
         shards: Sequence[ExportedShard],  # noqa: ARG002 - a default
     ) -> Iterator[str]:
-        """Write what stands beside the shards, and yield notes for the user, one line each.
+        """Write the files beside the shards, and yield notes for the user, one line each.
 
         Args:
-            folder: that of the export.
+            folder: the folder of the export.
             shards: all that are in it, in the order of the manifest.
         """
         return iter(())
 
     def how_to_read(self, folder: str) -> str:
-        """The last line for the user: what a reader opens.
+        """The last line for the user: what to open.
 
         Args:
             folder: the absolute path.

@@ -38,7 +38,7 @@ class ShardRecord(NamedTuple):
 def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
-    What was read is known to be the registered stream only when the iterator has ended.
+    Only the end of the iterator proves that this is the registered stream.
 
     Raises:
         RefusedError: the shard is missing, damaged or another one.

@@ -1,4 +1,4 @@
-"""Bringing one shard to the folder of an export, in a worker, verified on the way."""
+"""Writing one shard to the folder of an export, in a worker, with verification."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ShardToExport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedShard:
-    """What became of it. Picklable."""
+    """An exported shard. Picklable."""
 
     how: ShardMethod
     entry: ShardEntry
@@ -53,7 +53,7 @@ class ExportedShard:
     """Record digests computed from what was written, concatenated in order; empty for shards that
     keep their stream."""
     seen: Any = None
-    """What the exporter wants to know of the records when all shards are there; small."""
+    """The exporter's own result for the shard; small."""
 
 
 def expect_file(task: ShardToExport) -> None:
@@ -78,7 +78,7 @@ def export_plain(
     Args:
         task: the shard.
         see: gets the records while they are read back.
-        seen: what the result has as `seen`.
+        seen: the value of `seen` in the result.
 
     Raises:
         RefusedError: the shard is missing, damaged or another one.
@@ -115,13 +115,13 @@ def _source(task: ShardToExport) -> str:
 
 
 def _inode(path: str) -> tuple[int, int]:
-    """What two names of one file have in common; the time, as inodes of two disks may be equal."""
+    """The identity of a file; with the time, because inodes of two disks may be equal."""
     entry = _EVERYWHERE.stat(path)
     return (entry.inode, entry.mtime_ns) if entry is not None else (0, 0)
 
 
 def _decompress(task: ShardToExport) -> Literal["decompressed"]:
-    # No more than there should be: a stream that goes on is another one, and may go on for long.
+    # No more than the expected size: a longer stream is another one, and may be endless.
     end = task.entry.payload_bytes + task.entry.records * OVERHEAD
     with task.storage.open(task.entry.path) as reader, task.folder.create(task.name) as writer:
         stream, _ = open_stream(reader, digest=False, declared="gzip")

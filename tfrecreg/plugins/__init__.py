@@ -1,4 +1,4 @@
-"""Plugins: what installed distributions announce, sources and validators among it.
+"""Plugins of installed distributions: sources, validators and others.
 
 A plugin is an entry point of the group ``tfrecreg``, in any distribution, that implements one of
 the hooks. What is bundled implements the same hooks. Authors of plugins read
@@ -7,7 +7,7 @@ the hooks. What is bundled implements the same hooks. Authors of plugins read
 - `records`: one record class for each kind of plugin
 - `specs`: the hooks; their docstrings are the tutorial
 - `discovery`: from modules to announced records, each under guard
-- `manager`: lookup by name, name clashes, and loading of what they bring
+- `manager`: lookup by name, name clashes, and loading
 - `decoders`: which decoder reads a value
 - `describe`: the options of a plugin, in words
 - `engines`: an engine by its name

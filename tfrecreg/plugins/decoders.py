@@ -1,4 +1,4 @@
-"""Which decoder reads the values of a feature, and the guard around those of other distributions.
+"""The choice of a decoder for a feature's values, and the guard around third-party decoders.
 
 The manager of plugins is imported only for a value that no bundled decoder reads: a training job
 opens its records in less time than a search for plugins takes.
@@ -114,7 +114,7 @@ class Decoders:
             return None
 
     def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
-        """The decoder that reads a value, or says best why it cannot."""
+        """The decoder that reads a value, or the one with the best reason why not."""
         found = self.find_bundled(feature, data) or self.find_stranger(feature, data)
         if found is None and not _bundled(self._off):
             raise ValueError("no decoder reads it")
@@ -125,7 +125,7 @@ def decoders_of(home: Storage | None) -> Decoders:
     """The decoders that the registry of a target does not switch off.
 
     Args:
-        home: its storage; None for a target that is in no registry.
+        home: storage of the registry; None for a target outside of any.
     """
     if home is None:
         return Decoders()
@@ -133,7 +133,7 @@ def decoders_of(home: Storage | None) -> Decoders:
 
     try:
         return Decoders(Registry(home).config.plugins.disable)
-    except TfrecregError:  # records are read where the configuration is broken, too
+    except TfrecregError:  # records can be read even if the configuration is broken
         return Decoders()
 
 
@@ -173,7 +173,7 @@ def _class(place: str) -> type[FeatureDecoder]:
 
 
 class GuardedDecoder(FeatureDecoder):
-    """A decoder of another distribution: every call guarded, every answer looked at.
+    """A third-party decoder: every call is guarded, every result checked.
 
     Its methods raise a :class:`ValueError` with one line, or a :class:`PluginError` that names the
     distribution.

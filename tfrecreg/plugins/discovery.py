@@ -55,7 +55,7 @@ class Announced(Generic[R_co]):
 
     @property
     def brought(self) -> Brought:
-        """The plugin, as the guard names it."""
+        """The plugin as named in messages."""
         return Brought(self.record.kind, self.name, self.distribution, self.version)
 
     @property

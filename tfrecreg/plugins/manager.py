@@ -131,7 +131,7 @@ class Plugins:
 
     @property
     def disabled(self) -> list[Disabled]:
-        """The plugins that are switched off, in the order in which that was found."""
+        """The plugins that are switched off, in order of discovery."""
         return list(self._disabled)
 
     @property
@@ -168,7 +168,7 @@ class Plugins:
         """The plugin of that kind and name, ``mnist`` or ``distribution:mnist``.
 
         Raises:
-            PluginError: there is none, or more than one.
+            PluginError: no plugin has that name, or more than one.
         """
         announced = self.every(kind)
         found = [one for one in announced if has_name(one, name)]

@@ -1,4 +1,4 @@
-"""How a plugin announces what it brings: one record class for each kind of plugin.
+"""The announcements of plugins: one record class for each kind of plugin.
 
 A record is small and is made whenever plugins are listed; the function `load` does slow imports. It
 returns a class, or, for a command, the command of click.

@@ -16,11 +16,11 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
-    """Damage that somebody met who wanted the sound records. Strings are escaped."""
+    """Damage that was skipped while the undamaged records were read. Strings are escaped."""
 
     shard: str
     record: int | None
-    """The number of the first record that is damaged, where it is known."""
+    """Number of the first damaged record, if known."""
     offset: int
     """Offset in the stream where it starts."""
     reason: str
@@ -30,10 +30,10 @@ class PassedOver:
 
 
 def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
-    """The error for a result from which the damaged records of a target are missing.
+    """The error for a result without the damaged records of a target.
 
     Args:
-        damage: one entry or more a shard.
+        damage: one or more entries per shard.
     """
     first, total = damage[0], sum(each.count for each in damage)
     where = "" if first.record is None else f"record {first.record} of "

@@ -110,7 +110,7 @@ class Baseline:
     target: Target
     """Its shards, manifest, schema and registry."""
     engine: Engine = field(default_factory=lambda: LocalEngine(1))
-    """Where to read."""
+    """Storage to read from."""
     progress: Progress = SILENT
     """Updated while it is read."""
 
@@ -122,7 +122,7 @@ class BaselineError(Exception):
     """The baseline cannot be read as a validator of ours needs it, which ends the check.
 
     Args:
-        reason: what to say of it.
+        reason: for the message.
     """
 
     def __init__(self, reason: TfrecregError) -> None:
@@ -180,7 +180,7 @@ class Target:
     """Whether the user named some shards of a build: `shards` are these, and may contain shards
     that the manifest does not list."""
     notes: Sequence[str] = ()
-    """Lines for the report: what it is judged by, or why not by what lies beside the shards."""
+    """Lines for the report: what it is judged by, or why not by the files beside the shards."""
 
     @property
     def reference(self) -> str:
@@ -275,8 +275,8 @@ class Validator(ExtensionPoint, ABC):
         By default there are none.
 
         Args:
-            own: all that it found; not empty.
-            others: what other validators found.
+            own: its own findings; not empty.
+            others: the findings of other validators.
         """
         return ()
 

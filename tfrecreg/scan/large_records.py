@@ -13,7 +13,7 @@ from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe, si_bytes
 
 LARGE_LIMIT = 1 << 30
-"""A record of more bytes is refused: its digest needs it in memory."""
+"""Maximum size of a record in bytes: its digest needs it in memory."""
 
 _SNIFF_BYTES = 1 << 16
 
@@ -22,7 +22,7 @@ class LargeRecords:
     """Reads payloads of one shard by their offsets, in ascending order.
 
     Args:
-        verb: says in messages what cannot be done, and what to repeat.
+        verb: names the operation in messages.
     """
 
     def __init__(self, shard: Shard, verb: Literal["adopt", "check", "export"] = "adopt") -> None:
@@ -33,7 +33,7 @@ class LargeRecords:
         self._inflater: Inflater | None = None
 
     def payload(self, record: int, offset: int, length: int) -> bytes:
-        """The payload of a record whose checksums were seen to hold.
+        """The payload of a record whose checksums were verified before.
 
         Args:
             record: its number, for messages.
@@ -72,6 +72,6 @@ class LargeRecords:
         return data
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._reader is not None:
             self._reader.close()

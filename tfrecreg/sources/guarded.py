@@ -1,8 +1,8 @@
-"""A source as the rest of the package knows it: every call guarded, every answer looked at.
+"""A source as the rest of the package knows it: every call is guarded, every result checked.
 
-The answers of a source from another distribution are checked: a tuple is not an item, a text is not
-a list of names. Those of the bundled sources are trusted, for there are millions of them, and the
-tests of this project look at them.
+Results of a third-party source are checked: a tuple is not an item, a text is not a list of names.
+Those of the bundled sources are trusted, because there are millions of them and the tests of this
+project check them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Record(NamedTuple):
 
 
 class _Wrong(Exception):
-    """An answer that cannot be used; its message follows the name of the method."""
+    """An unusable result; the message follows the name of the method."""
 
 
 class GuardedSource:
@@ -50,7 +50,7 @@ class GuardedSource:
     and a :class:`PluginError` that names the distribution for everything else.
 
     Args:
-        codes: the names of codes of its own.
+        codes: names of its own finding codes.
     """
 
     def __init__(self, source: Source, brought: Brought, codes: frozenset[str] = _NONE) -> None:

@@ -45,7 +45,7 @@ class Item(NamedTuple):
 
     split: str
     key: str
-    """Unique in its split; the record is known by it in the index, in findings and in diffs."""
+    """Unique in its split. It names the record in the index, in findings and in diffs."""
     size: int
     """Estimated bytes of the payload: what shards are planned with. Deterministic."""
     state: bytes = b""
@@ -63,20 +63,20 @@ class Skipped(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """What became of a part of the raw data that is no item of its own, and costs no item.
+    """A note on raw data that were altered or ignored while every item was kept.
 
-    A box that was clipped or left out of an image's example, files that nothing refers to: they
-    are counted in the ledger, and no limit on skipped items is about them.
+    Examples are a clipped box, or files that nothing refers to. The ledger counts remarks; limits
+    on skipped items do not.
     """
 
     split: str
     key: str
-    """The key of the item concerned; for remarks not about a single item, a file name."""
+    """The item's key; a file name if the remark concerns no single item."""
     code: str
     """As that of :class:`Skipped`."""
     detail: str
     times: int = 1
-    """How many there are of what the detail describes."""
+    """Number of occurrences."""
 
 
 class Written(NamedTuple):
@@ -92,9 +92,10 @@ class RawFile(NamedTuple):
     path: str
     """Relative to the raw root."""
     stored: int
-    """Bytes as it lies."""
+    """Size in bytes on disk."""
     decoded: int
-    """Bytes with whole-file compression taken off: the IDX inside the gzip. Else as `stored`."""
+    """Size in bytes without whole-file compression: of the IDX inside the gzip. Otherwise
+    `stored`."""
 
 
 class Source(ExtensionPoint, ABC):
@@ -110,7 +111,7 @@ class Source(ExtensionPoint, ABC):
     """Whether it opens files by their paths, so that it cannot read raw data behind URLs."""
 
     def __init__(self, raw: Readable, options: Any) -> None:
-        """Open `raw`; cheap: look at nothing yet."""
+        """Keep `raw` without reading it."""
         self.raw = raw
         self.options = options
 
@@ -151,7 +152,7 @@ class Source(ExtensionPoint, ABC):
     def describe(self) -> Mapping[str, str]:
         """What the raw folder holds, for ``--dry-run``: ``{"layout": "flat"}``.
 
-        Names from the data are escaped by :func:`tfrecreg.api.safe`. By default nothing is said.
+        Names from the data are escaped by :func:`tfrecreg.api.safe`. Empty by default.
         """
         return {}
 
@@ -165,7 +166,7 @@ class Source(ExtensionPoint, ABC):
     def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - a default
         """The raw file whose bytes are `image/encoded` of that record, for ``check --raw``.
 
-        None if they are not the bytes of a file as it lies. If a subclass does not define it,
+        None if they are not the bytes of a whole file. If a subclass does not define it,
         ``check --raw`` says that records cannot be compared.
         """
         return None

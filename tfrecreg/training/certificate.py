@@ -1,10 +1,10 @@
 """The proof that an epoch handed out every record exactly once.
 
 An element of a source with ``with_digest=True`` carries the digest of its record, computed from the
-payload that was read. Whoever consumes elements adds these digests up, behind all shuffling,
-batching and worker processes. The certificate is the multiset of them: order has no say, and parts
-of several hosts are merged by adding them up. At the end it is compared with the multiset of the
-digests that the index of the release has.
+payload that was read. The consumer adds these digests up, behind all shuffling, batching and worker
+processes. The certificate is their multiset: order does not matter, and parts of several hosts are
+merged by addition. At the end it is compared with the multiset of the digests that the index of the
+release has.
 
 A record digest is the first 16 bytes of blake3 of the canonical payload, so records with the same
 features have the same digest: a split that holds a record twice expects it twice. Two different
@@ -50,7 +50,7 @@ class RecordName(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochReport:
-    """What an epoch handed out, against what it should have."""
+    """The records that an epoch handed out, compared with those of the source."""
 
     name: str
     """Of the source, escaped."""
@@ -60,9 +60,9 @@ class EpochReport:
     missed: int
     """Records that were not handed out."""
     doubled: int
-    """How often a record was handed out beyond the first time."""
+    """Records handed out again, each repetition counted."""
     foreign: int
-    """What was handed out and is no record of the source."""
+    """Records handed out that are not in the source."""
     missed_records: tuple[RecordName, ...] = ()
     """The first 20 of them."""
     doubled_records: tuple[RecordName, ...] = ()
@@ -155,7 +155,7 @@ class Certificate:
             self._digests += record_digest(canonical(payload))
 
     def merge(self, other: Certificate) -> None:
-        """Add what another host handed out in the same epoch.
+        """Add the certificate of another host for the same epoch.
 
         Raises:
             UsageError: it is about another source, or is this very certificate.
@@ -178,7 +178,7 @@ class Certificate:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Certificate:
-        """What :meth:`to_bytes` made bytes of.
+        """The inverse of :meth:`to_bytes`.
 
         Raises:
             UsageError: the bytes are no certificate.

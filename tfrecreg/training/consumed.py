@@ -1,4 +1,4 @@
-"""Which part of an epoch was consumed, by hosts that come and go, and the numbers of the rest.
+"""The consumed part of an epoch when the number of hosts changes, and the numbers of the rest.
 
 Hosts share a sequence like dealt cards: of `hosts`, the host h takes the places h, h + hosts,
 h + 2 * hosts and so on. If each has consumed the same number, what is consumed is a prefix of the
@@ -18,7 +18,7 @@ from tfrecreg.errors import UsageError
 
 
 class Stage:
-    """What `hosts` hosts left of a sequence, numbered from 0 in the order of the sequence.
+    """The rest of a sequence that `hosts` hosts have not consumed, numbered from 0 in its order.
 
     Args:
         counts: how many places of its share each host has consumed.
@@ -51,7 +51,7 @@ class Stage:
         """The places in the sequence of numbers of the rest.
 
         Args:
-            left: shape (m,), numbers of the rest.
+            left: numbers of the rest, of shape (m,).
 
         Returns:
             Shape (m,).
@@ -102,7 +102,7 @@ def expect_enough(records: int, hosts: int, name: str) -> None:
 
 
 def joined(stages: Sequence[Stage], last: Stage) -> tuple[Stage, ...]:
-    """The stages and one more, as few as say the same: prefixes of prefixes are one prefix."""
+    """The stages and one more, joined where possible: a prefix of a prefix is a prefix."""
     if not last.consumed:
         return tuple(stages)
     if not last.is_prefix:

@@ -42,10 +42,10 @@ class DataSource(Sequence[Any]):
     Picklable, usable after a fork and by several threads. Every read verifies checksums.
 
     Args:
-        name: what messages call it, escaped.
+        name: for messages, escaped.
         shards: all shards that its records are in.
         selection: numbers of its records, through all of these shards.
-        elements: what its elements are.
+        elements: the form of its elements.
         identity: of the records in `shards`, in their order: equal for the same records.
         decode: decodes values, if `elements` has features to decode; picklable.
         skipped: the list of damaged records that were left out; None for a new one.
@@ -81,7 +81,7 @@ class DataSource(Sequence[Any]):
         self._decode = decode
         self._read = ExampleReader(elements.columns)
         self._read_many = BlockReader(elements.columns)
-        # Without a schema nothing else tells whether a feature holds one image or several.
+        # Without a schema only this decides whether a feature holds one image or several.
         self._single = frozenset(
             elements.images
             if elements.columns is None
@@ -103,7 +103,7 @@ class DataSource(Sequence[Any]):
 
         Raises:
             NoSuchRecordError: the number is out of range; also an IndexError.
-            DamagedRecordError: its checksums do not hold, whatever `damaged` says.
+            DamagedRecordError: its checksums do not hold; `damaged` does not apply.
             RefusedError: it is not an Example, does not fit the schema, or an image in it does
                 not decode.
             StorageError: its shard cannot be read, or was changed meanwhile.
@@ -144,7 +144,7 @@ class DataSource(Sequence[Any]):
 
     @property
     def identity(self) -> str:
-        """Hex digest of which records these are, in which order. States of orders hold it."""
+        """Hex digest of the records and their order. States of orders hold it."""
         ranges = [(each.start, each.stop, each.step) for each in self._selection.ranges]
         text = f"{self._identity}\n{json.dumps(ranges)}\n"
         return blake3(text.encode("ascii")).hexdigest(16)
@@ -305,7 +305,7 @@ class DataSource(Sequence[Any]):
 
         Args:
             state: of one host, if all hosts have consumed as many records; else of all of them.
-            host: whose share it is now.
+            host: number of this host.
             hosts: how many share the rest: as many as before or any other number.
 
         Raises:
@@ -411,7 +411,7 @@ class DataSource(Sequence[Any]):
             ) from error
 
     def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
-        """An element, from what was read of its payload already, if anything was."""
+        """Build one element; `element` is its parsed value if a block read produced it."""
         elements = self._elements
         if elements.raw:
             element = payload
@@ -431,7 +431,7 @@ class DataSource(Sequence[Any]):
         return (self._shards.key(number), element) if elements.with_key else element
 
     def _about(self, number: int, error: RefusedError) -> RefusedError:
-        """An error whose message lacks its subject, the record."""
+        """Complete an error whose message lacks its subject, the record."""
         shard, record = self._shards.locate(number)
         shown = safe(self._shards.places[shard].name, limit=1000)
         key = self._shards.key(number)

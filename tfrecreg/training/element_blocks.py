@@ -2,9 +2,9 @@
 
 The records of a dataset mostly hold the same features in the same order with the same number of
 values. :mod:`tfrecreg.example.columns` reads such records with a few array operations, for a
-fraction of the time that decoding each takes. What comes out is what
-:class:`tfrecreg.training.arrays.ExampleReader` makes of each; whatever has another layout, or does
-not fit the schema, is left to it.
+fraction of the time that decoding each takes. Elements equal those of
+:class:`tfrecreg.training.arrays.ExampleReader`, which reads the records that have another layout or
+do not fit the schema.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tfrecreg.example.model import Kind
 from tfrecreg.training.arrays import ArrayColumn, empty
 
 _FEWEST = 8
-"""So many payloads have to come together, and"""
+"""Minimum number of payloads in a block, and"""
 _LARGEST = 1 << 13
-"""be no larger on average than this: else the time goes elsewhere."""
+"""their maximum average size: with larger ones decoding is not what takes the time."""
 
 
 class BlockReader:

@@ -1,4 +1,4 @@
-"""What the elements of a source are: the choices that were made when it was opened."""
+"""The form of a source's elements, as chosen when it was opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfrecreg.training.arrays import ArrayColumn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elements:
-    """What the elements of a source are. All of it is plain data."""
+    """The form of a source's elements, as plain data."""
 
     raw: bool = False
     """Payloads, as they are."""
@@ -24,9 +24,9 @@ class Elements:
     images: tuple[str, ...] = ()
     """Features whose values are decoded."""
     damaged: Literal["raise", "skip"] = "raise"
-    """What batches and iteration do at a damaged record."""
+    """Treatment of a damaged record in batches and iteration."""
     max_damaged: int = 0
-    """How many damaged records may be left out, in all parts of the source together."""
+    """Maximum number of damaged records to leave out, in all parts of the source together."""
 
     def plain(self) -> dict[str, Any]:
         """The same as a JSON object."""
@@ -34,7 +34,7 @@ class Elements:
 
     @classmethod
     def of_plain(cls, plain: Mapping[str, Any]) -> Elements:
-        """What :meth:`plain` gave, after its way through JSON."""
+        """The inverse of :meth:`plain`."""
         columns = plain["columns"]
         if columns is not None:
             columns = tuple(

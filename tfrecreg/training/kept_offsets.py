@@ -1,9 +1,8 @@
-"""Where the records of shards without an index are: found once, and kept for the user.
+"""A cache of record offsets for shards without an index.
 
 An entry, one a shard, is a file in ``tfrecreg/offsets`` below `XDG_CACHE_HOME` or ``~/.cache``. It
 has 16 bytes a record and a digest of its own, and is taken only while size and modification time
-of the shard are the same. Offsets are not trusted further than that: whoever reads a record
-compares its length and its checksums.
+of the shard are the same. Offsets are not trusted further: each read compares length and checksums.
 
 As with git's index, the entry of a shard that was changed less than two seconds ago is not kept:
 its time would not tell the next change. Nor is that of a damaged shard. Where a manifest names the
@@ -45,7 +44,7 @@ _FOLDER = "tfrecreg/offsets"
 def kept_offsets(
     storage: Readable, path: str, shown: str, stream_blake3: str = ""
 ) -> RecordOffsets:
-    """Where the records of a shard are: by its own index, by an entry, or by reading the shard.
+    """The offsets of a shard's records: from its own index, an entry, or by reading the shard.
 
     Args:
         stream_blake3: as for :func:`find_offsets`.
@@ -56,7 +55,7 @@ def kept_offsets(
     """
     cache = user_cache()
     entry = storage.stat(path)
-    # A web server may tell no time and no ETag: then a change would not show.
+    # A web server may send neither time nor ETag: then a change would not show.
     is_dated = entry is not None and entry.mtime_ns > 0
     if cache is None or entry is None or not is_dated or storage.stat(own_index(path)) is not None:
         return find_offsets(storage, path, None, shown, stream_blake3=stream_blake3)
@@ -99,7 +98,7 @@ def _render(found: RecordOffsets) -> bytes:
 
 
 def _parse(data: bytes, stamp: tuple[int, int]) -> RecordOffsets | None:
-    """What an entry says; None if it is damaged, or of a shard with another stamp."""
+    """Parse an entry; None if it is damaged, or the shard has another stamp."""
     if len(data) < _HEADER.size + _HASH_BYTES:
         return None
     magic, size, mtime_ns, records, members, gzip, digest = _HEADER.unpack_from(data)

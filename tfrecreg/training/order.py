@@ -1,4 +1,4 @@
-"""The order of an epoch: who reads which record when, and where in it a training run is.
+"""The order of an epoch, its division among hosts, and the state of a training run.
 
 An :class:`Order` is the share of one host. It is computed from a few integers and takes no memory
 that grows with the records. Its state is a small JSON object; see ``docs/formats.md``.
@@ -22,11 +22,11 @@ from tfrecreg.training.permutation import Permutation
 RecordNumbers = npt.NDArray[np.int64]
 
 STATE_FORMAT = 1
-"""Of the states. A reader refuses a greater one."""
+"""Format version of states. A reader refuses a greater one."""
 _BLOCK = 1 << 12
-"""Numbers that an iteration computes at once."""
+"""Number of positions that an iteration computes at once."""
 _MOST_HOSTS = 1 << 20
-"""A state of more is none: one number is held for each."""
+"""States with more hosts are rejected: memory grows with their number."""
 _HINT = "pass what `order.state()` returned, for the same records"
 
 
@@ -41,10 +41,10 @@ class Order:
         source: identifies them, for states; see `DataSource.identity`.
         seed: of the permutation; None for the order of the records.
         epoch: of the permutation.
-        host: whose share it is, from 0.
-        hosts: how many share the records.
+        host: number of the host, from 0.
+        hosts: number of hosts that share the records.
         drop_remainder: whether all hosts get the same number; no host gets the remainder.
-        before: what was consumed before this share was made.
+        before: stages consumed before this share was made.
 
     Raises:
         UsageError: `host` is not one of `hosts`.
@@ -281,7 +281,7 @@ def _is_count(value: object) -> bool:
 
 
 def _counts(states: Sequence[Mapping[str, Any]]) -> list[int]:
-    """What each host has consumed."""
+    """The number of records that each host has consumed."""
     first = states[0]
     hosts = first["hosts"]
     if len(states) == 1:

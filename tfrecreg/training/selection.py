@@ -1,4 +1,4 @@
-"""Which records a source has, as ranges of numbers: slices and parts of splits, without a list."""
+"""The records of a source as ranges of numbers: slices and parts of splits, without a list."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Selection:
         return found
 
     def part(self, positions: slice) -> Selection:
-        """What a slice of the sequence has."""
+        """The numbers in a slice of the sequence."""
         wanted = range(len(self))[positions]
         if wanted.step < 0:
             parts = self._part(wanted[::-1])

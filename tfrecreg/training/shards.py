@@ -22,20 +22,20 @@ from tfrecreg.training.certificate import digests_of
 from tfrecreg.training.kept_offsets import kept_offsets
 
 _OPEN = 64
-"""So many shards are open at once; processes may often open no more than 256 or 1,024 files."""
+"""Maximum number of open shards; processes may often open no more than 256 or 1,024 files."""
 _BLOCK_BYTES = 1 << 20
 _BLOCK_RECORDS = 1 << 10
 
 
 class ShardPlace(NamedTuple):
-    """A shard and what it looked like when the source was made."""
+    """A shard with its size and stamp when the source was made."""
 
     root: str
     """Of the storage: an absolute path or a URL."""
     path: str
     """In that folder."""
     name: str
-    """What messages call it; not escaped."""
+    """Name in messages; not escaped."""
     split: str
     index_path: str
     """Path in `root` of its own index; empty without one."""
@@ -67,15 +67,15 @@ class ShardRecords:
         self._ends = np.array(self._starts[1:], np.int64)
         self._offsets: dict[int, RecordOffsets] = {}
         self._keys: dict[int, Index] = {}
-        # Whoever reads from a shard that another thread drops here goes on reading: the file is
-        # closed with the last reference.
+        # A thread that still reads a shard dropped here goes on reading: the file is closed with
+        # the last reference.
         self._open: OrderedDict[int, Records] = OrderedDict()
 
     def __len__(self) -> int:
         return self._starts[-1]
 
     def remember(self, shard: int, offsets: RecordOffsets) -> None:
-        """Take the offsets of a shard that somebody looked up already."""
+        """Take offsets of a shard that were looked up already."""
         self._offsets[shard] = offsets
 
     def lengths_digest(self, shard: int) -> str:

@@ -76,7 +76,7 @@ def even_parts(numbers: range, count: int, *, drop_remainder: bool) -> list[rang
     """Divide a range as `tfds.even_splits` does: contiguous parts, larger ones first.
 
     Args:
-        drop_remainder: whether all parts are equally long, and what is left is in none.
+        drop_remainder: whether all parts are equally long; the remainder is in none.
     """
     each, rest = divmod(len(numbers), count)
     if drop_remainder:

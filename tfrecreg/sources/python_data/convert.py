@@ -16,11 +16,11 @@ from tfrecreg.sources.python_data.elements import CALLER, MapStyle
 from tfrecreg.text import safe
 
 _RESULT = "key"
-"""The feature as which the result of a function is converted."""
+"""Name of the feature under which the result of a function is converted."""
 
 
 def position_key(position: int) -> str:
-    """The key of an element that has no other: its number in its split, at least five digits.
+    """The default key of an element: its number in its split, with at least five digits.
 
     It does not depend on the number of elements, so that a split that grows keeps its keys.
     """
@@ -29,7 +29,7 @@ def position_key(position: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyRule:
-    """Where the keys of elements come from: a feature, a function, or else their number."""
+    """The origin of keys: a feature, a function, or by default the element's number."""
 
     feature: str | None = None
     function: Callable[[Any], object] | None = None
@@ -59,7 +59,7 @@ class KeyRule:
         return self.feature is None and self.function is None
 
     def __str__(self) -> str:
-        """As the manifest has it."""
+        """The form in the manifest."""
         if self.feature is not None:
             return f"feature {self.feature}"
         return "position" if self.function is None else "function"
@@ -120,7 +120,7 @@ class Converter:
         """An element of a sequence.
 
         Raises:
-            RawDataError: the sequence raised something.
+            RawDataError: the sequence raised an exception.
         """
         try:
             with calling(CALLER, "read"):
@@ -134,7 +134,7 @@ class Converter:
             ) from error
 
     def changed(self, position: int, key: str) -> RawDataError:
-        """The error for an element that differs from what it was on the first pass."""
+        """The error for an element that changed since the first pass."""
         return RawDataError(
             f"{self._place(position, key)} was another one when it was read before",
             hint="a sequence gives the same elements each time: leave out random augmentation; or "

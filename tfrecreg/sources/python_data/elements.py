@@ -121,7 +121,7 @@ def length_of(split: str, sequence: MapStyle) -> int:
 
 
 def _bounded(elements: Iterator[Any]) -> Iterator[Any]:
-    """The same elements, and no more than the sequence has that they come from.
+    """The same elements, at most as many as the sequence has.
 
     Python iterates over a sequence without ``__iter__`` until it raises an IndexError, which those
     of PyTorch need not do.

@@ -1,7 +1,7 @@
-"""A sequence on its way to worker processes: a pickle in the stage of the build, read once by each.
+"""Sending a sequence to worker processes: a pickle in the stage of the build, read once by each.
 
-Data that cannot be pickled, that only this process could unpickle, or that are large, stay in this
-process: then it makes all records.
+Data that cannot be pickled, that only this process could unpickle, or that are large stay in this
+process, which then makes all records.
 """
 
 from __future__ import annotations

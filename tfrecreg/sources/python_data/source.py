@@ -34,7 +34,7 @@ _STATE = struct.Struct(f">Q{DIGEST_BYTES}s")
 
 
 class PythonSource(Source):
-    """The elements of all splits. Picklable; what only the process of the caller has stays there.
+    """The elements of all splits. Picklable, except for data that only the caller's process has.
 
     Args:
         dataset: its name, for the draft of a schema.
@@ -100,7 +100,7 @@ class PythonSource(Source):
             return {"pillow": "unknown"}  # a fork of it, with another name
 
     def survey(self) -> None:
-        """Read the data for the first time, if that was not done.
+        """Read the data for the first time, unless that was done.
 
         Raises:
             RawDataError: an element cannot be read or has no lossless place in an example, two
@@ -154,7 +154,7 @@ class _Survey:
         self._splits: list[SurveyedSplit] | None = None
 
     def splits(self) -> list[SurveyedSplit]:
-        """What is known of each split, in order of their names."""
+        """The survey of each split, in order of their names."""
         if self._splits is None:
             found = [*self._read(), *self._spooled()]
             self._splits = sorted(found, key=lambda each: each.split)
@@ -195,7 +195,7 @@ def open_python_data(
 
     Raises:
         UsageError: there are no splits, or a name cannot be that of a split.
-        RawDataError: what a split is given as holds no elements.
+        RawDataError: the value of a split holds no elements.
     """
     _expect_splits(data)
     sequences: list[SequenceSplit] = []

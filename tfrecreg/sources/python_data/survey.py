@@ -1,8 +1,8 @@
 """The first pass over a program's data: keys, sizes and digests of all records, and a draft of
 their schema.
 
-Nothing is written but the spools of iterables. What is kept of a record is its digest, its size,
-and its key if that is not its number.
+Only the spools of iterables are written. A record's digest, size, and key (unless it is a number)
+stay in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_PARTS, _TASK_SECONDS = 64, 0.2
 
 @dataclass(slots=True)
 class SurveyedPart:
-    """What is known of consecutive elements of a split. Picklable."""
+    """Keys, sizes and digests of consecutive elements of a split. Picklable."""
 
     digests: bytearray = field(default_factory=bytearray)
     """Record digests, one after the other."""
@@ -69,7 +69,7 @@ class SurveyTask:
 
 
 def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
-    """Convert the elements and keep what is known of them, part by part.
+    """Convert the elements and yield their keys, sizes and digests, part by part.
 
     Raises:
         RawDataError: an element cannot be read, or has no place in an example.
@@ -85,7 +85,7 @@ def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
 
 
 class SurveyedSplit:
-    """What is known of all elements of a split: about 24 bytes each, and their keys."""
+    """Keys, sizes and digests of all elements of a split: about 24 bytes each, and their keys."""
 
     def __init__(self, converter: Converter, *, draft: bool) -> None:
         self.split = converter.split
