@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from drawing import concepts_drawing
 from pages import cli_page, codes_page
 from picture import demo_picture, words
 
@@ -32,6 +33,7 @@ class Product:
 PRODUCTS = (
     Product("cli.md", cli_page),
     Product("codes.md", codes_page),
+    Product("images/concepts.svg", concepts_drawing),
     # The sizes in it depend on the zlib that made the demo's pictures.
     Product("images/demo.svg", demo_picture, words),
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from tfrecreg.bundled import COMMANDS_BY_GROUP
 from tfrecreg.cli.app import app
 from tfrecreg.codes import CORE_CODES, PAGES, codes_on
 from tfrecreg.codes.pages import read_page
@@ -35,14 +36,18 @@ def cli_page() -> str:
     parts = [
         "# The command line",
         MADE,
-        "Output of `-h` or `--help` of each command. Results go to stdout, messages and "
-        "progress to stderr;\nevery command takes `--json`. [Reference](reference.md) "
-        "has the exit codes and the JSON of `check`.\n\n"
+        "This page has the help of each command, in the groups of `tfrecreg --help`. Results go to "
+        "stdout,\nmessages and progress to stderr; every command takes `--json`. "
+        "[Reference](reference.md) has the exit codes\nand the JSON of `check`.\n\n"
         "An error is one line and a hint. `TFRECREG_DEBUG=1` adds its traceback on stderr, also "
         "that of a\nworker process or a plugin.",
     ]
+    groups = {first: title for title, group in COMMANDS_BY_GROUP.items() for first in [*group][:1]}
     for path, command in command_tree():
-        parts += [f"## {' '.join(path)}", f"```text\n{_help(path, command)}\n```"]
+        if path[1:] and path[-1] in groups:
+            parts.append(f"## {groups.pop(path[-1])}")
+        level = "###" if path[1:] else "##"
+        parts += [f"{level} {' '.join(path)}", f"```text\n{_help(path, command)}\n```"]
     return "\n\n".join(parts) + "\n"
 
 

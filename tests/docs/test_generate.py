@@ -14,7 +14,7 @@ import pytest
 from tfrecreg.codes import CORE_CODES
 
 DOCS = Path(__file__).parents[2] / "docs"
-PRODUCTS = ("cli.md", "codes.md", "images/demo.svg")
+PRODUCTS = ("cli.md", "codes.md", "images/concepts.svg", "images/demo.svg")
 
 
 def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -29,7 +29,7 @@ def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """What makes the pages, with what it made, to do things to."""
-    for name in ("generate.py", "pages.py", "picture.py", *PRODUCTS):
+    for name in ("generate.py", "drawing.py", "pages.py", "picture.py", *PRODUCTS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(DOCS / name, tmp_path / name)
     return tmp_path
@@ -70,8 +70,9 @@ def test_every_code_has_its_place_on_the_page() -> None:
         assert code.page.strip() in page
 
 
-def test_the_image_names_no_place_and_asks_for_nothing() -> None:
-    text = (DOCS / "images/demo.svg").read_text("utf-8")
+@pytest.mark.parametrize("image", ["images/concepts.svg", "images/demo.svg"])
+def test_the_image_names_no_place_and_asks_for_nothing(image: str) -> None:
+    text = (DOCS / image).read_text("utf-8")
     ElementTree.fromstring(text)
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text)
     assert "@import" not in text

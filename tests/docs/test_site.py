@@ -113,6 +113,24 @@ def test_every_page_is_in_the_navigation(pages: Path) -> None:
     assert {f"adr/{name}" for name in re.findall(r"\((\d[\w-]+\.md)\)", index)} == decisions
 
 
+def test_the_contents_list_the_pages_in_the_kinds_of_the_navigation(
+    site_source: ModuleType,
+) -> None:
+    kinds = ("Tutorials", "How-to guides", "Reference", "Explanation")
+    nav = re.findall(r"^  - ([\w-][\w -]*):\n((?:      .*\n)+)", CONFIG.read_text("utf-8"), re.M)
+    wanted = {kind: re.findall(r"- ([^:]+): (\S+\.md)", pages) for kind, pages in nav}
+    contents = (ROOT / "docs/contents.md").read_text("utf-8")
+    found = {}
+    for kind, text in re.findall(r"^## (.+)\n\n((?:\|.*\n)+)", contents, re.M):
+        links = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", text)
+        places = site_source.OUTSIDE | {"docs/adr": site_source.DECISIONS}
+        files = [(title, os.path.normpath(f"docs/{target}")) for title, target in links]
+        found[kind] = [(title, places.get(file, file[5:])) for title, file in files]
+    assert list(found) == list(kinds)
+    for kind in kinds:
+        assert found[kind] == [each for each in wanted[kind] if each[1] != site_source.LIBRARY]
+
+
 def test_the_reference_lists_every_public_name(pages: Path) -> None:
     import tfrecreg
     import tfrecreg.api
