@@ -71,6 +71,8 @@ class Block(NamedTuple):
     text: str
     notes: tuple[str, ...]
     """The comments between the block before and this one."""
+    above: str = ""
+    """The text between them, as it is shown."""
 
     @property
     def left_out(self) -> bool:
@@ -81,8 +83,10 @@ def blocks(page: str) -> list[Block]:
     text = (ROOT / page).read_text("utf-8")
     found, end = [], 0
     for fence in FENCE.finditer(text):
-        notes = tuple(note["text"] for note in COMMENT.finditer(text[end : fence.start()]))
-        found.append(Block(fence["info"], fence["text"], notes))
+        between = text[end : fence.start()]
+        notes = tuple(note["text"] for note in COMMENT.finditer(between))
+        above = COMMENT.sub("", between)
+        found.append(Block(fence["info"], fence["text"], notes, " ".join(above.split())))
         end = fence.end()
     return found
 
@@ -182,17 +186,18 @@ def ask_less(here: Path) -> None:
     file.write_text(file.read_text("utf-8").replace(STRICT, ""), "utf-8")
 
 
-PREPARE: dict[str, Callable[[Path], None]] = {
-    "the file of a dataset": configure_mnist,
-    "a small COCO": draw_coco,
-    "a folder of pets": draw_pets,
-    "a gate that is too strict": ask_too_much,
-    "a gate that is right": ask_less,
-    "more digits": draw_more_mnist,
-    "exports of another tool": draw_exports,
-    "shards of another tool": draw_shards,
-    "some time later": grow_old,
+PREPARE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "the file of a dataset": (configure_mnist, "a file in `datasets/`"),
+    "a small COCO": (draw_coco, "`coco/` has"),
+    "a folder of pets": (draw_pets, "has a folder of images for each class"),
+    "a gate that is too strict": (ask_too_much, "`ratio = 0.01`"),
+    "a gate that is right": (ask_less, "limit is removed from `tfrecreg.toml`"),
+    "more digits": (draw_more_mnist, "ifty images"),
+    "exports of another tool": (draw_exports, "`exports/` has three shards"),
+    "shards of another tool": (draw_shards, "`shards/`"),
+    "some time later": (grow_old, "some days old"),
 }
+"""What prepares something, and words in the text above the block that tell the reader so."""
 
 
 @dataclass
@@ -208,7 +213,7 @@ class Reader:
     def read(self, block: Block) -> None:
         for note in block.notes:
             if note.startswith("in the test: "):
-                PREPARE[note.removeprefix("in the test: ")](self.here)
+                PREPARE[note.removeprefix("in the test: ")][0](self.here)
         if block.left_out:
             return
         RUNNERS[block.language](self, block)
@@ -404,7 +409,8 @@ def test_every_block_has_a_runner_or_a_reason(page: str) -> None:
         for note in block.notes:
             assert not note.startswith("not run:") or len(note) > len("not run: ..."), block
             if note.startswith("in the test: "):
-                assert note.removeprefix("in the test: ") in PREPARE
+                _, words = PREPARE[note.removeprefix("in the test: ")]
+                assert words in block.above, f"{page}: no text above the block has {words!r}"
 
 
 @pytest.mark.parametrize(
