@@ -263,9 +263,7 @@ def fresh_environment(
     return Interpreter(str(made), plain_environment(home))
 
 
-NEEDS = (
-    "looking at drift needs the extra `tfdv`, which is not installed: pip install 'tfrecreg[tfdv]'"
-)
+NEEDS = "looking at drift needs the extra `tfdv`, which is not installed: "
 
 _NEEDY = """
 from tfrecreg.api import Code, Severity, ValidatorRecord, hookimpl

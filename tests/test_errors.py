@@ -14,6 +14,7 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
+from tfrecreg.install_hint import install_command
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_a_missing_extra_shows_the_command_that_installs_it() -> None:
     error = MissingExtraError("loading with tf.data", "tf")
     assert str(error) == (
         "loading with tf.data needs the extra `tf`, which is not installed\n"
-        "hint: pip install 'tfrecreg[tf]'"
+        f"hint: {install_command(extra='tf')}"
     )
     again = pickle.loads(pickle.dumps(error))
     assert (again.extra, str(again)) == ("tf", str(error))

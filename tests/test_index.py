@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.index import Index, IndexBuilder, index_bytes, read_index
+from tfrecreg.install_hint import upgrade_hint
 
 GOLDEN = (
     "544652494e444558"
@@ -144,7 +145,7 @@ def test_errors_say_what_where_and_what_to_do() -> None:
     with pytest.raises(NewerFormatError) as newer:
         read_index(sealed(header(version=2)), "x.index")
     assert newer.value.message == "`x.index` has index format 2, this tfrecreg supports 1"
-    assert newer.value.hint == "pip install --upgrade tfrecreg"
+    assert newer.value.hint == upgrade_hint()
     with pytest.raises(ManifestError) as strange:
         read_index(b"some text", "x.index")
     assert strange.value.message == (

@@ -6,8 +6,7 @@ and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
   and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
-  `suggest`;
-  `progress`
+  `suggest`; `install_hint`; `progress`
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`;
   `decoding`, by which formats come in
 - state: `manifest`, `schema`, `registry`, `tracking`

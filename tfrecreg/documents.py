@@ -17,6 +17,7 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import NewerFormatError, TfrecregError
+from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.text import safe
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ def known_format(found: Any, newest: int, has: str, reads: str = "supports") -> 
     if version > newest:
         raise NewerFormatError(
             f"{has} {safe(str(version))}, this tfrecreg {reads} {newest}",
-            hint="pip install --upgrade tfrecreg",
+            hint=upgrade_hint(),
         )
     plain: dict[str, Any] = found
     return plain

@@ -30,6 +30,7 @@ they say more.
 from __future__ import annotations
 
 from tfrecreg.findings import Finding
+from tfrecreg.install_hint import install_command
 from tfrecreg.text import safe
 
 
@@ -150,7 +151,7 @@ class MissingExtraError(FailureError):
     def __init__(self, feature: str, extra: str, distribution: str = "tfrecreg") -> None:
         super().__init__(
             f"{feature} needs the extra `{extra}`, which is not installed",
-            hint=f"pip install '{distribution}[{extra}]'",
+            hint=install_command(distribution, extra),
         )
         self.feature = feature
         self.extra = extra
@@ -181,13 +182,13 @@ class UnknownPluginError(PluginError):
         Args:
             when: the build or release made with it, quoted: `` `pets@1.0.0` ``.
         """
-        named = safe(distribution, limit=80)
+        named, install = safe(distribution, limit=80), install_command(distribution)
         message = (
             f"{self.message.partition(';')[0]}; `{named}` {safe(version, limit=40)} brought it"
         )
         return UnknownPluginError(
             f"{message} for {when}",
-            hint=f"install that distribution, such as by `pip install {named}`",
+            hint=f"install that distribution, such as by `{install}`",
         )
 
 

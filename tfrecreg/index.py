@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
+from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 
@@ -241,7 +242,7 @@ def read_index(data: bytes, where: str) -> Index:
     if version > INDEX_VERSION:
         raise NewerFormatError(
             f"`{where}` has index format {version}, this tfrecreg supports {INDEX_VERSION}",
-            hint="pip install --upgrade tfrecreg",
+            hint=upgrade_hint(),
         )
     if version != INDEX_VERSION or row_bytes != ROW_BYTES:
         raise ManifestError(

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
+from tfrecreg.install_hint import install_command
+
 SHARDS = {"arrayrecord": "array_record-*", "parquet": "data/*", "webdataset": "*.tar"}
 MODULES = {"arrayrecord": "array_record", "parquet": "pyarrow"}
 
@@ -63,7 +65,7 @@ def test_a_missing_library_is_one_line_with_its_extra(
     name = {"arrayrecord": "ArrayRecord", "parquet": "Parquet"}[to]
     assert done.err.splitlines() == [
         f"error: writing {name} files needs the extra `{to}`, which is not installed",
-        f"hint: pip install 'tfrecreg[{to}]'",
+        f"hint: {install_command(extra=to)}",
     ]
     assert not (tmp_path / "out").exists()
 

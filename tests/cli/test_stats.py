@@ -9,6 +9,7 @@ from statistics_support import alike_examples, dealt, needs_tfdv, write
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.install_hint import install_command
 
 
 @pytest.fixture
@@ -79,6 +80,6 @@ def test_without_tfdv_it_says_what_is_missing(cli, tmp_path: Path, monkeypatch) 
     assert done.code == 3
     assert done.err.splitlines() == [
         "error: statistics needs the extra `tfdv`, which is not installed",
-        "hint: pip install 'tfrecreg[tfdv]'",
+        f"hint: {install_command(extra='tfdv')}",
     ]
     assert json.dumps(done.out) == '""'

@@ -11,6 +11,7 @@ import tfrecreg
 from tfrecreg.cli.main import main
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.install_hint import install_command
 from tfrecreg.plugins.manager import plugins
 
 SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"
@@ -104,7 +105,7 @@ def test_a_missing_library_is_an_error_with_the_command_that_installs_it(
     assert caught.value.message == (
         f"the engine `{name}` needs the extra `{name}`, which is not installed"
     )
-    assert caught.value.hint == f"pip install 'tfrecreg[{name}]'"
+    assert caught.value.hint == install_command(extra=name)
 
 
 @pytest.mark.parametrize(

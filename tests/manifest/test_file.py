@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecreg.errors import ManifestError, NewerFormatError
+from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.manifest.file import manifest_digest, parse_manifest, render_manifest, seal
 from tfrecreg.manifest.model import (
     FORMAT_VERSION,
@@ -279,7 +280,7 @@ class TestRefusals:
             f"`m.json` has manifest format {FORMAT_VERSION + 1}, "
             f"this tfrecreg supports {FORMAT_VERSION}"
         )
-        assert caught.value.hint == "pip install --upgrade tfrecreg"
+        assert caught.value.hint == upgrade_hint()
         assert caught.value.exit_code == 3
 
     def test_hostile_digest_is_escaped(self) -> None:

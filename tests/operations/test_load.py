@@ -17,6 +17,7 @@ from registry_support import put_odd, write
 from tests_support import tree
 
 from tfrecreg.errors import ManifestError, SchemaError, UsageError
+from tfrecreg.install_hint import install_command
 from tfrecreg.operations.builds.data import build
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.load import load
@@ -336,7 +337,7 @@ def test_without_tensorflow_the_extra_is_named(digits_original: Path) -> None:
     blocked = "sys.modules['tensorflow'] = None  # as if it were not installed"
     assert by_process(digits_original, blocked) == (
         "3 MissingExtraError: loading with tf.data needs the extra `tf`, which is not installed | "
-        "pip install 'tfrecreg[tf]'"
+        f"{install_command(extra='tf')}"
     )
 
 

@@ -203,25 +203,28 @@ def test_two_processes_check_as_one_does(core: Interpreter, registry: Path) -> N
     assert (two.code, two.out) == (0, one.out), two.err
 
 
-def test_without_tensorflow_loading_says_what_to_install(core: Interpreter, registry: Path) -> None:
+def test_without_tensorflow_loading_says_what_to_install(
+    core: Interpreter, archives: Archives, registry: Path
+) -> None:
     done = core.run("-c", LOAD, registry)
     assert done.out.splitlines() == [
         "MissingExtraError",
         "3",
         "loading with tf.data needs the extra `tf`, which is not installed",
-        "pip install 'tfrecreg[tf]'",
+        f"uv pip install 'tfrecreg[tf] @ {archives.wheel.as_uri()}'",
     ], done.err
 
 
 def test_what_a_core_without_extras_cannot_do_says_what_to_install(
-    core: Interpreter, registry: Path, tmp_path: Path
+    core: Interpreter, archives: Archives, registry: Path, tmp_path: Path
 ) -> None:
     with_plugin = Interpreter(core.python, {**core.env, "PYTHONPATH": str(tmp_path)})
     plant_needy_plugin(tmp_path)
     done = with_plugin.script("-C", registry, "check", "--only", "needy", "digits")
     assert done.code == 3, done.err
     assert "Traceback" not in done.err
-    assert NEEDS in " ".join(done.out.split())
+    install = f"uv pip install 'tfrecreg[tfdv] @ {archives.wheel.as_uri()}'"
+    assert NEEDS + install in " ".join(done.out.split())
 
 
 def test_the_demo_runs_on_the_core(core: Interpreter, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from package_support import CHECKOUT
 
 import tfrecreg.errors as errors
+from tfrecreg.install_hint import install_command
 
 ERRORS = {
     name
@@ -32,7 +33,7 @@ def test_there_are_errors_to_look_at() -> None:
 
 def test_a_missing_extra_says_how_to_get_it() -> None:
     error = errors.MissingExtraError("reading minds", "telepathy")
-    assert error.hint == "pip install 'tfrecreg[telepathy]'"
+    assert error.hint == install_command(extra="telepathy")
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(CHECKOUT)))

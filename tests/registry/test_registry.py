@@ -18,6 +18,7 @@ from tfrecreg.errors import (
     StorageError,
     UsageError,
 )
+from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.reference import Version
@@ -277,7 +278,7 @@ def test_a_newer_format_is_a_failure_that_says_what_to_do(root: Path, registry: 
     assert caught.value.message == (
         "`data/mnist/manifest.json` has manifest format 9, this tfrecreg supports 1"
     )
-    assert (caught.value.hint, caught.value.exit_code) == ("pip install --upgrade tfrecreg", 3)
+    assert (caught.value.hint, caught.value.exit_code) == (upgrade_hint(), 3)
 
 
 def test_a_release_under_another_number_is_refused(root: Path, registry: Registry) -> None:

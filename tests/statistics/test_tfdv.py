@@ -9,6 +9,7 @@ import pytest
 from statistics_support import needs_tfdv
 
 from tfrecreg.errors import MissingExtraError
+from tfrecreg.install_hint import install_command
 from tfrecreg.statistics import tfdv
 from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv, tfdv_version
 
@@ -54,7 +55,7 @@ def test_where_it_can_be_had_the_extra_is_named(on, machine) -> None:
     error = on(*machine)
     assert isinstance(error, MissingExtraError)
     assert error.message == "statistics needs the extra `tfdv`, which is not installed"
-    assert error.hint == "pip install 'tfrecreg[tfdv]'"
+    assert error.hint == install_command(extra="tfdv")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_where_it_cannot_be_had_that_is_said(on, machine, named) -> None:
     assert error.hint == (
         "use Python 3.10 or 3.11 on Linux x86-64, or Python 3.12 or 3.13 where glibc is 2.39 or "
         "later (Debian 13, Ubuntu 24.04), or a Mac with Apple silicon: "
-        "pip install 'tfrecreg[tfdv]'"
+        + install_command(extra="tfdv")
     )
     assert error.exit_code == 3
 

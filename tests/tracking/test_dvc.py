@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from tfrecreg.errors import FailureError, StorageError, UsageError
+from tfrecreg.install_hint import install_command
 from tfrecreg.tracking import dvc
 
 SITE_CACHE = Path("/var/tmp/dvc/repo")
@@ -254,7 +255,7 @@ def test_where_it_is_missing_the_extra_is_named(tree: Path) -> None:
     )
     assert done.stderr.strip() == (
         "tracking with DVC needs the extra `dvc`, which is not installed | "
-        "pip install 'tfrecreg[dvc]'"
+        f"{install_command(extra='dvc')}"
     )
 
 

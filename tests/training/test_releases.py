@@ -22,6 +22,7 @@ from tfrecreg.errors import (
     StorageError,
     UsageError,
 )
+from tfrecreg.install_hint import install_command
 from tfrecreg.operations.demo.digits import draw_digits
 
 TRAIN = "data/digits/digits-train.tfrecord-00000-of-00002"
@@ -335,4 +336,4 @@ def test_pillow_that_is_missing(digits_original: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(tfrecreg.TfrecregError) as caught:
         tfrecreg.data_source("digits", "train", registry=digits_original, decode=True)
-    assert caught.value.hint == "pip install 'tfrecreg[images]'"
+    assert caught.value.hint == install_command(extra="images")

@@ -17,6 +17,7 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, MissingExtraError, RefusedError, UsageError
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.gating import FailOn
+from tfrecreg.install_hint import install_command
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.progress import Progress
@@ -266,6 +267,6 @@ def test_without_tfdv_a_comparison_that_is_asked_for_fails(
     with pytest.raises(FailureError) as caught:
         check([str(new)], options=options)
     assert isinstance(caught.value, MissingExtraError) is here
-    assert caught.value.hint.endswith("pip install 'tfrecreg[tfdv]'")
+    assert caught.value.hint.endswith(install_command(extra="tfdv"))
     (report,) = check([str(new)], options=CheckOptions(skip=("inflation",)))
     assert report.exit_code == 0

@@ -22,6 +22,7 @@ from tfrecreg._version import __version__
 from tfrecreg.code_digest import code_beside, code_of
 from tfrecreg.entry_points import Broken, identity, with_plugins
 from tfrecreg.errors import FailureError
+from tfrecreg.install_hint import install_command
 from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 
@@ -83,7 +84,8 @@ def expect_terms(theirs: Terms) -> None:
             raise FailureError(
                 f"the worker on `{safe(mine.host)}` lacks the plugin distribution `{safe(name)}` "
                 f"{safe(version)}",
-                hint=f"install it in the workers' environment: pip install {safe(name)}=={version}",
+                hint="install it in the workers' environment: "
+                f"{install_command(name, version=version)}",
             )
         if found != version:
             raise FailureError(

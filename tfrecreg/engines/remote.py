@@ -41,6 +41,7 @@ from tfrecreg.engines.handshake import expect_folders, expect_terms, folders_of,
 from tfrecreg.engines.interface import WORTH_SECONDS, Engine, EngineRequest
 from tfrecreg.engines.outcome import packed_error, perform, result_of
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.install_hint import install_command
 from tfrecreg.suggest import ExtensionPoint
 from tfrecreg.text import safe
 from tfrecreg.typed_values import NoOptions
@@ -268,6 +269,6 @@ def engine_failed(engine: str, what: str, error: BaseException, *, hint: str = "
         version = terms().versions["tfrecreg"]
         return FailureError(
             f"a worker of the engine `{name}` has no tfrecreg {version}: {line}",
-            hint=f"install it in the workers' environment: pip install tfrecreg=={version}",
+            hint=f"install it in the workers' environment: {install_command(version=version)}",
         )
     return FailureError(f"the engine `{name}` {what}: {line}", hint=hint)

@@ -25,6 +25,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError
+from tfrecreg.install_hint import install_command
 from tfrecreg.text import safe
 
 _FEATURE = "statistics"
@@ -73,7 +74,7 @@ def missing_tfdv() -> TfrecregError | None:
         f"Python {platform.python_version()} on {here}",
         hint="use Python 3.10 or 3.11 on Linux x86-64, or Python 3.12 or 3.13 where glibc is 2.39 "
         "or later (Debian 13, Ubuntu 24.04), or a Mac with Apple silicon: "
-        "pip install 'tfrecreg[tfdv]'",
+        f"{install_command(extra='tfdv')}",
     )
 
 
@@ -129,7 +130,7 @@ def load_tfdv() -> Tfdv:
     except ImportError as error:
         raise FailureError(
             f"TensorFlow Data Validation is installed and cannot be imported: {safe(str(error))}",
-            hint="pip install 'tfrecreg[tfdv]' installs a compatible set",
+            hint=f"{install_command(extra='tfdv')} installs a compatible set",
         ) from error
     finally:
         # A library that warns while it is imported leaves a handler on the stream of the moment.

@@ -26,6 +26,7 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
+from tfrecreg.install_hint import install_command
 from tfrecreg.text import safe
 
 _ATTEMPTS = "TFRECREG_REMOTE_ATTEMPTS"
@@ -82,7 +83,7 @@ def _connect(root: str) -> tuple[Any, str]:
             ) from None
         raise FailureError(
             f"`{safe(protocol)}://` needs the package `{safe(package)}`, which is not installed",
-            hint=f"pip install {safe(package)}",
+            hint=install_command(package),
         ) from None
     except ValueError as error:
         if "not known" not in str(error):

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import UsageError
+from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.consumed import Stage, expect_host, joined, share
@@ -244,7 +245,7 @@ def _checked(state: Any, records: int, source: str) -> Mapping[str, Any]:
     if isinstance(version, int) and version > STATE_FORMAT:
         raise UsageError(
             f"the state has format {version}, this tfrecreg knows {STATE_FORMAT}",
-            hint="pip install --upgrade tfrecreg",
+            hint=upgrade_hint(),
         )
     fault = "it is not a JSON object" if version is None else _fault(state)
     if fault:

@@ -16,6 +16,7 @@ from tfrecreg.config import Config, GateConfig, parse_config
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConfigError, PluginError, UnknownPluginError
 from tfrecreg.findings import Severity
+from tfrecreg.install_hint import install_command
 from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.operations.check.choose import Choice, choose
 from tfrecreg.operations.check.options import CheckOptions
@@ -331,7 +332,8 @@ def test_a_missing_extra_is_a_reason_not_to_run_unless_it_was_asked_for(
         "def load(): return Needy\n"
     )
     stranger(more=more)
-    reason = "looking needs the extra `tfdv`, which is not installed: pip install 'tfrecreg[tfdv]'"
+    needs = "looking needs the extra `tfdv`, which is not installed: "
+    reason = needs + install_command(extra="tfdv")
     report = checked(target)
     assert report.status == "pass"
     assert ("even", reason) in [(each.name, each.reason) for each in report.skipped]

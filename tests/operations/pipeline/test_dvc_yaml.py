@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from tfrecreg.errors import UsageError
+from tfrecreg.install_hint import install_command
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited
 
 
@@ -231,7 +232,7 @@ def test_without_what_reads_and_writes_yaml_the_extra_is_named() -> None:
     )
     assert done.stderr.strip() == (
         "reading and writing `dvc.yaml` needs the extra `dvc`, which is not installed | "
-        "pip install 'tfrecreg[dvc]'"
+        f"{install_command(extra='dvc')}"
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests_support import tree
 
 from tfrecreg.cli.main import main
+from tfrecreg.install_hint import install_command
 from tfrecreg.operations.init import init
 
 
@@ -242,4 +243,4 @@ def test_without_pycocotools_the_extra_is_named_before_anything_is_read(
     monkeypatch.setitem(__import__("sys").modules, "pycocotools.mask", None)
     error = cli(*several(raw), "--option=masks=rle", code=3)
     assert "needs the extra `coco`, which is not installed" in error
-    assert "pip install 'tfrecreg[coco]'" in error
+    assert install_command(extra="coco") in error

@@ -16,6 +16,7 @@ from image_support import decoded_mask
 
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.images.read import read_header
+from tfrecreg.install_hint import install_command
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.masks import Masks, decode_rle, encode_mask, encode_rle, require_pycocotools
 
@@ -166,7 +167,7 @@ def test_without_pycocotools_the_extra_is_named(monkeypatch) -> None:
     assert caught.value.message == (
         "writing masks as RLE or PNG needs the extra `coco`, which is not installed"
     )
-    assert caught.value.hint == "pip install 'tfrecreg[coco]'"
+    assert caught.value.hint == install_command(extra="coco")
 
 
 @given(st.lists(st.integers(0, 1 << 26), max_size=20))

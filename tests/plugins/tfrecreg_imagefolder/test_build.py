@@ -15,6 +15,7 @@ from image_support import jpeg, png
 from tests_support import tree
 
 from tfrecreg.cli.main import main
+from tfrecreg.install_hint import install_command
 from tfrecreg.operations.init import init
 from tfrecreg.operations.load import load
 
@@ -171,7 +172,7 @@ def test_without_pillow_decoding_is_exit_3_with_the_command_that_helps(
     done = build("verify=decode")
     assert done.code == 3
     assert "`verify=decode` needs the extra `images`, which is not installed" in done.err
-    assert "pip install 'tfrecreg[images]'" in done.err
+    assert install_command(extra="images") in done.err
     assert build().code == 0
 
 

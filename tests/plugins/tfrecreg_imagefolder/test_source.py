@@ -12,6 +12,7 @@ from image_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.errors import MissingExtraError, MissingFileError, RawDataError
 from tfrecreg.images import decoder
+from tfrecreg.install_hint import install_command
 from tfrecreg.sources.interface import Item, Skipped
 from tfrecreg_imagefolder import source
 
@@ -198,7 +199,7 @@ def test_without_pillow_decoding_is_refused_before_any_work(raw, monkeypatch, op
     with pytest.raises(MissingExtraError) as caught:
         raw.source(option)
     assert caught.value.message == f"{said} needs the extra `images`, which is not installed"
-    assert caught.value.hint == "pip install 'tfrecreg[images]'"
+    assert caught.value.hint == install_command(extra="images")
     assert raw.made().splits() == {"train": 1}
 
 

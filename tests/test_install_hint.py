@@ -1,0 +1,121 @@
+"""The command that a hint names installs what is installed, from where it came."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfrecreg.install_hint import install_command
+
+WHEEL = "https://example.org/tfrecreg-0.1.0-py3-none-any.whl"
+GIT = {"vcs": "git", "commit_id": "0123abc"}
+
+
+def installed(site: Path, name: str, origin: object = None, installer: str = "pip") -> None:
+    """What an installer leaves of a distribution."""
+    about = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (about / "INSTALLER").write_text(f"{installer}\n")
+    if origin is not None:
+        (about / "direct_url.json").write_text(
+            origin if isinstance(origin, str) else json.dumps(origin)
+        )
+
+
+def said(site: Path, call: str) -> str:
+    """The result of a call in a process of which `site` is the first place to look."""
+    code = f"from tfrecreg.install_hint import *; print({call})"
+    path = os.pathsep.join((str(site), *filter(None, sys.path)))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("origin", "install", "upgrade"),
+    [
+        (None, "pip install 'tfrecreg[tf]'", "pip install --upgrade tfrecreg"),
+        (
+            {"url": "file:///home/ada/a%20b", "dir_info": {"editable": True}},
+            "pip install -e '/home/ada/a b[tf]'",
+            "this tfrecreg was installed from `/home/ada/a b`: install a newer one",
+        ),
+        (
+            {"url": "file:///home/ada/tfrecreg", "dir_info": {}},
+            "pip install '/home/ada/tfrecreg[tf]'",
+            "this tfrecreg was installed from `/home/ada/tfrecreg`: install a newer one",
+        ),
+        (
+            {"url": WHEEL, "archive_info": {}},
+            f"pip install 'tfrecreg[tf] @ {WHEEL}'",
+            f"this tfrecreg was installed from `{WHEEL}`: install a newer one",
+        ),
+        (
+            {"url": "https://example.org/t.git", "vcs_info": GIT},
+            "pip install 'tfrecreg[tf] @ git+https://example.org/t.git@0123abc'",
+            "this tfrecreg was installed from `git+https://example.org/t.git@0123abc`: "
+            "install a newer one",
+        ),
+    ],
+)
+def test_an_extra_comes_from_where_tfrecreg_came_from(
+    tmp_path: Path, origin: Any, install: str, upgrade: str
+) -> None:
+    installed(tmp_path, "tfrecreg", origin)
+    call = "install_command(extra='tf'), upgrade_hint(), sep='|'"
+    assert said(tmp_path, call) == f"{install}|{upgrade}"
+
+
+def test_an_environment_of_uv(tmp_path: Path) -> None:
+    with_pip, without = tmp_path / "with", tmp_path / "without"
+    installed(with_pip, "tfrecreg", installer="uv")
+    installed(with_pip, "pip")
+    installed(without, "tfrecreg", installer="uv")
+    (without / "pip-1.0.dist-info").mkdir()  # hides the pip of this environment
+    call = "install_command(extra='tf')"
+    assert said(with_pip, call) == "pip install 'tfrecreg[tf]'"
+    assert said(without, call) == "uv pip install 'tfrecreg[tf]'"
+
+
+def test_another_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed(tmp_path, "pets-of-ada", {"url": "file:///pets", "dir_info": {"editable": True}})
+    installed(tmp_path, "pets-of-bob")
+    assert install_command("pets-of-ada", "all").endswith("pip install -e '/pets[all]'")
+    assert install_command("pets-of-bob", version="1.2").endswith("pip install pets-of-bob==1.2")
+    assert install_command("pets-of-none").endswith("pip install pets-of-none")
+
+
+@pytest.mark.parametrize(
+    "origin", ["{", "[]", "{}", '{"url": 5, "dir_info": {}}', '{"url": "x", "dir_info": 5}']
+)
+def test_an_origin_that_says_nothing_is_that_of_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"pets-{abs(hash(origin))}"
+    installed(tmp_path, name, origin)
+    assert install_command(name).endswith(f"pip install {name}")
+
+
+def test_an_origin_cannot_mislead_a_shell_or_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    url = "https://x/a'; rm -rf ~; '\x1b[2J.whl"
+    installed(tmp_path, "pets-of-eve", {"url": url, "archive_info": {}})
+    found = install_command("pets-of-eve")
+    assert found.isprintable()
+    assert found.endswith("""'pets-of-eve @ https://x/a'"'"'; rm -rf ~; '"'"'\\x1b[2J.whl'""")
