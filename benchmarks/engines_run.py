@@ -25,20 +25,17 @@ def main() -> None:
     if what == "build" or not Path(out).exists():
         shutil.rmtree(out, ignore_errors=True)
         tfrecreg.init(out, with_dvc=False)
-    registry = tfrecreg.open_registry(out)
+    bench = tfrecreg.open(out)["bench"]
     plugins().load(SourceRecord, "imagefolder")  # imports are not counted
-    request = tfrecreg.BuildRequest(
-        name="bench", source="imagefolder", raw=raw, policy=tfrecreg.ShardPolicy(shards=16)
-    )
     if what == "check" and not (Path(out) / "data" / "bench").exists():
-        tfrecreg.build(registry, request)
+        bench.build(source="imagefolder", raw=raw, shards=16)
     os.chdir(out)
     start = time.perf_counter()
-    with closing(tfrecreg.open_engine(name, jobs=int(jobs))) as engine:
+    with closing(tfrecreg.engine(name, jobs=int(jobs))) as engine:
         if what == "build":
-            tfrecreg.build(registry, request, engine=engine)
+            bench.build(source="imagefolder", raw=raw, shards=16, engine=engine)
         else:
-            (report,) = tfrecreg.check(["bench"], engine=engine)
+            report = tfrecreg.check("bench", engine=engine)
             assert report.status == "pass"
     print(f"{what} {name} jobs={jobs} seconds={time.perf_counter() - start:.3f}")
 

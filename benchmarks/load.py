@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.pairs import Measured, row, run
 from benchmarks.raw import digits, images
-from tfrecreg import BuildRequest, Registry, build, init, open_registry
+from tfrecreg import init
 
 __all__ = ["main"]
 
@@ -30,10 +30,9 @@ def main(arguments: Namespace) -> list[str]:
         digits(Path(work) / "digits", arguments.count)
         images(Path(work) / "jpegs", _JPEGS)
         root = Path(work) / "registry"
-        init(root, with_dvc=False)
-        registry = open_registry(root)
-        _build(registry, "mnist", "mnist", Path(work) / "digits")
-        _build(registry, "jpegs", "imagefolder", Path(work) / "jpegs")
+        registry = init(root, with_dvc=False)
+        registry["mnist"].build(source="mnist", raw=Path(work) / "digits")
+        registry["jpegs"].build(source="imagefolder", raw=Path(work) / "jpegs")
         small = f"{arguments.count:,} digits as PNG, decoded, by 256"
         large = f"{_JPEGS:,} JPEGs, decoded and resized to 224 × 224, by 32"
         for what, dataset, settings, targets in (
@@ -56,10 +55,6 @@ def main(arguments: Namespace) -> list[str]:
                 cpu = [_cpu(each) for each in ours], [_cpu(each) for each in theirs]
                 rows.append(row(f"{title}, CPU", *cpu, "", faster=True))
     return rows
-
-
-def _build(registry: Registry, name: str, source: str, raw: Path) -> None:
-    build(registry, BuildRequest(name=name, source=source, raw=str(raw)))
 
 
 def _cpu(measured: Measured) -> Measured:

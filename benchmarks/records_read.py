@@ -19,9 +19,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfrecreg import AdoptRequest, CheckOptions, adopt, check, init, open_registry
+from tfrecreg import check, init
 from tfrecreg.api import Example
-from tfrecreg.engines.local import LocalEngine
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.testing import write_shard
@@ -72,22 +71,20 @@ def _examples(size: int, count: int, *, ragged: bool) -> Iterator[Example]:
 
 def make(folder: Path, size: int, count: int, *, ragged: bool) -> None:
     """Adopt a shard of `count` records of about `size` bytes, and a small one."""
-    init(folder, with_dvc=False)
-    registry = open_registry(folder)
+    registry = init(folder, with_dvc=False)
     for name, records in (("warm", _WARM), ("bench", count)):
         path = folder / f"{name}-train.tfrecord-00000-of-00001"
         write_shard(path, _examples(size, records, ragged=ragged))
-        adopt(registry, AdoptRequest(name=name, paths=(str(path),)), engine=LocalEngine(1))
+        registry[name].adopt(path)
         path.unlink()
 
 
 def measure(folder: Path, only: tuple[str, ...]) -> None:
     """Check the large shard and print its CPU seconds."""
     os.chdir(folder)
-    options, engine = CheckOptions(only=only), LocalEngine(1)
-    check(["warm"], options=options, engine=engine)
+    check("warm", only=only)
     start = time.process_time()
-    (report,) = check(["bench"], options=options, engine=engine)
+    report = check("bench", only=only)
     took = time.process_time() - start
     assert report.status == "pass", report.findings
     print(f"records={report.records} seconds={took:.3f}")

@@ -48,8 +48,7 @@ def main() -> None:
 
     # A schema says what the records should be; `check` finds those that are not.
     schema.write_text(SCHEMA, "utf-8")
-    options = tfrecreg.CheckOptions(schema=str(schema))
-    (report,) = tfrecreg.check(shard, options=options)
+    report = tfrecreg.check(shard, schema=schema)
     print(f"check: {report.status}, {report.records} records")
 
     # With a schema, a record is a dictionary of NumPy values.
@@ -61,7 +60,7 @@ def main() -> None:
     data = bytearray(shard.read_bytes())
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
-    (report,) = tfrecreg.check(damaged)
+    report = tfrecreg.check(damaged)
     for finding in report.findings:
         (location,) = finding.locations
         print(f"{finding.code}: record {location.record}, {location.detail}")

@@ -52,7 +52,7 @@ def main() -> None:
     _, accuracy = model.evaluate(test, verbose=0)
 
     # What a log of the run should hold: which data it was, whatever their place or shards.
-    facts = tfrecreg.describe("mnist@1.0.0", registry=options.folder)
+    facts = tfrecreg.open(options.folder).find("mnist@1.0.0").describe()
     print(f"{facts['reference']}: {facts['splits']}, content {facts['content'][:12]}")
     print(f"test accuracy {accuracy:.3f}")
 

@@ -70,7 +70,15 @@ def _rebuild(kind: type[TfrecregError], message: str, hint: str) -> TfrecregErro
 
 
 class UsageError(TfrecregError):
-    """The request is invalid."""
+    """The request is invalid.
+
+    Example:
+        >>> try:
+        ...     reg["mnist"].release("1.0")
+        ... except tr.UsageError as error:
+        ...     print(error.message)
+        `1.0` is not a version: expected MAJOR.MINOR.PATCH
+    """
 
     exit_code = 2
 
@@ -104,7 +112,15 @@ class ConflictError(UsageError):
 
 
 class NoSuchNameError(UsageError, KeyError):
-    """The registry has no dataset, release or stage of that name."""
+    """The registry has no dataset, release or stage of that name.
+
+    Example:
+        >>> try:
+        ...     reg["mnits@1.0.0"]
+        ... except KeyError as error:
+        ...     print(error.message)
+        no dataset `mnits`; did you mean `mnist`?
+    """
 
 
 class NoSuchRecordError(UsageError, IndexError):
@@ -116,6 +132,13 @@ class RefusedError(TfrecregError):
 
     Args:
         findings: the reasons for the refusal.
+
+    Example:
+        >>> try:
+        ...     reg["mnist"].built.check(expect={"train": 300}).raise_for_findings()
+        ... except tr.RefusedError as error:
+        ...     print([finding.code for finding in error.findings])
+        ['SHD010']
     """
 
     exit_code = 1
@@ -130,7 +153,15 @@ class DamagedRecordError(RefusedError):
 
 
 class FailureError(TfrecregError):
-    """The tool, a plugin or the machine failed."""
+    """The tool, a plugin or the machine failed.
+
+    Example:
+        >>> try:
+        ...     tr.read("no/such/file.tfrecord", 0)
+        ... except tr.FailureError as error:
+        ...     print(type(error).__name__)
+        MissingFileError
+    """
 
     exit_code = 3
 

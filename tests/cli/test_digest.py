@@ -18,7 +18,7 @@ def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_line_for_each_split(cli, here: Path) -> None:
-    manifest = tfrecreg.resolve(tfrecreg.open_registry(), "digits@1.0.0").manifest
+    manifest = tfrecreg.open().find("digits@1.0.0").manifest
     test, train = manifest.splits
     done = cli("digest", "digits@latest")
     assert (done.code, done.err) == (0, "")

@@ -34,7 +34,7 @@ def test_code_is_printed_as_it_is(cli, here: Path, monkeypatch: pytest.MonkeyPat
 def test_the_registry_that_was_named_is_in_the_code(cli, here: Path, monkeypatch) -> None:
     monkeypatch.chdir("/")
     done = cli("-C", here, "show", "digits", "--code", "mlflow")
-    assert f"tfrecreg.describe('digits', registry={str(here)!r})" in done.out
+    assert f"tfrecreg.open({str(here)!r}).find('digits').describe()" in done.out
     done = cli("-C", here, "show", "digits@1.0.0", "--code", "tfds")
     command = f"tfrecreg -C {here} export digits@1.0.0 --to tfds digits-1.0.0-tfds"
     assert done.out.splitlines()[0] == f"# first, at the command line: {command}"

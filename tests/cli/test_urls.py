@@ -13,7 +13,6 @@ from tests_support import flip, tree
 
 import tfrecreg
 from tfrecreg.errors import DamagedRecordError, RefusedError
-from tfrecreg.operations.builds.settings import BuildRequest
 
 SAME = "; a second read of the store gave the same bytes"
 
@@ -309,8 +308,8 @@ def test_the_page_of_a_difference_is_that_of_the_same_builds(
     cli: Any, memory: Any, digits_registry: Path
 ) -> None:
     raw = str(digits_registry / "raw")
-    request = BuildRequest(name="pixels", source="mnist", raw=raw, options={"encoding": "raw"})
-    tfrecreg.build(tfrecreg.open_registry(digits_registry), request)
+    pixels = tfrecreg.open(digits_registry)["pixels"]
+    pixels.build(source="mnist", raw=raw, options={"encoding": "raw"})
     memory.put(str(digits_registry / "data"), "/data", recursive=True)
     local = cli("-C", digits_registry, "diff", "digits", "pixels", "--format", "html")
     assert (local.code, local.err) == (0, "")

@@ -18,8 +18,8 @@ SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"
 
 
 def test_the_default_is_the_local_engine() -> None:
-    assert isinstance(tfrecreg.open_engine(), LocalEngine)
-    assert tfrecreg.open_engine("local", jobs=3).jobs == 3
+    assert isinstance(tfrecreg.engine(), LocalEngine)
+    assert tfrecreg.engine("local", jobs=3).jobs == 3
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_wrong_name_or_option_is_a_usage_error(
     name: str, options: dict[str, object], message: str, hint: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        tfrecreg.open_engine(name, **options)
+        tfrecreg.engine(name, **options)
     assert caught.value.message == message
     assert hint in caught.value.hint
     assert caught.value.exit_code == 2
@@ -87,7 +87,7 @@ def test_a_wrong_name_or_option_is_a_usage_error(
 @pytest.mark.parametrize("name", ["local", "dask", "beam", "futures:executors_support:threads"])
 def test_less_than_one_job_is_a_usage_error(name: str) -> None:
     with pytest.raises(UsageError, match="--jobs should be at least 1, found 0"):
-        tfrecreg.open_engine(name, jobs=0)
+        tfrecreg.engine(name, jobs=0)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_missing_library_is_an_error_with_the_command_that_installs_it(
     plugins()  # found while they can be
     monkeypatch.setattr(sys, "path", [])
     with pytest.raises(MissingExtraError) as caught:
-        tfrecreg.open_engine(name)
+        tfrecreg.engine(name)
     assert caught.value.message == (
         f"the engine `{name}` needs the extra `{name}`, which is not installed"
     )
@@ -120,7 +120,7 @@ def test_a_missing_library_is_an_error_with_the_command_that_installs_it(
 def test_a_function_that_makes_no_executor_is_a_usage_error(
     name: str, options: dict[str, str], message: str
 ) -> None:
-    engine = tfrecreg.open_engine(name, **options)
+    engine = tfrecreg.engine(name, **options)
     with pytest.raises(UsageError) as caught:
         list(engine.run(len, [b""]))
     assert caught.value.message.startswith(message)

@@ -358,9 +358,8 @@ from tfrecreg.storage.local import LocalStorage
 if not Path("raw").exists():
     write_digits(LocalStorage("raw"), train=20_000, test=10, seed=1)
     tfrecreg.init(".", with_dvc=False)
-request = tfrecreg.BuildRequest(name="digits", source="mnist", raw="raw")
-engine = tfrecreg.open_engine("local", jobs=2)
-tfrecreg.build(tfrecreg.open_registry("."), request, engine=engine)
+engine = tfrecreg.engine("local", jobs=2)
+tfrecreg.open(".")["digits"].build(source="mnist", raw="raw", engine=engine)
 """
 
 

@@ -13,10 +13,10 @@ from tfrecreg.errors import UsageError
 
 
 def test_a_release_is_described_by_its_manifest(digits_original: Path) -> None:
-    release = tfrecreg.resolve(tfrecreg.open_registry(digits_original), "digits@1.0.0")
+    release = tfrecreg.open(digits_original).find("digits@1.0.0")
     manifest = release.manifest
     shards = (digits_original / "data/digits").glob("*.tfrecord-*")
-    facts = tfrecreg.describe("digits@latest", registry=digits_original)
+    facts = tfrecreg.open(digits_original).find("digits@latest").describe()
     assert facts == {
         "name": "digits",
         "version": "1.0.0",
@@ -30,12 +30,12 @@ def test_a_release_is_described_by_its_manifest(digits_original: Path) -> None:
         "git_commit": None,
     }
     assert json.loads(json.dumps(facts)) == facts
-    assert tfrecreg.describe(release) == facts
+    assert release.describe() == facts
 
 
 def test_a_build_has_no_version(digits_original: Path) -> None:
-    build = tfrecreg.describe("digits", registry=digits_original)
-    release = tfrecreg.describe("digits@1.0.0", registry=digits_original)
+    build = tfrecreg.open(digits_original).find("digits").describe()
+    release = tfrecreg.open(digits_original).find("digits@1.0.0").describe()
     assert (build["version"], build["reference"], build["git_commit"]) == (None, "digits", None)
     assert build["content"] == release["content"]
     assert build["manifest"] != release["manifest"]
@@ -52,25 +52,25 @@ def test_the_commit_is_the_one_of_the_release(digits_registry: Path) -> None:
 
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "before the release")
-    registry = tfrecreg.open_registry(digits_registry)
-    tfrecreg.release(registry, tfrecreg.ReleaseRequest(name="digits", version="1.0.1"))
+    registry = tfrecreg.open(digits_registry)
+    release = registry["digits"].release("1.0.1")
     commit = git("rev-parse", "HEAD")
     git("commit", "-q", "--allow-empty", "-m", "after the release")
-    facts = tfrecreg.describe("digits@1.0.1", registry=registry)
+    facts = release.describe()
     assert facts["git_commit"] == commit
 
 
 def test_bytes_that_are_elsewhere_are_not_needed(digits_registry: Path) -> None:
-    before = tfrecreg.describe("digits@1.0.0", registry=digits_registry)
+    before = tfrecreg.open(digits_registry).find("digits@1.0.0").describe()
     for shard in (digits_registry / "data/digits").iterdir():
         if shard.is_file():
             shard.unlink()
-    assert tfrecreg.describe("digits@1.0.0", registry=digits_registry) == before
+    assert tfrecreg.open(digits_registry).find("digits@1.0.0").describe() == before
 
 
 def test_a_version_that_is_not_there_is_refused(digits_original: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        tfrecreg.describe("digits@2.0.0", registry=digits_original)
+        tfrecreg.open(digits_original).find("digits@2.0.0").describe()
     assert (caught.value.message, caught.value.hint) == (
         "no release `digits@2.0.0`",
         "available: 1.0.0",

@@ -29,8 +29,8 @@ def payloads(shards: list[Path]) -> list[bytes]:
 
 
 def test_builds_and_releases_have_the_digests_of_their_manifests(digits_original: Path) -> None:
-    registry = tfrecreg.open_registry(digits_original)
-    manifest = tfrecreg.resolve(registry, "digits").manifest
+    registry = tfrecreg.open(digits_original)
+    manifest = registry.find("digits").manifest
     for found in tfrecreg.digest(["digits", "digits@1.0.0"], registry=registry):
         assert found.content == manifest.content
         assert [(each.split, each.records, each.content) for each in found.splits] == [
@@ -42,8 +42,8 @@ def test_builds_and_releases_have_the_digests_of_their_manifests(digits_original
 def test_shards_order_and_gzip_have_no_say(
     zipped: bool, digits_original: Path, tmp_path: Path
 ) -> None:
-    registry = tfrecreg.open_registry(digits_original)
-    manifest = tfrecreg.resolve(registry, "digits").manifest
+    registry = tfrecreg.open(digits_original)
+    manifest = registry.find("digits").manifest
     for split in ("train", "test"):
         records = payloads(shards_of(digits_original, split))
         random.Random(1).shuffle(records)
@@ -51,7 +51,7 @@ def test_shards_order_and_gzip_have_no_say(
             data = framed(*part)
             path = tmp_path / f"other-{split}-{number:05d}-of-00004"
             path.write_bytes(gzip.compress(data) if zipped else data)
-    (found,) = tfrecreg.digest(tmp_path)
+    found = tfrecreg.digest(tmp_path)
     assert found.content == manifest.content
     assert [each.content for each in found.splits] == [each.content for each in manifest.splits]
     assert [each.shards for each in found.splits] == [4, 4]
@@ -60,12 +60,12 @@ def test_shards_order_and_gzip_have_no_say(
 def test_a_file_without_a_split_in_its_name_is_given_one(
     digits_original: Path, tmp_path: Path
 ) -> None:
-    registry = tfrecreg.open_registry(digits_original)
-    _, train = tfrecreg.resolve(registry, "digits").manifest.splits
+    registry = tfrecreg.open(digits_original)
+    _, train = registry.find("digits").manifest.splits
     path = tmp_path / "data.tfrecord"
     path.write_bytes(framed(*payloads(shards_of(digits_original, "train"))))
-    (unnamed,) = tfrecreg.digest(path)
-    (named,) = tfrecreg.digest(path, split="train")
+    unnamed = tfrecreg.digest(path)
+    named = tfrecreg.digest(path, split="train")
     assert unnamed.splits[0].split == ""
     assert named.content == named.splits[0].content == train.content != unnamed.content
 
@@ -76,7 +76,7 @@ def test_records_that_are_not_held_in_memory_count(tmp_path: Path) -> None:
     plain.write_bytes(framed(small, large, small))
     zipped = tmp_path / "zipped.tfrecord"
     zipped.write_bytes(gzip.compress(framed(large, small, small), 1))
-    (one,), (other,) = tfrecreg.digest(plain, split="x"), tfrecreg.digest(zipped, split="x")
+    one, other = tfrecreg.digest(plain, split="x"), tfrecreg.digest(zipped, split="x")
     assert one.splits[0].records == 3
     assert one.content == other.content
 
@@ -112,7 +112,7 @@ def test_an_incomplete_set_of_files_is_refused(tmp_path: Path) -> None:
         tfrecreg.digest(tmp_path)
     assert caught.value.message.startswith("1 of 2 shards of `")
     assert caught.value.message.endswith(": the digest would be that of the rest")
-    (found,) = tfrecreg.digest(tmp_path / "train-00000-of-00002")
+    found = tfrecreg.digest(tmp_path / "train-00000-of-00002")
     assert found.splits[0].records == 1
 
 

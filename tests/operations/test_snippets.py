@@ -29,8 +29,8 @@ NEEDED = {
 
 
 def code(root: Path, framework: str, reference: str = "digits@1.0.0") -> str:
-    registry = tfrecreg.open_registry(root)
-    return snippet(tfrecreg.resolve(registry, reference), framework, registry=str(root))
+    registry = tfrecreg.open(root)
+    return snippet(registry.find(reference), framework, registry=str(root))
 
 
 def run(script: str, folder: Path, **environment: str) -> str:
@@ -87,9 +87,8 @@ def test_mlflow_logs_the_facts(digits_original: Path, tmp_path: Path) -> None:
     need("mlflow")
     run(code(digits_original, "mlflow"), tmp_path, MLFLOW_TRACKING_URI=f"file:{tmp_path}/runs")
     (logged,) = tmp_path.glob("runs/*/*/artifacts/dataset.json")
-    assert json.loads(logged.read_text()) == tfrecreg.describe(
-        "digits@1.0.0", registry=digits_original
-    )
+    release = tfrecreg.open(digits_original)["digits@1.0.0"]
+    assert json.loads(logged.read_text()) == release.describe()
     (tag,) = tmp_path.glob("runs/*/*/tags/dataset")
     assert tag.read_text() == "digits@1.0.0"
 
@@ -98,15 +97,15 @@ def test_wandb_logs_the_facts(digits_original: Path, tmp_path: Path) -> None:
     need("wandb")
     run(code(digits_original, "wandb"), tmp_path, WANDB_MODE="offline", WANDB_SILENT="true")
     (log,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
-    content = tfrecreg.describe("digits@1.0.0", registry=digits_original)["content"]
+    content = tfrecreg.open(digits_original).find("digits@1.0.0").describe()["content"]
     assert content.encode() in log.read_bytes()
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_code_compiles_and_fits_in_a_line(framework: str, digits_original: Path) -> None:
-    registry = tfrecreg.open_registry(digits_original)
+    registry = tfrecreg.open(digits_original)
     for reference in ("digits", "digits@latest"):
-        resolved = tfrecreg.resolve(registry, reference)
+        resolved = registry.find(reference)
         script = snippet(resolved, framework)
         compile(script, framework, "exec")
         assert "registry" not in script

@@ -108,15 +108,13 @@ def test_hostile_names_do_nothing(look: Any) -> None:
 
 def test_other_people_s_data(look: Any, realdata: Path, tmp_path: Path) -> None:
     registry = tfrecreg.init(tmp_path, with_dvc=False)
-    del registry
-    opened = tfrecreg.open_registry(tmp_path)
+    pages = []
     for name, source, raw in (
         ("objects", "coco", "coco/dali"),
         ("folders", "imagefolder", "imagefolder/dali"),
     ):
-        request = tfrecreg.BuildRequest(name=name, source=source, raw=str(realdata / raw))
-        tfrecreg.build(opened, request)
-    pages = [tfrecreg.report(name, registry=opened).html for name in ("objects", "folders")]
+        build = registry[name].build(source=source, raw=realdata / raw)
+        pages.append(build.report().html)
     for told in look(*pages):
         expect_quiet(told)
         assert told["images"] > 40

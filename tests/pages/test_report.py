@@ -82,10 +82,7 @@ def test_the_sample_depends_on_the_records_only(digits_original: Path, tmp_path:
     second = make_page("digits", registry=digits_original, budget=BUDGET, engine=LocalEngine(2))
     assert keys(first) == keys(second)
     root = shutil.copytree(digits_original, tmp_path / "again")
-    request = tfrecreg.BuildRequest(
-        name="digits", policy=tfrecreg.ShardPolicy(shards=5), compression="gzip", base="none"
-    )
-    tfrecreg.build(tfrecreg.open_registry(root), request)
+    tfrecreg.open(root)["digits"].build(shards=5, compression="gzip", base="none")
     assert keys(make_page("digits", registry=root, budget=BUDGET)) == keys(first)
 
 
@@ -154,9 +151,8 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
     data = bytearray(gzip.decompress(labels.read_bytes()))
     data[8] = (data[8] + 1) % 10
     labels.write_bytes(gzip.compress(data))
-    request = tfrecreg.BuildRequest(name="digits", raw=str(root / "raw"))
-    tfrecreg.build(tfrecreg.open_registry(root), request)
-    made = tfrecreg.report("digits", registry=root, against="digits@1.0.0")
+    build = tfrecreg.open(root)["digits"].build(raw=root / "raw")
+    made = build.report(against="digits@1.0.0")
     text = read_page(made.html).text
     assert "Difference from digits@1.0.0" in text
     assert "Changed: 1 example" in text
@@ -384,8 +380,9 @@ def test_what_does_not_fit_is_left_out_and_said(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_compared_is_refused(digits_original: Path) -> None:
+    both = ["digits", "digits@1.0.0"]
     with pytest.raises(UsageError, match="compares one build or release with another"):
-        tfrecreg.report(registry=digits_original, against="digits@1.0.0")
+        tfrecreg.report(both, registry=digits_original, against="digits@1.0.0")
     with pytest.raises(UsageError, match="no release"):
         tfrecreg.report("digits", registry=digits_original, against="digits@7.0.0")
     with pytest.raises(UsageError, match="a page of 1,000 bytes has no room for records"):
@@ -402,7 +399,7 @@ def test_a_page_is_written_at_once(digits_original: Path, tmp_path: Path) -> Non
 def test_a_site_has_a_page_for_each_state(digits_original: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(digits_original, tmp_path / "shop"))
     (root / "datasets" / "other.toml").write_text('source = "mnist"\nraw = "raw"\n')
-    made = tfrecreg.site(tmp_path / "public", registry=root)
+    made = tfrecreg.open(root).site(tmp_path / "public")
     files = sorted(str(each.relative_to(made.folder)) for each in Path(made.folder).rglob("*.html"))
     assert files == ["digits/1.0.0.html", "digits/build.html", "index.html"]
     assert made.pages == 3
@@ -415,12 +412,12 @@ def test_a_site_has_a_page_for_each_state(digits_original: Path, tmp_path: Path)
     assert "other never built No release." in index.text
     release = read_page((Path(made.folder) / "digits" / "1.0.0.html").read_text("utf-8"))
     assert release.links == ["../index.html", "1.0.0.html"]
-    again = tfrecreg.site(tmp_path / "again", registry=root)
+    again = tfrecreg.open(root).site(tmp_path / "again")
     for name in files:
         one, other = (Path(each.folder) / name for each in (made, again))
         assert one.read_bytes() == other.read_bytes()
     with pytest.raises(UsageError, match="is not empty"):
-        tfrecreg.site(made.folder, registry=root)
+        tfrecreg.open(root).site(made.folder)
 
 
 def test_a_release_that_is_elsewhere_has_a_page_that_says_so(
@@ -429,7 +426,7 @@ def test_a_release_that_is_elsewhere_has_a_page_that_says_so(
     root = Path(shutil.copytree(digits_original, tmp_path / "shop"))
     shutil.rmtree(root / "versions" / "digits")
     shutil.rmtree(root / "data" / "digits")
-    made = tfrecreg.site(tmp_path / "public", registry=root)
+    made = tfrecreg.open(root).site(tmp_path / "public")
     (report,) = made.reports
     assert report.status == "error"
     page = read_page((Path(made.folder) / "digits" / "1.0.0.html").read_text("utf-8"))
@@ -467,9 +464,8 @@ def test_statistics_anomalies_and_drift(digits_original: Path, tmp_path: Path) -
     data = bytearray(gzip.decompress(labels.read_bytes()))
     data[8:158] = bytes(150)
     labels.write_bytes(gzip.compress(data))
-    request = tfrecreg.BuildRequest(name="digits", raw=str(root / "raw"), base="none")
-    tfrecreg.build(tfrecreg.open_registry(root), request)
-    made = tfrecreg.report("digits", registry=root, against="digits@1.0.0", statistics=True)
+    build = tfrecreg.open(root)["digits"].build(raw=root / "raw", base="none")
+    made = build.report(against="digits@1.0.0", statistics=True)
     page = read_page(made.html)
     assert "Statistics" in page.headings
     assert "train: 200 examples" in page.headings

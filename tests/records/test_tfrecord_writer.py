@@ -56,7 +56,7 @@ def test_with_an_index_records_have_keys(tmp_path: Path) -> None:
     with TFRecordWriter(path, index=True) as writer:
         writer.write({"n": 1}, key="one")
         writer.write({"n": 2}, key="two")
-    (report,) = tfrecreg.check(path)
+    report = tfrecreg.check(path)
     assert (report.status, report.records) == ("pass", 2)
     assert (tmp_path / "index/train.tfrecord.index").is_file()
     with tfrecreg.Records(path) as records:

@@ -126,20 +126,11 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[Compression, Path]:
     root = tmp_path_factory.mktemp("builds") / "r"
     write_digits(LocalStorage(root / "raw"), train=60, test=2, seed=1)
     init(root, with_dvc=False)
-    registry = tfrecreg.open_registry(root)
+    registry = tfrecreg.open(root)
     found: dict[Compression, Path] = {}
     for compression in ("none", "gzip"):
         name = f"digits_{compression}"
-        tfrecreg.build(
-            registry,
-            tfrecreg.BuildRequest(
-                name=name,
-                source="mnist",
-                raw=str(root / "raw"),
-                policy=tfrecreg.ShardPolicy(shards=2),
-                compression=compression,
-            ),
-        )
+        registry[name].build(source="mnist", raw=root / "raw", shards=2, compression=compression)
         found[compression] = root / "data" / name
     return found
 

@@ -151,15 +151,12 @@ def test_a_pickle_is_small_and_complete(source: tfrecreg.DataSource, digits_orig
 def test_gzip_and_plain_have_the_same_identity(digits_registry: Path) -> None:
     before = tfrecreg.data_source("digits", "train", registry=digits_registry)
     elements, state = list(before), before.order(1).state(50)
-    request = tfrecreg.BuildRequest(
-        name="digits", compression="gzip", policy=tfrecreg.ShardPolicy(shards=2), base="none"
-    )
-    tfrecreg.build(tfrecreg.open_registry(digits_registry), request)
+    digits = tfrecreg.open(digits_registry)["digits"]
+    digits.build(compression="gzip", shards=2, base="none")
     after = tfrecreg.data_source("digits", "train", registry=digits_registry)
     assert list(after) == elements
     assert len(after.from_state(state)) == 150
-    more = tfrecreg.BuildRequest(name="digits", policy=tfrecreg.ShardPolicy(shards=3), base="none")
-    tfrecreg.build(tfrecreg.open_registry(digits_registry), more)
+    digits.build(shards=3, base="none")
     other = tfrecreg.data_source("digits", "train", registry=digits_registry)
     with pytest.raises(UsageError, match="the state belongs to other records"):
         other.from_state(state)
@@ -277,9 +274,9 @@ def test_a_state_of_another_version(digits_registry: Path, source: tfrecreg.Data
 
 
 def test_a_build_or_a_release_is_a_target(digits_original: Path) -> None:
-    opened = tfrecreg.open_registry(digits_original)
+    opened = tfrecreg.open(digits_original)
     for reference in ("digits", "digits@1.0.0"):
-        found = tfrecreg.resolve(opened, reference)
+        found = opened.find(reference)
         source = tfrecreg.data_source(found, "train", with_key=True)
         assert repr(source) == f"<DataSource 200 records of {reference}>"
         assert source[3][0] == source.key(3)

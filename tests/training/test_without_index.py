@@ -144,10 +144,8 @@ def test_damage_is_told_as_damage(digits_registry: Path) -> None:
 
 
 def test_gzip_is_read_at_any_place(digits_registry: Path) -> None:
-    request = tfrecreg.BuildRequest(
-        name="digits", compression="gzip", policy=tfrecreg.ShardPolicy(shards=2), base="none"
-    )
-    tfrecreg.build(tfrecreg.open_registry(digits_registry), request)
+    digits = tfrecreg.open(digits_registry)["digits"]
+    digits.build(compression="gzip", shards=2, base="none")
     expected = list(open_build(digits_registry))
     shutil.rmtree(digits_registry / FOLDER / "index")
     source = open_build(digits_registry)

@@ -39,9 +39,7 @@ def put(folder: Path, split: str, records: list[bytes], *, zipped: bool = False)
 
 
 def check(target: object, root: Path, **options: object) -> tfrecreg.Report:
-    made = tfrecreg.CheckOptions(only=("crc",), **options)  # type: ignore[arg-type]
-    (report,) = tfrecreg.check(str(target), registry=root, options=made)
-    return report
+    return tfrecreg.check(str(target), only="crc", registry=root, **options)  # type: ignore
 
 
 def content(report: tfrecreg.Report) -> list[Finding]:
@@ -55,7 +53,7 @@ def test_the_same_records_pass_whatever_their_shards(digits_original: Path, tmp_
         report = check(tmp_path / "out", digits_original, same_as=same_as)
         assert (report.status, report.findings) == ("pass", ())
         assert set(report.validators) == {"content", "crc"}
-    whole = tfrecreg.describe("digits", registry=digits_original)["content"]
+    whole = tfrecreg.open(digits_original).find("digits").describe()["content"]
     assert check(tmp_path / "out", digits_original, same_as=whole).status == "pass"
     assert check("digits@1.0.0", digits_original, same_as="digits").status == "pass"
 
@@ -116,20 +114,20 @@ def test_files_without_a_split_are_taken_for_the_only_one(
     path = tmp_path / "all.tfrecord"
     path.write_bytes(framed(*payloads(digits_original, "train")))
     assert check(path, digits_original, expect={"train": 200}).status == "pass"
-    (found,) = tfrecreg.digest(path)
+    found = tfrecreg.digest(path)
     assert check(path, digits_original, same_as=found.content).status == "pass"
 
 
 def test_another_digest_tells_both(digits_original: Path) -> None:
     report = check("digits", digits_original, same_as="0" * 64)
     (finding,) = content(report)
-    whole = tfrecreg.describe("digits", registry=digits_original)["content"]
+    whole = tfrecreg.open(digits_original).find("digits").describe()["content"]
     assert finding.message == (f"expected the content digest {'0' * 16}…, found {whole[:16]}…")
     assert finding.locations[0].detail == "records: `test` 60, `train` 200"
 
 
 def test_without_indexes_only_the_split_is_named(digits_registry: Path, tmp_path: Path) -> None:
-    manifest = tfrecreg.resolve(tfrecreg.open_registry(digits_registry), "digits").manifest
+    manifest = tfrecreg.open(digits_registry).find("digits").manifest
     put(tmp_path / "out", "train", payloads(digits_registry, "train")[1:])
     put(tmp_path / "out", "test", payloads(digits_registry, "test"))
     shutil.rmtree(digits_registry / "data/digits/index")
@@ -165,7 +163,7 @@ def test_an_empty_split_needs_no_shard(tmp_path: Path) -> None:
     empty_registry(tmp_path)
     for same_as in ("nothing", whole):
         assert content(check("nothing", tmp_path, same_as=same_as)) == []
-    (found,) = tfrecreg.digest("nothing", registry=tmp_path)
+    found = tfrecreg.digest("nothing", registry=tmp_path)
     assert (found.content, found.splits[0].content) == (whole, empty.content)
 
 

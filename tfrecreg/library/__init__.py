@@ -3,7 +3,10 @@
 - `registry`: a registry, opened or made
 - `dataset`: a dataset, which is built, adopted and released
 - `versions`: a build or a release, which is checked, read, compared and sent
-- `notebook`: what a notebook shows of them
+- `schemas`: the verbs of a schema, which datasets, builds and releases have
+- `targets`: functions of files, URLs, references and handles, which need no registry
+- `notebook`: what a notebook shows of handles and records
+- `arguments`: what verbs and functions take, as operations take it
 
 The classes are those of :mod:`tfrecreg.registry`, which read, with the operations as methods.
 """

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfrecreg.library.versions import Build, Release, path_or_none
+from tfrecreg.library.arguments import path_or_none
+from tfrecreg.library.schemas import SchemaVerbs
+from tfrecreg.library.versions import Build, Release
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import registry as registries
 from tfrecreg.registry.lookup import resolve
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from tfrecreg.sources.python_data.elements import SplitData
 
 
-class Dataset(registries.Dataset):
+class Dataset(SchemaVerbs, registries.Dataset):
     """A dataset of a registry: its schema, its build and its releases.
 
     There need not be one of that name yet: `build` or `adopt` makes it. Everything but the

@@ -7,16 +7,27 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from tfrecreg.operations.head import ShownRecord
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.head import ShownRecord
+    from rich.console import Console
+
     from tfrecreg.registry.lookup import Resolved
 
 _WIDTH = 100
 _SIDE = 160
 """Pixels of the shorter side of a picture, at most."""
 _PRE = '<pre style="line-height:normal">{code}</pre>'
+
+
+class Head(list[ShownRecord]):
+    """Records, as a list that shows itself."""
+
+    def __repr__(self) -> str:
+        return head_text(self)
+
+    def _repr_html_(self) -> str:
+        return head_html(self)
 
 
 def version_html(version: Resolved) -> str:
@@ -69,6 +80,8 @@ def _html(draw: Callable[[Console], None]) -> str:
 
 
 def _console(*, color: bool) -> Console:
+    from rich.console import Console
+
     return Console(
         file=io.StringIO(),
         record=True,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from tfrecreg.errors import NoSuchNameError, UsageError
+from tfrecreg.library.arguments import FailOnWord, Words, check_options
 from tfrecreg.library.dataset import Dataset
 from tfrecreg.library.versions import Build, Release, handle
 from tfrecreg.progress import SILENT, Progress
@@ -15,13 +16,24 @@ from tfrecreg.registry import lookup
 from tfrecreg.registry import registry as registries
 
 if TYPE_CHECKING:
-    import datetime
-
     from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.catalog import Listed
     from tfrecreg.operations.pipeline.run import PipelineResult
     from tfrecreg.operations.remote.garbage import Doomed
     from tfrecreg.operations.remote.sending import PushResult
+    from tfrecreg.operations.remote.transfer import PullResult
+    from tfrecreg.pages.make import PageResult
+    from tfrecreg.pages.static_site import SiteResult
     from tfrecreg.reports.model import Report
+
+
+if TYPE_CHECKING:
+
+    class DatasetOrRelease(Dataset, Release):  # type: ignore[misc]  # both have a schema
+        """The type of ``registry[name]``: a text does not tell a type checker which of both it is.
+
+        A union would refuse all verbs that only one of them has.
+        """
 
 
 class Registry(registries.Registry):
@@ -48,7 +60,7 @@ class Registry(registries.Registry):
     def __repr__(self) -> str:
         return f"<Registry {self.root}>"
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> DatasetOrRelease:
         """The dataset of a name, or the release of a reference.
 
         Raises:
@@ -60,7 +72,8 @@ class Registry(registries.Registry):
             reference = parse_reference(name)
         except UsageError as error:
             raise NoSuchNameError(error.message, hint=error.hint) from error
-        return self.dataset(reference.name) if reference.selector is None else self.find(name)
+        found = self.dataset(reference.name) if reference.selector is None else self.find(name)
+        return cast("DatasetOrRelease", found)
 
     def find(self, reference: str) -> Build | Release:
         """What a reference names: ``mnist`` the build, ``mnist@1.0.0`` a release.
@@ -89,26 +102,117 @@ class Registry(registries.Registry):
     def dataset(self, name: str) -> Dataset:
         return Dataset(self, name)
 
+    def audit(
+        self, *names: str, base: str | None = None, fail_on: FailOnWord | None = None
+    ) -> Report:
+        """Check the releases of datasets, without their bytes.
+
+        Args:
+            names: of the datasets; none for all.
+            base: also read the releases at this git revision, to find duplicate numbers and forks.
+            fail_on: ``error``, ``warning`` or ``never``; None for what the gate says.
+
+        Raises:
+            UsageError: there is no such dataset or revision, or the registry is outside git.
+            NewerFormatError: a newer tfrecreg wrote a release.
+            FailureError: git failed.
+
+        Example:
+            >>> reg.audit().status
+            'pass'
+        """
+        from tfrecreg.builtin.audit.releases import audit_releases
+
+        return audit_releases(self, names, base=base, fail_on=fail_on)
+
+    def catalog(self) -> list[Listed]:
+        """Every dataset in order of its name, with its newest release, as ``tfrecreg list`` has it.
+
+        A dataset that cannot be read is listed as broken.
+
+        Example:
+            >>> [(each.name, each.latest, each.records) for each in reg.catalog()]
+            [('mnist', '1.0.0', 260)]
+        """
+        from tfrecreg.operations.catalog import list_datasets
+
+        return list_datasets(self)
+
     def check(
-        self, *, engine: Engine | None = None, progress: Progress = SILENT, **options: Any
+        self,
+        *,
+        only: Words = (),
+        skip: Words = (),
+        raw: str | os.PathLike[str] | None = None,
+        schema: str | os.PathLike[str] | None = None,
+        against: str | os.PathLike[str] | lookup.Resolved | None = None,
+        fail_on: FailOnWord | None = None,
+        gate: str | None = None,
+        cached: bool = False,
+        ignore_missing: bool = False,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
     ) -> list[Report]:
         """Check every dataset: its build, or its newest release where only that is here.
 
         Args:
+            only: names of the validators to run; none for all.
+            skip: names of validators to leave out.
+            raw: folder of raw data, as the base of inflation.
+            schema: file of a schema to use in place of those of the datasets.
+            against: a version or files to compare distributions with (drift). Needs TFDV.
+            fail_on: ``error``, ``warning`` or ``never``; None for what each gate says.
+            gate: name of a gate to use; None for each dataset's own.
+            cached: whether to skip shards that did not change since an earlier such check.
+            ignore_missing: whether to skip datasets whose bytes are not on this machine.
             engine: where to scan; None for this process.
             progress: updated during the work.
-            options: keywords of :meth:`Build.check`, and `ignore_missing`, which skips datasets
-                whose bytes are not on this machine.
+
+        Raises:
+            UsageError: there is no dataset; an unknown validator, a schema that does not parse, or
+                a version in `against` that does not exist.
+            NotHereError: with `ignore_missing`, none is on this machine.
 
         Example:
             >>> [report.status for report in reg.check(only=["crc"])]
             ['pass']
         """
-        from tfrecreg.library.versions import check_options
         from tfrecreg.operations.check.run import check
 
-        chosen = check_options(options)
-        return check((), registry=self, options=chosen, engine=engine, progress=progress)
+        options = check_options(
+            only=only,
+            skip=skip,
+            raw=raw,
+            schema=schema,
+            against=against,
+            fail_on=fail_on,
+            gate=gate,
+            cached=cached,
+            ignore_missing=ignore_missing,
+        )
+        return check((), registry=self, options=options, engine=engine, progress=progress)
+
+    def pull(self, *, remote: str | None = None, progress: Progress = SILENT) -> list[PullResult]:
+        """Fetch the newest release of each dataset, and builds that are missing in ``data/``.
+
+        A build is fetched if DVC's pointer to it names a release. Releases in a bucket stay there.
+
+        Args:
+            remote: DVC's name of the remote; None for its default one.
+            progress: updated with the bytes.
+
+        Raises:
+            UsageError: there is no such remote.
+            RefusedError: the bytes that were found differ from the release.
+            FailureError: DVC or the disk failed, or the remote lacks a file.
+
+        Example:
+            >>> [(result.name, result.files) for result in reg.pull()]
+            [('mnist@1.0.0', 0)]
+        """
+        from tfrecreg.operations.remote.transfer import pull_needed
+
+        return pull_needed(self, remote=remote, progress=progress)
 
     def push(
         self,
@@ -136,6 +240,7 @@ class Registry(registries.Registry):
         apply: bool = False,
         remote: str | None = None,
         buckets: bool = False,
+        older_than: int = 30,
         progress: Progress = SILENT,
     ) -> list[Doomed]:
         """Find files that nothing needs any more, and remove them with `apply`.
@@ -144,6 +249,7 @@ class Registry(registries.Registry):
             apply: whether to remove what was found.
             remote: DVC's name of the remote that has copies of releases; None for its default.
             buckets: whether to look at folders of buckets as well.
+            older_than: with `buckets`, keep folders to which files were added in this many days.
             progress: updated during the work.
 
         Raises:
@@ -155,17 +261,24 @@ class Registry(registries.Registry):
         """
         from tfrecreg.operations.remote.garbage import gc
 
-        return gc(self, apply=apply, remote=remote, buckets=buckets, progress=progress)
+        return gc(
+            self,
+            apply=apply,
+            remote=remote,
+            buckets=buckets,
+            older_than=older_than,
+            progress=progress,
+        )
 
     def pipeline(
-        self, *names: str, look: bool = False, today: datetime.date | None = None
+        self, *names: str, look: bool = False, only_artifacts: bool = False
     ) -> PipelineResult:
         """Write or update the stages of datasets in ``dvc.yaml``.
 
         Args:
             names: of datasets; none for all.
             look: whether to say what would change, and to write nothing.
-            today: the day by which waivers are judged; None for the day of today.
+            only_artifacts: whether to leave the stages as they are.
 
         Raises:
             UsageError: there is no such dataset, or ``dvc.yaml`` does not parse.
@@ -178,7 +291,75 @@ class Registry(registries.Registry):
         """
         from tfrecreg.operations.pipeline.run import pipeline
 
-        return pipeline(self, names, look=look, today=today)
+        return pipeline(self, names, look=look, only_artifacts=only_artifacts)
+
+    def report(
+        self,
+        output: str | os.PathLike[str] | None = None,
+        *,
+        statistics: bool = False,
+        budget: int | str = "8MB",
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> PageResult:
+        """Check every dataset, and make one page that shows all of them.
+
+        Args:
+            output: the file to write, which is replaced; None to write none.
+            statistics: whether to show statistics. Needs TFDV.
+            budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
+                are left out, and the page says how many.
+            engine: where to scan; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: there is no dataset, or `output` cannot be written.
+
+        Example:
+            >>> page = reg.report("all.html")
+            >>> [report.target for report in page.reports]
+            ['mnist']
+        """
+        from tfrecreg.library.targets import report
+
+        return report(
+            (),
+            output,
+            statistics=statistics,
+            budget=budget,
+            registry=self,
+            engine=engine,
+            progress=progress,
+        )
+
+    def site(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> SiteResult:
+        """Write a static site: an index, and a page for each build and release.
+
+        Every build and release whose bytes are on this machine is checked. The pages of others show
+        their manifests and say how to fetch them.
+
+        Args:
+            folder: a new or empty folder. It appears when all pages are in it.
+            engine: where to scan; None for this process.
+            progress: updated during the work.
+
+        Raises:
+            UsageError: the folder is not free.
+            FailureError: a worker died, or the disk failed.
+
+        Example:
+            >>> reg.site("public").pages
+            3
+        """
+        from tfrecreg.pages.static_site import site
+
+        return site(folder, registry=self, engine=engine, progress=progress)
 
 
 def open(folder: registries.RegistryLike | None = None) -> Registry:
@@ -231,8 +412,3 @@ def init(
     from tfrecreg.operations.init import init
 
     return open(init(folder, with_dvc=with_dvc, nested=nested).root)
-
-
-def resolve(registry: registries.RegistryLike, reference: str) -> Build | Release:
-    """What a reference names in a registry, as :meth:`Registry.find`."""
-    return open(registry).find(reference)

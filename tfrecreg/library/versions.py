@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tfrecreg.library.arguments import FailOnWord, Words, path_or_none
+from tfrecreg.library.schemas import SchemaVerbs
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import lookup
 from tfrecreg.text import safe
@@ -14,17 +16,15 @@ from tfrecreg.text import safe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import tensorflow as tf
-
     from tfrecreg.builtin.repair.run import RepairResult
     from tfrecreg.engines.interface import Engine
-    from tfrecreg.gating import FailOn
+    from tfrecreg.library.notebook import Head
     from tfrecreg.operations.builds.conclude import BuildResult
-    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.diff.result import DiffResult
     from tfrecreg.operations.digest import ContentDigests
     from tfrecreg.operations.export.run import ExportResult
-    from tfrecreg.operations.head import ShownRecord
+    from tfrecreg.operations.load import load
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.operations.remote.sending import PushResult
     from tfrecreg.operations.remote.transfer import PullResult
@@ -33,13 +33,9 @@ if TYPE_CHECKING:
     from tfrecreg.pages.make import PageResult
     from tfrecreg.reports.model import Report
     from tfrecreg.statistics.make import Stats
-    from tfrecreg.training.data_source import DataSource
-
-    Words = str | Iterable[str]
-    """One name, or several."""
 
 
-class Versioned(lookup.Resolved):
+class Versioned(SchemaVerbs, lookup.Resolved):
     """What a build and a release have in common."""
 
     def __repr__(self) -> str:
@@ -62,10 +58,10 @@ class Versioned(lookup.Resolved):
         skip: Words = (),
         raw: str | os.PathLike[str] | None = None,
         schema: str | os.PathLike[str] | None = None,
-        against: str | lookup.Resolved | None = None,
+        against: str | os.PathLike[str] | lookup.Resolved | None = None,
         same_as: str | lookup.Resolved | None = None,
         expect: Mapping[str, int] | None = None,
-        fail_on: FailOn | str | None = None,
+        fail_on: FailOnWord | None = None,
         gate: str | None = None,
         cached: bool = False,
         engine: Engine | None = None,
@@ -78,7 +74,7 @@ class Versioned(lookup.Resolved):
             skip: names of validators to leave out.
             raw: folder of raw data, as the base of inflation.
             schema: file of a schema to use in place of its own.
-            against: a version to compare distributions with (drift). Needs TFDV.
+            against: a version or files to compare distributions with (drift). Needs TFDV.
             same_as: a version, or a content digest of 64 hex digits, whose records are expected.
             expect: number of records by split.
             fail_on: ``error``, ``warning`` or ``never``; None for what the gate says.
@@ -96,29 +92,38 @@ class Versioned(lookup.Resolved):
             >>> report.status, report.records
             ('pass', 260)
         """
-        from tfrecreg.operations.check.run import check
+        from tfrecreg.library.targets import check
 
-        options = check_options(
-            {
-                "only": only,
-                "skip": skip,
-                "raw": raw,
-                "schema": schema,
-                "against": against,
-                "same_as": same_as,
-                "expect": expect or {},
-                "fail_on": fail_on,
-                "gate": gate,
-                "cached": cached,
-            }
+        return check(
+            self,
+            only=only,
+            skip=skip,
+            raw=raw,
+            schema=schema,
+            against=against,
+            same_as=same_as,
+            expect=expect,
+            fail_on=fail_on,
+            gate=gate,
+            cached=cached,
+            registry=self.registry,
+            engine=engine,
+            progress=progress,
         )
-        (report,) = check(
-            self, registry=self.registry, options=options, engine=engine, progress=progress
-        )
-        return report
 
     def describe(self) -> dict[str, Any]:
-        """The facts that identify it, as plain data: :func:`tfrecreg.describe`.
+        """The facts that identify it, for MLflow, Weights & Biases or a log.
+
+        The dictionary is plain data, and can be written as JSON. It needs the manifest only, not
+        the bytes:
+
+        - ``name``: the dataset; ``version``: of the release, None for a build; ``reference``: both
+        - ``content``: content digest of all splits; equal for the same examples in the same splits
+        - ``records``: number of all records; ``splits``: the number by name of the split
+        - ``bytes``: size of all shards
+        - ``schema``: blake3 of the schema's file; ``manifest``: digest of the manifest
+        - ``git_commit``: the commit that was checked out when the version was released; None for a
+          build, and outside git
 
         Example:
             >>> facts = reg["mnist@1.0.0"].describe()
@@ -173,10 +178,9 @@ class Versioned(lookup.Resolved):
             >>> before.content == after.content
             True
         """
-        from tfrecreg.operations.digest import digest
+        from tfrecreg.library.targets import digest
 
-        (found,) = digest(self, registry=self.registry, engine=engine, progress=progress)
-        return found
+        return digest(self, registry=self.registry, engine=engine, progress=progress)
 
     def export(
         self,
@@ -204,12 +208,9 @@ class Versioned(lookup.Resolved):
             >>> reg["mnist@1.0.0"].export("lines", to="jsonl").files[:2]
             ('mnist-test-00000-of-00002.jsonl', 'mnist-test-00001-of-00002.jsonl')
         """
-        from tfrecreg.operations.export.run import export
+        from tfrecreg.library.targets import export
 
-        registry, name = self.registry, self.name
-        return export(
-            registry, name, folder, to=to, options=options or {}, engine=engine, progress=progress
-        )
+        return export(self, folder, to=to, options=options, engine=engine, progress=progress)
 
     def head(
         self,
@@ -235,9 +236,36 @@ class Versioned(lookup.Resolved):
             >>> [feature.name for feature in record.features]
             ['image/class/label', 'image/encoded', 'image/format', ...]
         """
-        from tfrecreg.operations.head import head
+        from tfrecreg.library.targets import head
 
-        return Head(head(self, count, at=at, shard=shard, split=split))
+        return head(self, count, at=at, shard=shard, split=split)
+
+    def gate(self, report: str | os.PathLike[str], *, progress: Progress = SILENT) -> Report:
+        """Judge the saved report of a check under today's gate and waivers.
+
+        Args:
+            report: file of the JSON report of a check with ``fail_on="never"``.
+            progress: notes waivers that have expired.
+
+        Returns:
+            the report with the verdict.
+
+        Raises:
+            UsageError: there is no such report; it is about another state, was judged already, or
+                lacks a check that the gate requires.
+            NewerFormatError: a newer tfrecreg wrote the report.
+
+        Example:
+            >>> import json, pathlib
+            >>> build = reg["mnist"].built
+            >>> report = build.check(fail_on="never")
+            >>> size = pathlib.Path("report.json").write_text(json.dumps(report.to_json()))
+            >>> build.gate("report.json").status
+            'pass'
+        """
+        from tfrecreg.operations.gate import gate
+
+        return gate(self.registry, self.name, report, progress=progress)
 
     def repair(
         self,
@@ -307,8 +335,10 @@ class Versioned(lookup.Resolved):
         self,
         output: str | os.PathLike[str] | None = None,
         *,
-        against: str | None = None,
+        against: str | lookup.Resolved | None = None,
         statistics: bool = False,
+        budget: int | str = "8MB",
+        schema: str | os.PathLike[str] | None = None,
         engine: Engine | None = None,
         progress: Progress = SILENT,
     ) -> PageResult:
@@ -318,6 +348,9 @@ class Versioned(lookup.Resolved):
             output: the file to write, which is replaced; None to write none.
             against: a version: the page also shows the difference from it.
             statistics: whether to show statistics. Needs TFDV.
+            budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
+                are left out, and the page says how many.
+            schema: file of a schema to use in place of its own.
             engine: where to scan; None for this process.
             progress: updated during the work.
 
@@ -329,7 +362,7 @@ class Versioned(lookup.Resolved):
             >>> [report.status for report in page.reports]
             ['pass']
         """
-        from tfrecreg.pages.make import report
+        from tfrecreg.library.targets import report
 
         return report(
             self,
@@ -337,32 +370,39 @@ class Versioned(lookup.Resolved):
             registry=self.registry,
             against=against,
             statistics=statistics,
+            budget=budget,
+            schema=schema,
             engine=engine,
             progress=progress,
         )
 
-    def load(self, split: str | None = None, **arguments: Any) -> tf.data.Dataset:
-        """A `tf.data.Dataset` of its records: :func:`tfrecreg.load`, with the same arguments.
+    if TYPE_CHECKING:
+        load = load  # with all keywords of the function
+        data_source = data_source
+    else:
 
-        Example:
-            >>> train = reg["mnist@1.0.0"].load("train", decode=True, batch_size=32)
-            >>> len(train)
-            7
-        """
-        from tfrecreg.operations.load import load
+        def load(self, split=None, **keywords):
+            """A `tf.data.Dataset` of its records: :func:`tfrecreg.load`, with the same keywords.
 
-        return load(self, split, **arguments)
+            Example:
+                >>> train = reg["mnist@1.0.0"].load("train", decode=True, batch_size=32)
+                >>> len(train)
+                7
+            """
+            from tfrecreg.operations.load import load
 
-    def data_source(self, split: str | None = None, **arguments: Any) -> DataSource:
-        """A sequence of its records: :func:`tfrecreg.data_source`, with the same arguments.
+            return load(self, split, **keywords)
 
-        Example:
-            >>> reg["mnist@1.0.0"].data_source("train[:80%]", decode=True)
-            <DataSource 160 records of mnist@1.0.0>
-        """
-        from tfrecreg.operations.data_source import data_source
+        def data_source(self, split=None, **keywords):
+            """A sequence of its records: :func:`tfrecreg.data_source`, with the same keywords.
 
-        return data_source(self, split, **arguments)
+            Example:
+                >>> reg["mnist@1.0.0"].data_source("train[:80%]", decode=True)
+                <DataSource 160 records of mnist@1.0.0>
+            """
+            from tfrecreg.operations.data_source import data_source
+
+            return data_source(self, split, **keywords)
 
 
 @dataclass(frozen=True, repr=False)
@@ -503,44 +543,6 @@ class Release(Versioned, lookup.Release):
         return yank(self.registry, self.name, reason, progress=progress)
 
 
-class Head(list["ShownRecord"]):
-    """Records, as a list that shows itself."""
-
-    def __repr__(self) -> str:
-        from tfrecreg.library.notebook import head_text
-
-        return head_text(self)
-
-    def _repr_html_(self) -> str:
-        from tfrecreg.library.notebook import head_html
-
-        return head_html(self)
-
-
 def handle(found: lookup.Resolved) -> Build | Release:
     """A build or a release with verbs."""
     return Build.of(found) if isinstance(found, lookup.Build) else Release.of(found)
-
-
-def path_or_none(path: str | os.PathLike[str] | None) -> str | None:
-    """A path as requests have it; None stays None."""
-    return None if path is None else os.fspath(path)
-
-
-def check_options(options: Mapping[str, Any]) -> CheckOptions:
-    """Options of a check as verbs take them.
-
-    Raises:
-        TypeError: there is no such option.
-    """
-    from tfrecreg.operations.check.options import CheckOptions
-
-    given = dict(options)
-    for name in ("only", "skip"):
-        if name in given:
-            names = given[name]
-            given[name] = (names,) if isinstance(names, str) else tuple(names)
-    for name in ("raw", "schema", "against", "same_as"):
-        value = given.get(name)
-        given[name] = value.name if isinstance(value, lookup.Resolved) else path_or_none(value)
-    return CheckOptions(**given)

@@ -1,6 +1,6 @@
 """How a manifest records that the records were made of a program's data: by its source.
 
-The source of a build with `tfrecreg.build(…, data=…)` is called ``python``. Its option `keys` says
+The source of a build with `build(data=…)` is called ``python``. Its option `keys` says
 where the keys come from: ``position``, ``function``, or ``feature NAME``.
 """
 
@@ -13,10 +13,10 @@ PYTHON = "python"
 """The name of the source, which is not a plugin."""
 KEYS = "keys"
 """The option for the origin of the keys."""
-BUILD_AGAIN = "run the program that calls `tfrecreg.build(…, data=…)`"
+BUILD_AGAIN = "run the program that calls `build(data=…)`"
 """What makes such a build again, for hints."""
 
 
 def is_python_data(manifest: Manifest) -> bool:
-    """Whether a program handed the data of this build or release to `tfrecreg.build`."""
+    """Whether a program handed the data of this build or release to `build`."""
     return (manifest.source.name, manifest.source.distribution) == (PYTHON, OURS)

@@ -76,11 +76,6 @@ def digest(
             of the rest.
         ManifestError: a manifest is damaged.
         FailureError: a shard could not be read.
-
-    Example:
-        >>> build, release = tr.digest(["mnist", "mnist@1.0.0"], registry=reg)
-        >>> build.content == release.content
-        True
     """
     engine = engine or LocalEngine(1)
     named = named_targets(targets)

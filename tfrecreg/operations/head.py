@@ -120,12 +120,6 @@ def head(
         NoSuchRecordError: the shard has no record `at`.
         DamagedRecordError: that record's checksums do not hold.
         StorageError: a shard cannot be read.
-
-    Example:
-        >>> for record in tr.head("mnist@1.0.0", 2, registry=reg):
-        ...     print(record.shard, record.record, record.key)
-        mnist-test.tfrecord-00000-of-00002 0 00016
-        mnist-test.tfrecord-00000-of-00002 1 00048
     """
     if count < 0:
         raise UsageError(

@@ -117,7 +117,7 @@ for example in train.take(1):
 import mlflow
 import tfrecreg
 
-dataset = tfrecreg.describe({{ reference }}{{ registry }})
+dataset = {{ registry }}.find({{ reference }}).describe()
 with mlflow.start_run():
     mlflow.set_tags({"dataset": dataset["reference"], "dataset.content": dataset["content"]})
     mlflow.log_dict(dataset, "dataset.json")
@@ -126,7 +126,7 @@ with mlflow.start_run():
 import tfrecreg
 import wandb
 
-dataset = tfrecreg.describe({{ reference }}{{ registry }})
+dataset = {{ registry }}.find({{ reference }}).describe()
 with wandb.init(project={{ project }}, config={"dataset": dataset}) as run:
     run.tags = (dataset["reference"],)
 """,
@@ -182,7 +182,7 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
             where=where,
             source=where + how,
             reference=ascii(name),
-            registry=place,
+            registry="tfrecreg.open()" if registry is None else f"tfrecreg.open({registry!a})",
             split=ascii(split),
             folder=ascii(folder),
             project=ascii(resolved.dataset.name),

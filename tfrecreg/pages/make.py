@@ -82,11 +82,6 @@ def report(
         UsageError: as :func:`tfrecreg.check`; a budget that is too small; `output` cannot be
             written.
         MissingExtraError: `statistics` without TFDV.
-
-    Example:
-        >>> page = tr.report("mnist@1.0.0", "mnist.html", registry=reg)
-        >>> [report.status for report in page.reports]
-        ['pass']
     """
     if budget < _SMALLEST:
         raise UsageError(

@@ -43,7 +43,7 @@ def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Reso
     """The build or the release that `reference` names; a resolved target is returned unchanged.
 
     Raises:
-        UsageError, NotHereError, ManifestError: as :func:`tfrecreg.resolve`.
+        UsageError, NotHereError, ManifestError: as :func:`tfrecreg.registry.lookup.resolve`.
     """
     if isinstance(reference, Resolved):
         return reference

@@ -73,7 +73,7 @@ def test_columns_are_a_sequence_of_elements(registry: Registry) -> None:
         "name": ["a", "b", "c", "d", "é"],
     }
     made(registry, {"train": columns}, labels={"label": list("vwxyz")})
-    (report,) = tfrecreg.check("shapes", registry=registry)
+    report = tfrecreg.check("shapes", registry=registry)
     assert report.status == "pass"
     released = release(registry, ReleaseRequest(name="shapes", version="1.0.0"))
     assert released.manifest.labels == {"label": list("vwxyz")}
@@ -166,7 +166,7 @@ def test_the_command_cannot_build_it_again(here: Path, capsys: Any) -> None:
     assert code == 2
     assert text == (
         "error: `shapes` was built from the data of a program, which this command does not have\n"
-        "hint: run the program that calls `tfrecreg.build(…, data=…)`; or name raw files: "
+        "hint: run the program that calls `build(data=…)`; or name raw files: "
         "--source SOURCE --raw PATH\n"
     )
     code, text = said(capsys, "build", "shapes", "--source", "python", "--raw", ".")
@@ -184,7 +184,7 @@ def test_a_damaged_shard_is_not_repaired_by_a_command(here: Path, capsys: Any) -
     code, text = said(capsys, "repair", "shapes")
     assert code == 2
     assert "error: `shapes` was built from the data of a program, which are not here\n" in text
-    assert "hint: run the program that calls `tfrecreg.build(…, data=…)`: the same data" in text
+    assert "hint: run the program that calls `build(data=…)`: the same data" in text
     assert made(open_registry(here), {"train": Elements()}).report.status == "pass"
 
 
@@ -203,4 +203,4 @@ def test_a_changed_schema_names_the_program(here: Path, capsys: Any) -> None:
     schema.write_text(schema.read_text() + 'feature { name: "age" type: INT }\n')
     code, text = said(capsys, "release", "shapes", "--version", "1.0.0")
     assert code == 2
-    assert "hint: run the program that calls `tfrecreg.build(…, data=…)`\n" in text
+    assert "hint: run the program that calls `build(data=…)`\n" in text

@@ -146,11 +146,7 @@ KILLED = """
 import tfrecreg
 from python_data_support import Slow
 if __name__ == "__main__":
-    tfrecreg.build(
-        tfrecreg.open_registry("registry"),
-        tfrecreg.BuildRequest(name="shapes", policy=tfrecreg.ShardPolicy(shards=8)),
-        data={"train": Slow(400)}, jobs=2,
-    )
+    tfrecreg.open("registry")["shapes"].build(shards=8, data={"train": Slow(400)}, jobs=2)
 """
 
 
@@ -215,10 +211,8 @@ class Progress:
     advance = stop = lambda *arguments: None
     note = print
 tfrecreg.init(".", with_dvc=False)
-found = tfrecreg.build(
-    tfrecreg.open_registry("."), tfrecreg.BuildRequest(name="shapes"),
-    data={"train": Elements()}, jobs=2, progress=Progress(),
-)
+shapes = tfrecreg.open(".")["shapes"]
+found = shapes.build(data={"train": Elements()}, jobs=2, progress=Progress())
 print(found.manifest.splits[0].records)
 """
 
@@ -241,9 +235,8 @@ def test_memory_does_not_grow_with_a_generator(tmp_path: Path) -> None:
             for number in range(count):
                 yield {"number": number, "text": bytes(20_000)}
         tfrecreg.init(".", with_dvc=False)
-        registry = tfrecreg.open_registry(".")
-        request = tfrecreg.BuildRequest(name="texts")
-        tfrecreg.build(registry, request, data={"train": elements(int(sys.argv[1]))})
+        registry = tfrecreg.open(".")
+        registry["texts"].build(data={"train": elements(int(sys.argv[1]))})
         """
     )
     code += PRINT_PEAK

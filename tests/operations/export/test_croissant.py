@@ -28,7 +28,7 @@ CONFIG = 'license = "CC0-1.0"\ndescription = "Über digits."\ncitation = "@misc{
 def digits(digits_registry: Path) -> tfrecreg.Registry:
     (digits_registry / "datasets").mkdir(exist_ok=True)
     (digits_registry / "datasets/digits.toml").write_text(CONFIG, encoding="utf-8")
-    return tfrecreg.open_registry(digits_registry)
+    return tfrecreg.open(digits_registry)
 
 
 def document(folder: Path) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def record_set(made: dict[str, Any], identity: str) -> dict[str, Any]:
 
 
 def test_files_have_their_digests(digits: tfrecreg.Registry, tmp_path: Path) -> None:
-    result = tfrecreg.export(digits, "digits@latest", tmp_path / "out", to="croissant")
+    result = digits.find("digits@latest").export(tmp_path / "out", to="croissant")
     made = document(tmp_path / "out")
     *files, shards = made["distribution"]
     assert len(files) == 4
@@ -53,14 +53,14 @@ def test_files_have_their_digests(digits: tfrecreg.Registry, tmp_path: Path) -> 
     assert shards["includes"] == "digits-*.tfrecord-*"
     assert (result.version, result.notes, result.shards) == ("1.0.0", (), {"linked": 4})
     schema = (tmp_path / "out/schema.pbtxt").read_bytes()
-    release = tfrecreg.resolve(digits, "digits@1.0.0")
+    release = digits.find("digits@1.0.0")
     assert blake3(schema).hexdigest() == release.manifest.schema.blake3
 
 
 def test_the_document_says_what_the_dataset_is(digits: tfrecreg.Registry, tmp_path: Path) -> None:
-    tfrecreg.export(digits, "digits@1.0.0", tmp_path / "out", to="croissant")
+    digits.find("digits@1.0.0").export(tmp_path / "out", to="croissant")
     made = document(tmp_path / "out")
-    manifest = tfrecreg.resolve(digits, "digits@1.0.0").manifest
+    manifest = digits.find("digits@1.0.0").manifest
     assert manifest.provenance is not None
     assert {name: made[name] for name in ("name", "version", "license", "citeAs")} == {
         "name": "digits",
@@ -84,9 +84,8 @@ def test_the_document_says_what_the_dataset_is(digits: tfrecreg.Registry, tmp_pa
 
 def test_a_gzip_build_stays_as_it_is(digits: tfrecreg.Registry, tmp_path: Path) -> None:
     raw = str(Path(digits.storage.root) / "raw")
-    request = tfrecreg.BuildRequest(name="packed", source="mnist", raw=raw, compression="gzip")
-    tfrecreg.build(digits, request)
-    result = tfrecreg.export(digits, "packed", tmp_path / "out", to="croissant")
+    packed = digits["packed"].build(source="mnist", raw=raw, compression="gzip")
+    result = packed.export(tmp_path / "out", to="croissant")
     assert result.shards == {"linked": 2}
     for each in document(tmp_path / "out")["distribution"][:-1]:
         data = (tmp_path / "out" / each["contentUrl"]).read_bytes()
@@ -97,10 +96,10 @@ def test_a_gzip_build_stays_as_it_is(digits: tfrecreg.Registry, tmp_path: Path) 
 def test_the_export_has_the_content_of_the_release(
     digits: tfrecreg.Registry, tmp_path: Path
 ) -> None:
-    tfrecreg.export(digits, "digits@1.0.0", tmp_path / "out", to="croissant")
+    digits.find("digits@1.0.0").export(tmp_path / "out", to="croissant")
     assert len(tfrecreg.data_source(tmp_path / "out", "train")) == 200
-    (found,) = tfrecreg.digest(tmp_path / "out")
-    assert found.content == tfrecreg.describe("digits@1.0.0", registry=digits)["content"]
+    found = tfrecreg.digest(tmp_path / "out")
+    assert found.content == digits.find("digits@1.0.0").describe()["content"]
 
 
 def test_a_shard_that_differs_is_not_exported(digits: tfrecreg.Registry, tmp_path: Path) -> None:
@@ -108,7 +107,7 @@ def test_a_shard_that_differs_is_not_exported(digits: tfrecreg.Registry, tmp_pat
     shard = Path(digits.storage.root) / "data/digits" / name
     flip(shard, 100)
     with pytest.raises(RefusedError) as caught:
-        tfrecreg.export(digits, "digits", tmp_path / "out", to="croissant")
+        digits.find("digits").export(tmp_path / "out", to="croissant")
     assert caught.value.message.startswith(
         f"`{name}` is not what `digits` has registered: expected {shard.stat().st_size} bytes, "
     )
@@ -116,17 +115,16 @@ def test_a_shard_that_differs_is_not_exported(digits: tfrecreg.Registry, tmp_pat
     assert list(tmp_path.glob("*out*")) == []
     shard.unlink()
     with pytest.raises(RefusedError, match="registered: it is missing"):
-        tfrecreg.export(digits, "digits", tmp_path / "out", to="croissant")
+        digits.find("digits").export(tmp_path / "out", to="croissant")
 
 
 def test_records_that_are_no_examples_are_refused(
     digits: tfrecreg.Registry, tmp_path: Path
 ) -> None:
     put(tmp_path / "logs/train-00000-of-00001.tfrecord", *SEQUENCES)
-    request = tfrecreg.AdoptRequest(name="logs", paths=(str(tmp_path / "logs"),))
-    tfrecreg.adopt(digits, request)
+    digits["logs"].adopt(tmp_path / "logs")
     with pytest.raises(UsageError, match=r"`logs` holds .*, and Croissant reads Examples only"):
-        tfrecreg.export(digits, "logs", tmp_path / "out", to="croissant")
+        digits.find("logs").export(tmp_path / "out", to="croissant")
 
 
 SCHEMA = """\
@@ -140,7 +138,7 @@ feature { name: "größe" type: INT presence { min_fraction: 1 } shape {} }
 def test_mlcroissant_accepts_it(
     digits: tfrecreg.Registry, tmp_path: Path, croissant_python: str
 ) -> None:
-    tfrecreg.export(digits, "digits@1.0.0", tmp_path / "out", to="croissant")
+    digits.find("digits@1.0.0").export(tmp_path / "out", to="croissant")
     arguments = (tmp_path / "out/croissant.json", "splits", "classes/image/class/label")
     done = run_python(croissant_python, str(READER), *map(str, arguments))
     assert done.returncode == 0, done.stderr[-4000:]
@@ -167,7 +165,7 @@ def test_mlcroissant_accepts_names_that_are_no_identifiers(
 ) -> None:
     record = {"an id": bytes_feature(b"x"), "größe": int64_feature(1)}
     registry = place_build({"train": [[record]]}, SCHEMA, labels={"größe": ["a b", "c\nd"]})
-    tfrecreg.export(registry, "things", tmp_path / "out", to="croissant")
+    registry.find("things").export(tmp_path / "out", to="croissant")
     fields = record_set(document(tmp_path / "out"), "records")["field"]
     assert [each["@id"] for each in fields] == [
         "records/split",

@@ -33,18 +33,18 @@ def intoto_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_in_toto_reads_the_statement(
     digits_original: Path, tmp_path: Path, intoto_python: str
 ) -> None:
-    registry = tfrecreg.open_registry(digits_original)
-    tfrecreg.export(registry, "digits@1.0.0", tmp_path / "out", to="intoto")
+    registry = tfrecreg.open(digits_original)
+    registry.find("digits@1.0.0").export(tmp_path / "out", to="intoto")
     done = run_python(intoto_python, str(READER), str(tmp_path / "out/statement.intoto.json"))
     assert done.returncode == 0, done.stderr
-    manifest = tfrecreg.resolve(registry, "digits@1.0.0").manifest
+    manifest = registry.find("digits@1.0.0").manifest
     subjects = len(manifest.shards) + len(manifest.files) + 1  # and the manifest
     assert done.stdout.split() == [str(subjects), "2", "https://github.com/tfrecreg/tfrecreg"]
 
 
 def test_no_shard_is_copied(digits_original: Path, tmp_path: Path) -> None:
-    registry = tfrecreg.open_registry(digits_original)
-    result = tfrecreg.export(registry, "digits@1.0.0", tmp_path / "out", to="intoto")
+    registry = tfrecreg.open(digits_original)
+    result = registry.find("digits@1.0.0").export(tmp_path / "out", to="intoto")
     assert result.files == ("statement.intoto.json",)
     assert result.notes
 
@@ -52,10 +52,10 @@ def test_no_shard_is_copied(digits_original: Path, tmp_path: Path) -> None:
 def test_the_statement_says_what_a_release_was_made_of_and_how(
     digits_original: Path, tmp_path: Path
 ) -> None:
-    registry = tfrecreg.open_registry(digits_original)
-    tfrecreg.export(registry, "digits@1.0.0", tmp_path / "out", to="intoto")
+    registry = tfrecreg.open(digits_original)
+    registry.find("digits@1.0.0").export(tmp_path / "out", to="intoto")
     found = json.loads((tmp_path / "out/statement.intoto.json").read_text("ascii"))["predicate"]
-    made = tfrecreg.resolve(registry, "digits@1.0.0").manifest
+    made = registry.find("digits@1.0.0").manifest
     project = found["runDetails"]["builder"]["id"]
     assert made.raw.files == 4
     assert made.provenance is not None

@@ -18,7 +18,7 @@ def test_tfds_reads_an_example(
     digits_original: Path, tmp_path: Path, run_tfds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    release = tfrecreg.resolve(tfrecreg.open_registry(digits_original), "digits@1.0.0")
+    release = tfrecreg.open(digits_original).find("digits@1.0.0")
     script = snippet(release, "tfds", registry=str(digits_original))
     before, _, command = script.partition("\n")[0].partition(": tfrecreg ")
     assert before == "# first, at the command line"

@@ -157,7 +157,7 @@ def test_tfx_reads_examples_statistics_and_schema(
             "the split `none` has no shards, and is left out: TFX reads no empty split",
         )
     folders = [str(tmp_path / each) for each in ("none", "gzip")]
-    export(tfrecreg.open_registry(digits_registry), "digits", tmp_path / "digits-tfx", to="tfx")
+    export(tfrecreg.open(digits_registry), "digits", tmp_path / "digits-tfx", to="tfx")
     (block,) = BLOCK.findall(DOCS.read_text("utf-8"))
     done = subprocess.run(
         [sys.executable, "-c", READ, *folders],
@@ -175,8 +175,7 @@ def test_what_is_no_example_is_refused(tmp_path: Path, digits_registry: Path) ->
     if find_spec("tensorflow_data_validation") is None:
         pytest.skip("the extra `tfdv` is not installed")
     put(tmp_path / "logs/train-00000-of-00001.tfrecord", *SEQUENCES)
-    registry = tfrecreg.open_registry(digits_registry)
-    request = tfrecreg.AdoptRequest(name="logs", paths=(str(tmp_path / "logs"),))
-    tfrecreg.adopt(registry, request)
+    registry = tfrecreg.open(digits_registry)
+    registry["logs"].adopt(tmp_path / "logs")
     with pytest.raises(UsageError, match=r"`logs` holds SequenceExamples, and TFX reads Examples"):
         export(registry, "logs", tmp_path / "out", to="tfx")

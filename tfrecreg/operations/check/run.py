@@ -35,7 +35,7 @@ from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.reports.model import Report, error_report
 from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import Baseline, Expected, Target, Validator
-from tfrecreg.shardset.find import Built, TargetsLike, find, named_targets
+from tfrecreg.shardset.find import Built, TargetLike, TargetsLike, find, named_targets
 from tfrecreg.shardset.target import display_name, files_targets, find_target, target_of
 from tfrecreg.storage.local import user_cache
 from tfrecreg.storage.locations import is_absolute
@@ -86,11 +86,6 @@ def check(
             parse, a version in `same_as` that does not exist. All targets are found before the
             first is read.
         NotHereError: the only target is not on this machine.
-
-    Example:
-        >>> reports = tr.check(["mnist", "mnist@1.0.0"], registry=reg)
-        >>> [(report.target, report.status) for report in reports]
-        [('mnist', 'pass'), ('mnist@1.0.0', 'pass')]
     """
     options = options or CheckOptions()
     engine = engine or LocalEngine(1)
@@ -100,13 +95,47 @@ def check(
             "`--same-as` and `--expect` are for a target",
             hint="tfrecreg check TARGET --same-as REF",
         )
-    expected = _expected(options, registry)
     if not named:
         return _check_all(open_registry(registry), options, engine, progress, beside)
     if options.ignore_missing:
         raise UsageError(
             "`--ignore-missing` goes without targets", hint="leave it out, or name no target"
         )
+    todo = _find_all(named, registry, options, progress)
+    return _judge_all(todo, registry, options, engine, progress, beside)
+
+
+def check_one(
+    target: TargetLike,
+    *,
+    registry: RegistryLike | None = None,
+    options: CheckOptions,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Report:
+    """Check a single target.
+
+    Raises:
+        UsageError: as :func:`check`; or the target names shards of several builds, which have a
+            report each. Nothing is read then.
+    """
+    todo = _find_all(named_targets(target), registry, options, progress)
+    if len(todo) != 1:
+        raise UsageError(
+            f"`{safe(str(target))}` names shards of several builds, and each has its report",
+            hint=f"`tfrecreg.check([{safe(str(target))!r}])` returns a list of reports",
+        )
+    return _judge_all(todo, registry, options, engine or LocalEngine(1), progress, None)[0]
+
+
+def _find_all(
+    named: Sequence[str | Resolved],
+    registry: RegistryLike | None,
+    options: CheckOptions,
+    progress: Progress,
+) -> list[_Judged | Report]:
+    """What is checked under these names, or the report about what cannot be."""
+    expected = _expected(options, registry)
     todo: list[_Judged | Report] = []
     files: list[str] = []
     for name in named:
@@ -133,6 +162,17 @@ def check(
             if not todo or _is_the_users(error, options):
                 raise
             todo.append(_unjudged(display_name(files), error))
+    return todo
+
+
+def _judge_all(
+    todo: Sequence[_Judged | Report],
+    registry: RegistryLike | None,
+    options: CheckOptions,
+    engine: Engine,
+    progress: Progress,
+    beside: Beside | None,
+) -> list[Report]:
     homes = {id(each[1]): each[1] for each in todo if not isinstance(each, Report)}
     for home in filter(None, homes.values()):
         expect_policy(home, options.gate)

@@ -11,5 +11,5 @@ An iterable can be read only once, so its records are spooled to disk on the fir
 - `survey`: the first pass
 - `source`: the source whose items are the elements
 
-Nothing here is a plugin: `tfrecreg.build(…, data=…)` is the only user.
+Nothing here is a plugin: `build(data=…)` is the only user.
 """

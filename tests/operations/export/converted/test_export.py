@@ -63,13 +63,13 @@ def to(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def digits(digits_registry: Path) -> Registry:
-    return tfrecreg.open_registry(digits_registry)
+    return tfrecreg.open(digits_registry)
 
 
 def test_the_folder_says_its_content(digits: Registry, tmp_path: Path, to: str) -> None:
     before = tree(Path(digits.storage.root))
     result = export(digits, "digits@1.0.0", tmp_path / "out", to=to)
-    manifest = tfrecreg.resolve(digits, "digits@1.0.0").manifest
+    manifest = digits.find("digits@1.0.0").manifest
     names = FILES[to]
     assert sorted(tree(tmp_path / "out")) == sorted(result.files)
     assert sorted(result.files) == sorted([*names, "schema.pbtxt", "tfrecreg.json"])
@@ -98,7 +98,7 @@ def test_the_folder_says_its_content(digits: Registry, tmp_path: Path, to: str) 
 def test_keys_come_from_the_index(digits: Registry, tmp_path: Path) -> None:
     pq: Any = pytest.importorskip("pyarrow.parquet")
     export(digits, "digits@1.0.0", tmp_path / "out", to="parquet")
-    source = tfrecreg.data_source(tfrecreg.resolve(digits, "digits@1.0.0"), "train")
+    source = tfrecreg.data_source(digits.find("digits@1.0.0"), "train")
     names = [tmp_path / "out" / name for name in FILES["parquet"][2:]]
     found = [key for name in names for key in pq.read_table(name).column("__key__").to_pylist()]
     assert found == [source.key(number) for number in range(200)]
@@ -164,11 +164,10 @@ def test_damage_in_the_middle_leaves_nothing(
 
 def test_sequences_are_for_array_records(digits: Registry, tmp_path: Path, to: str) -> None:
     put(tmp_path / "logs/train-00000-of-00001.tfrecord", *SEQUENCES)
-    request = tfrecreg.AdoptRequest(name="logs", paths=(str(tmp_path / "logs"),))
-    tfrecreg.adopt(digits, request)
+    digits["logs"].adopt(tmp_path / "logs")
     if to == "arrayrecord":
         result = export(digits, "logs", tmp_path / "out", to=to)
-        manifest = tfrecreg.resolve(digits, "logs").manifest
+        manifest = digits.find("logs").manifest
         assert result.content == manifest.content
         return
     reader = {"jsonl": "JSON Lines", "parquet": "Parquet", "webdataset": "WebDataset"}[to]

@@ -1,0 +1,126 @@
+"""Public names, and functions of targets: arguments as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tfrecreg as tr
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.gating import FailOn
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.storage.local import LocalStorage
+
+
+@pytest.fixture
+def reg(digits_registry: Path) -> tr.Registry:
+    return tr.open(digits_registry)
+
+
+def test_every_name_is_there_and_once() -> None:
+    assert sorted(set(tr.__all__)) == tr.__all__
+    assert len(tr.__all__) <= 36
+    for name in tr.__all__:
+        assert type(getattr(tr, name)).__name__ != "module", name
+    for name in ("build", "BuildRequest", "open_registry", "open_engine"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+            getattr(tr, name)
+
+
+def test_a_registry_that_is_open_stands_for_its_folder(reg: tr.Registry) -> None:
+    assert tr.check("digits", registry=reg).status == "pass"
+    assert tr.diff("digits", "digits@1.0.0", registry=reg).same
+    assert tr.head("digits", registry=reg)[0].record == 0
+
+
+def test_one_target_gives_one_and_a_list_gives_a_list(reg: tr.Registry) -> None:
+    shards = sorted(Path(reg.root, "data/digits").glob("*.tfrecord-*"))
+    assert tr.check(shards[0]).shards == 1
+    (all_of_them,) = tr.check(shards)
+    assert all_of_them.shards == len(shards)
+    assert [each.target for each in tr.check(["digits"], registry=reg)] == ["digits"]
+    assert [each.target for each in reg.check()] == ["digits"]
+    digests = tr.digest(["digits", "digits@1.0.0"], registry=reg)
+    assert tr.digest("digits", registry=reg).splits == digests[1].splits
+    with pytest.raises(UsageError, match="there is no target to check"):
+        tr.check([])
+    with pytest.raises(UsageError, match="nothing is named to salvage"):
+        tr.salvage([], Path(reg.root, "out"))
+
+
+def test_a_glob_over_several_builds_has_several_reports(reg: tr.Registry) -> None:
+    reg["more"].build(source="mnist", raw=Path(reg.root, "raw"))
+    glob = f"{reg.root}/data/*/*.tfrecord-*"
+    with pytest.raises(UsageError, match="names shards of several builds") as caught:
+        tr.check(glob)
+    assert caught.value.hint == f"`tfrecreg.check(['{glob}'])` returns a list of reports"
+    assert len(tr.check([glob])) == 2
+
+
+def test_what_fails_is_said_in_a_word(reg: tr.Registry) -> None:
+    assert tr.check("digits", registry=reg, fail_on="warning").fail_on is FailOn.WARNING
+    with pytest.raises(UsageError) as caught:
+        tr.check("digits", registry=reg, fail_on="all")  # type: ignore[call-overload]
+    assert caught.value.message == (
+        "`fail_on` should be `error`, `warning` or `never`, found `all`"
+    )
+
+
+@pytest.mark.parametrize("limit", [1, "1", "0.5%"])
+def test_skipped_items_are_limited_by_a_number_or_a_share(
+    reg: tr.Registry, tmp_path: Path, limit: int | str
+) -> None:
+    write_digits(LocalStorage(tmp_path / "raw"), train=5, test=2, seed=1)
+    built = reg["more"].build(source="mnist", raw=tmp_path / "raw", max_skipped=limit)
+    assert built.manifest.dataset == "more"
+    assert len(repr(built.result)) < 1000
+    assert len(repr(built)) < 300
+
+
+def test_a_limit_that_is_no_number_is_refused(reg: tr.Registry, tmp_path: Path) -> None:
+    with pytest.raises((UsageError, RefusedError)) as caught:
+        reg["more"].build(source="mnist", raw=tmp_path, max_skipped="some")
+    assert caught.value.message == (
+        "`max_skipped`: expected a number of items such as `10`, or a share such as `0.5%`, "
+        "found `some`"
+    )
+
+
+def test_a_build_and_a_release_stand_for_their_references(reg: tr.Registry, tmp_path: Path) -> None:
+    build, release = reg.find("digits"), reg.find("digits@1.0.0")
+    assert isinstance(build, tr.Build)
+    assert isinstance(release, tr.Release)
+    assert release.dataset == build.dataset == reg["digits"]
+    assert (str(build), str(release)) == ("digits", "digits@1.0.0")
+    reports = tr.check([release, build, release])
+    assert [each.target for each in reports] == ["digits@1.0.0", "digits"]
+    assert tr.diff(release, build).same
+    assert tr.head(release)[0].record == 0
+    assert tr.salvage(release, tmp_path / "out").shards == ()
+    assert tr.export(release, tmp_path / "index", to="index").files
+    assert tr.export("digits", tmp_path / "again", to="index", registry=reg).files
+
+
+def test_a_handle_reads_anew(reg: tr.Registry) -> None:
+    later = reg["later"]
+    assert (later.versions, later.is_built()) == ([], False)
+    tr.open(reg.root)["later"].build(source="mnist", raw=reg["digits"].raw_folder)
+    assert later.is_built()
+    tr.open(reg.root)["later"].release("1.0.0")
+    assert [str(each) for each in later.versions] == ["1.0.0"]
+
+
+def test_a_release_stands_for_its_reference_in_a_data_source(reg: tr.Registry) -> None:
+    source = tr.data_source(reg["digits@1.0.0"], "train")
+    assert len(source) == len(tr.data_source("digits@1.0.0", "train", registry=reg))
+
+
+def test_a_page_has_its_size_as_people_write_it(reg: tr.Registry, tmp_path: Path) -> None:
+    assert len(tr.report("digits", tmp_path / "a.html", registry=reg, budget="600kB").html) < 6e5
+    with pytest.raises(UsageError) as caught:
+        tr.report("digits", registry=reg, budget="much")
+    assert caught.value.message == (
+        "`budget`: expected a size such as `256MiB`, `1.5GB` or a number of bytes, found `much`"
+    )
+    assert [each.target for each in reg.report().reports] == ["digits"]

@@ -1,0 +1,349 @@
+"""Functions of targets that need no registry: files, URLs, references and handles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, overload
+
+from tfrecreg.library.arguments import FailOnWord, Words, check_options, name_or_none, path_or_none
+from tfrecreg.library.notebook import Head
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry.lookup import Resolved
+
+if TYPE_CHECKING:
+    from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.digest import ContentDigests
+    from tfrecreg.operations.export.run import ExportResult
+    from tfrecreg.pages.make import PageResult
+    from tfrecreg.registry.registry import RegistryLike
+    from tfrecreg.reports.model import Report
+    from tfrecreg.shardset.find import TargetLike, TargetsLike
+
+
+@overload
+def check(  # type: ignore[overload-overlap]  # a str is an iterable of str
+    targets: TargetLike,
+    *,
+    only: Words = (),
+    skip: Words = (),
+    raw: str | os.PathLike[str] | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    against: str | os.PathLike[str] | Resolved | None = None,
+    same_as: str | Resolved | None = None,
+    expect: Mapping[str, int] | None = None,
+    fail_on: FailOnWord | None = None,
+    gate: str | None = None,
+    cached: bool = False,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Report: ...
+@overload
+def check(
+    targets: Iterable[TargetLike],
+    *,
+    only: Words = (),
+    skip: Words = (),
+    raw: str | os.PathLike[str] | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    against: str | os.PathLike[str] | Resolved | None = None,
+    same_as: str | Resolved | None = None,
+    expect: Mapping[str, int] | None = None,
+    fail_on: FailOnWord | None = None,
+    gate: str | None = None,
+    cached: bool = False,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> list[Report]: ...
+def check(
+    targets: TargetsLike,
+    *,
+    only: Words = (),
+    skip: Words = (),
+    raw: str | os.PathLike[str] | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    against: str | os.PathLike[str] | Resolved | None = None,
+    same_as: str | Resolved | None = None,
+    expect: Mapping[str, int] | None = None,
+    fail_on: FailOnWord | None = None,
+    gate: str | None = None,
+    cached: bool = False,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Report | list[Report]:
+    """Check builds, releases or any TFRecord files.
+
+    Args:
+        targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
+            or folder of TFRecord files; or a list of these.
+        only: names of the validators to run; none for all.
+        skip: names of validators to leave out.
+        raw: folder of raw data, as the base of inflation.
+        schema: file of a schema to use in place of the target's own.
+        against: a version or files to compare distributions with (drift). Needs TFDV.
+        same_as: a version, or a content digest of 64 hex digits, whose records are expected.
+        expect: number of records by split.
+        fail_on: ``error``, ``warning`` or ``never``; None for what the gate says.
+        gate: name of a gate to use; None for the dataset's own.
+        cached: whether to skip shards that did not change since an earlier such check.
+        registry: an open registry or a path in one; None for that of the current folder.
+        engine: where to scan; None for this process.
+        progress: updated during the work.
+
+    Returns:
+        The report of a single target. Of a list, a list of reports: one for each reference and for
+        each folder that holds a build, in their order; then one for each build that some of the
+        files belong to, and one for all other files. In a list, a target that is not here or whose
+        manifest or schema is broken has a report that says so.
+
+    Raises:
+        UsageError: a target does not exist, or a single one names shards of several builds; an
+            unknown validator, a schema that does not parse, a version in `against` or `same_as`
+            that does not exist. All targets are found before the first is read.
+        NotHereError: the only target is not on this machine.
+
+    Example:
+        >>> tr.check("registry/data/mnist").status
+        'pass'
+        >>> reports = tr.check(["mnist", "mnist@1.0.0"], registry=reg)
+        >>> [(report.target, report.status) for report in reports]
+        [('mnist', 'pass'), ('mnist@1.0.0', 'pass')]
+    """
+    from tfrecreg.errors import UsageError
+    from tfrecreg.operations.check import run
+
+    options = check_options(
+        only=only,
+        skip=skip,
+        raw=raw,
+        schema=schema,
+        against=against,
+        same_as=same_as,
+        expect=expect,
+        fail_on=fail_on,
+        gate=gate,
+        cached=cached,
+    )
+    if isinstance(targets, str | os.PathLike | Resolved):
+        return run.check_one(
+            targets, registry=registry, options=options, engine=engine, progress=progress
+        )
+    several = list(targets)
+    if not several:
+        raise UsageError(
+            "there is no target to check", hint="`tfrecreg.open().check()` checks every dataset"
+        )
+    return run.check(several, registry=registry, options=options, engine=engine, progress=progress)
+
+
+@overload
+def digest(  # type: ignore[overload-overlap]  # a str is an iterable of str
+    targets: TargetLike,
+    *,
+    split: str | None = None,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> ContentDigests: ...
+@overload
+def digest(
+    targets: Iterable[TargetLike],
+    *,
+    split: str | None = None,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> list[ContentDigests]: ...
+def digest(
+    targets: TargetsLike,
+    *,
+    split: str | None = None,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> ContentDigests | list[ContentDigests]:
+    """Compute the content digest of each split from the records.
+
+    Equal for the same records in splits of the same names, whatever shards, order and compression.
+
+    Args:
+        targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
+            or folder of TFRecord files; or a list of these.
+        split: the split of files whose names do not say one.
+        registry: an open registry or a path in one; None for that of the current folder.
+        engine: where to read; None for this process.
+        progress: updated during the work.
+
+    Returns:
+        The digests of a single target. Of a list, a list: one for each reference, in their order,
+        and one for all files together.
+
+    Raises:
+        UsageError: a target does not exist, or `split` is given and no file needs it.
+        NotHereError: the bytes of a target are not on this machine.
+        RefusedError: a shard is missing or damaged.
+        ManifestError: a manifest is damaged.
+        FailureError: a shard cannot be read.
+
+    Example:
+        >>> build, release = tr.digest(["mnist", "mnist@1.0.0"], registry=reg)
+        >>> build.content == release.content
+        True
+    """
+    from tfrecreg.operations.digest import digest
+
+    found = digest(targets, split=split, registry=registry, engine=engine, progress=progress)
+    return found[0] if isinstance(targets, str | os.PathLike | Resolved) else found
+
+
+def export(
+    target: str | Resolved,
+    folder: str | os.PathLike[str],
+    *,
+    to: str = "tfds",
+    options: Mapping[str, Any] | None = None,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> ExportResult:
+    """Write a build or a release in the format of another tool.
+
+    Args:
+        target: a reference (``mnist``, ``mnist@1.0.0``), a build or a release.
+        folder: a new or empty folder. It appears when everything is in it.
+        to: name of the format; ``tfrecreg plugins list`` shows them.
+        options: options of the format, such as ``{"suffix": ".index"}``.
+        registry: an open registry or a path in one; None for that of the current folder.
+        engine: where to work; None for this process.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: there is no such target, format or option, or the format cannot hold the data.
+        RefusedError: a shard is damaged.
+        MissingExtraError: the format needs a library that is not installed.
+        FailureError: the exporter of a plugin or the disk failed.
+
+    Example:
+        >>> tr.export("mnist@1.0.0", "lines", to="jsonl", registry=reg).files[:2]
+        ('mnist-test-00000-of-00002.jsonl', 'mnist-test-00001-of-00002.jsonl')
+    """
+    from tfrecreg.operations.export.run import export
+    from tfrecreg.shardset.find import resolve_in
+
+    found = resolve_in(registry, target)
+    return export(
+        found.registry,
+        found.name,
+        folder,
+        to=to,
+        options=options or {},
+        engine=engine,
+        progress=progress,
+    )
+
+
+def head(
+    target: TargetLike,
+    count: int = 5,
+    *,
+    at: int | None = None,
+    shard: str | None = None,
+    split: str | None = None,
+    registry: RegistryLike | None = None,
+) -> Head:
+    """The first records, or those from any number on. Damaged records are passed over.
+
+    Args:
+        target: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
+            or folder of TFRecord files.
+        count: how many, at most.
+        at: number of the first, in its shard, from 0; negative ones count from the end.
+        shard: only this one.
+        split: only these splits or parts of them: ``train``, ``train[-5:]``, ``train+test``.
+        registry: an open registry or a path in one; None for that of the current folder.
+
+    Returns:
+        A list that shows itself, in a notebook with the images.
+
+    Raises:
+        UsageError: `count` is negative, or there is no such target, split, shard or record.
+        DamagedRecordError: the record `at` is damaged.
+        FailureError: a shard cannot be read.
+
+    Example:
+        >>> for record in tr.head("mnist@1.0.0", 2, registry=reg):
+        ...     print(record.shard, record.record, record.key)
+        mnist-test.tfrecord-00000-of-00002 0 00016
+        mnist-test.tfrecord-00000-of-00002 1 00048
+    """
+    from tfrecreg.operations.head import head
+
+    return Head(head(target, count, at=at, shard=shard, split=split, registry=registry))
+
+
+def report(
+    targets: TargetsLike,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    against: str | Resolved | None = None,
+    statistics: bool = False,
+    budget: int | str = "8MB",
+    schema: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> PageResult:
+    """Check targets, and make a page that shows the verdict, the findings and the data.
+
+    The page is one HTML file without any request to a network. Making it reads the records once,
+    as a check does.
+
+    Args:
+        targets: as for :func:`tfrecreg.check`. The page shows all of them.
+        output: the file to write, which is replaced; None to write none.
+        against: a version: the page also shows the difference from it. For a single build or
+            release.
+        statistics: whether to show statistics. Needs TFDV.
+        budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit are
+            left out, and the page says how many.
+        schema: file of a schema to use in place of the target's own.
+        registry: an open registry or a path in one; None for that of the current folder.
+        engine: where to scan; None for this process.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: as :func:`tfrecreg.check`; or `budget` is too small, or `output` cannot be
+            written.
+        MissingExtraError: `statistics` without TFDV.
+
+    Example:
+        >>> page = tr.report("mnist@1.0.0", "mnist.html", registry=reg)
+        >>> [report.status for report in page.reports]
+        ['pass']
+    """
+    from tfrecreg.amounts import parse_size
+    from tfrecreg.errors import UsageError
+    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.pages.make import report
+    from tfrecreg.text import safe
+
+    try:
+        size = parse_size(budget)
+    except ValueError as error:
+        raise UsageError(
+            f"`budget`: {error}, found `{safe(str(budget))}`", hint='as in `budget="20MB"`'
+        ) from None
+    return report(
+        targets,
+        output,
+        registry=registry,
+        options=CheckOptions(schema=path_or_none(schema)),
+        against=name_or_none(against),
+        statistics=statistics,
+        budget=size,
+        engine=engine,
+        progress=progress,
+    )
