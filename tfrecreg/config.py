@@ -26,6 +26,7 @@ ignored.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
@@ -215,6 +216,8 @@ def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
                 "is the old name of `license`, and both are given", hint="remove `licence`"
             )
         table = {("license" if key == "licence" else key): table[key] for key in table}
+    if isinstance(table.get("raw"), str):
+        table["raw"] = os.path.expanduser(table["raw"])  # noqa: PTH111 - never raises
     return read_table(DatasetConfig, table, path)
 
 

@@ -63,7 +63,7 @@ def init(
         MissingExtraError: DVC was asked for, and is not installed.
         FailureError: DVC refused. The folder is not a registry yet; run `init` again.
     """
-    storage = LocalStorage(folder)
+    storage = LocalStorage(os.path.expanduser(folder))  # noqa: PTH111 - never raises
     root = Path(storage.root)
     if not nested:
         _expect_no_registry_around(root)

@@ -51,14 +51,14 @@ def open_registry(folder: RegistryLike | None = None) -> Registry:
     """Open the registry that `folder` is or contains; without one, that of the current folder.
 
     Args:
-        folder: a path; an open registry is returned unchanged.
+        folder: a path, which may begin with ``~``; an open registry is returned unchanged.
 
     Raises:
         UsageError: there is no registry.
     """
     if isinstance(folder, Registry):
         return folder
-    if folder is not None and not os.path.isdir(folder):  # noqa: PTH112 - as above
+    if folder is not None and not os.path.isdir(os.path.expanduser(folder)):  # noqa: PTH111, PTH112
         raise UsageError(
             f"there is no folder `{path_text(os.fsdecode(folder))}`",
             hint="`tfrecreg init DIR` makes one",
@@ -75,7 +75,7 @@ def open_registry(folder: RegistryLike | None = None) -> Registry:
 
 
 def _resolved(start: str | os.PathLike[str]) -> Path:
-    return Path(os.path.realpath(LocalStorage(start).root))
+    return Path(os.path.realpath(LocalStorage(os.path.expanduser(start)).root))  # noqa: PTH111
 
 
 class Releases(NamedTuple):

@@ -34,7 +34,7 @@ def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> 
     """The storage of raw data, as a user names them: a folder, or the URL of one.
 
     Args:
-        place: it need not exist.
+        place: it need not exist. A path may begin with ``~``.
         progress: updated for what is listed, and for what is read of a folder.
         start: where a relative path starts; empty for the current folder.
 
@@ -42,7 +42,7 @@ def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> 
         UsageError: a URL with a password or a query, or a path with a NUL.
     """
     if not is_url(place):
-        return RawFolder(os.path.join(start, place), progress)
+        return RawFolder(os.path.join(start, os.path.expanduser(place)), progress)
     listed: RawStorage = import_module(_LISTED).listed_storage(place, progress)
     return listed
 

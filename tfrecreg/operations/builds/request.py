@@ -150,5 +150,7 @@ def _raw(
     raw = raw_storage(place, progress, start=root if request.raw is None else "")
     raw.expect_folder()
     # What was said as a relative path stays one, so that the registry can move with its raw data.
-    relative = request.raw is None or not Path(request.raw).is_absolute()
+    relative = request.raw is None or not (
+        request.raw.startswith("~") or Path(request.raw).is_absolute()
+    )
     return raw, raw.told_in(root, relative=relative)
