@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfrecreg.errors import RawDataError
-from tfrecreg.guard import Brought, calling
+from tfrecreg.guard import PluginId, calling
 
 if TYPE_CHECKING:
     import pytest
@@ -69,7 +69,7 @@ def exit_hard(task: int) -> int:
     return task
 
 
-EVIL = Brought("source", "evil", "hostile", "6.6")
+EVIL = PluginId("source", "evil", "hostile", "6.6")
 
 
 def exit_in_plugin(task: int) -> int:

@@ -16,7 +16,7 @@ import pytest
 
 from tfrecreg.bundled import OURS
 from tfrecreg.code_digest import code_beside, code_digest, code_of
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.operations.builds.request import code_of_source
 from tfrecreg.sources.guarded import GuardedSource
 
@@ -183,7 +183,7 @@ def test_the_code_of_a_source_is_held_against_what_another_machine_told(install:
     folder = install(FIXED["a wheel"])
     (folder / "fake_house.py").write_text("class House:\n    pass\n")
     house = importlib.import_module("fake_house").House()
-    source = GuardedSource(house, Brought("source", "dolls", "dolls", "1.0"))
+    source = GuardedSource(house, PluginId("source", "dolls", "dolls", "1.0"))
     forget()
     here = code_of_source("dolls", source)
     assert "dolls" not in here  # its version tells it

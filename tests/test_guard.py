@@ -7,7 +7,7 @@ import pytest
 
 from tfrecreg import guard
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.guard import Brought, CallSlot, Misbehaviour, Patience, calling, reason_of
+from tfrecreg.guard import CallSlot, Misbehaviour, Patience, PluginId, calling, reason_of
 
 
 def raised(error: BaseException) -> BaseException:
@@ -37,18 +37,18 @@ def test_an_error_that_was_never_raised_has_no_place() -> None:
 
 
 def test_an_interrupt_is_nobodys_to_catch() -> None:
-    with pytest.raises(KeyboardInterrupt), calling(Brought("source", "x"), "items"):
+    with pytest.raises(KeyboardInterrupt), calling(PluginId("source", "x"), "items"):
         raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit(), BaseException("base")])
 def test_whatever_else_ends_programs_is_an_error_in_a_plugin(error: BaseException) -> None:
-    with pytest.raises(Misbehaviour) as caught, calling(Brought("source", "x"), "items"):
+    with pytest.raises(Misbehaviour) as caught, calling(PluginId("source", "x"), "items"):
         raise error
     assert reason_of(caught.value).startswith(type(error).__name__)
 
 
-EVIL = Brought("validator", "evil", "hostile", "6.6")
+EVIL = PluginId("validator", "evil", "hostile", "6.6")
 
 
 @pytest.fixture
@@ -61,19 +61,19 @@ def slot(monkeypatch: pytest.MonkeyPatch) -> CallSlot:
 def test_a_process_notes_whose_code_it_is_in_and_the_innermost_counts(slot: CallSlot) -> None:
     assert slot.read() is None
     with calling(EVIL, "finish"):
-        with calling(Brought("source", "odd", "other", "1"), "raw_path"):
+        with calling(PluginId("source", "odd", "other", "1"), "raw_path"):
             assert (slot.read() or ())[:2] == ("the source `odd` of `other` 1", "raw_path")
         assert (slot.read() or ())[:2] == ("the validator `evil` of `hostile` 6.6", "finish")
     assert slot.read() is None
 
 
 def test_bundled_plugins_are_not_noted(slot: CallSlot) -> None:
-    with calling(Brought("validator", "crc"), "batch"):
+    with calling(PluginId("validator", "crc"), "batch"):
         assert slot.read() is None
 
 
 def test_a_name_of_any_length_is_noted(slot: CallSlot) -> None:
-    with calling(Brought("source", "x" * 999, "é" * 999, "1" * 999), "y" * 999):
+    with calling(PluginId("source", "x" * 999, "é" * 999, "1" * 999), "y" * 999):
         who, _, _ = slot.read() or ("", "", 0.0)
     assert who.startswith("the source `xxx")
 

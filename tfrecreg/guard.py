@@ -54,7 +54,7 @@ _AWAY = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class PluginId:
     """A plugin as named in messages: its kind, name and distribution. Picklable."""
 
     kind: str
@@ -149,7 +149,7 @@ class _State:
     watching = False
     """Whether this process detects all interrupts by the user."""
     interrupted = False
-    on_strangers: Callable[[Sequence[Brought]], None] | None = None
+    on_third_party: Callable[[Sequence[PluginId]], None] | None = None
 
 
 def note_in(slot: CallSlot) -> None:
@@ -178,29 +178,25 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def on_strangers(function: Callable[[Sequence[Brought]], None]) -> None:
+def on_third_party(function: Callable[[Sequence[PluginId]], None]) -> None:
     """Have `function` called once, before anything of other distributions is imported."""
-    _State.on_strangers = function
+    _State.on_third_party = function
 
 
-def meet(strangers: Sequence[Brought]) -> None:
-    """Call the function of :func:`on_strangers` before plugins of other distributions are
-    imported.
-    """
-    function, _State.on_strangers = _State.on_strangers, None
-    if function is not None and strangers:
-        function(strangers)
+def announce_third_party(plugin_ids: Sequence[PluginId]) -> None:
+    """Call the function of :func:`on_third_party` before third-party plugins are imported."""
+    function, _State.on_third_party = _State.on_third_party, None
+    if function is not None and plugin_ids:
+        function(plugin_ids)
 
 
-def may_meet() -> bool:
-    """Whether plugins can be imported in the middle of work: no command has to begin again first,
-    in a process that is supervised.
-    """
-    return _State.on_strangers is None
+def may_import() -> bool:
+    """Whether plugins can be imported now: no command has to start again under supervision."""
+    return _State.on_third_party is None
 
 
 class calling:
-    """``with calling(brought, "items"):`` around every call of a plugin's code.
+    """``with calling(plugin_id, "items"):`` around every call of a plugin's code.
 
     Args:
         doing: the method, for messages.
@@ -211,9 +207,9 @@ class calling:
 
     __slots__ = ("_before", "_out", "_slot", "_text")
 
-    def __init__(self, brought: Brought, doing: str) -> None:
-        self._slot = None if brought.is_ours else _State.slot
-        self._text = b"" if self._slot is None else f"{brought}\t{doing}".encode()
+    def __init__(self, plugin_id: PluginId, doing: str) -> None:
+        self._slot = None if plugin_id.is_ours else _State.slot
+        self._text = b"" if self._slot is None else f"{plugin_id}\t{doing}".encode()
 
     def __enter__(self) -> None:
         self._out, sys.stdout = sys.stdout, sys.stderr
@@ -239,32 +235,34 @@ _PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
 """The same for kinds of plugins that have more: an exporter reads shards, which may be damaged."""
 
 
-def called(brought: Brought, name: str, function: Callable[..., T], *arguments: Any) -> T:
+def called(plugin_id: PluginId, name: str, function: Callable[..., T], *arguments: Any) -> T:
     """The result of a plugin's method; exceptions become errors by :func:`failure`."""
     try:
-        with calling(brought, name):
+        with calling(plugin_id, name):
             return function(*arguments)
     except Exception as error:
-        raise failure(brought, f"failed in `{name}`", error) from error
+        raise failure(plugin_id, f"failed in `{name}`", error) from error
 
 
-def wrong_answer(brought: Brought, name: str, answer: object, expected: str) -> PluginError:
+def wrong_answer(plugin_id: PluginId, name: str, answer: object, expected: str) -> PluginError:
     """The error for a method that returned something else than `expected`, in words."""
     shown = safe(repr(answer), limit=100)
-    message = f"{brought} answered `{name}` with {shown}, expected {expected}"
-    return PluginError(message, hint=brought.hint)
+    message = f"{plugin_id} answered `{name}` with {shown}, expected {expected}"
+    return PluginError(message, hint=plugin_id.hint)
 
 
-def failure(brought: Brought, what: str, error: BaseException, *, hint: str = "") -> TfrecregError:
+def failure(
+    plugin_id: PluginId, what: str, error: BaseException, *, hint: str = ""
+) -> TfrecregError:
     """The error to raise after a plugin raised `error`.
 
     Args:
         what: the words after its name: ``failed in `items```.
     """
-    passed = _PASSED_BY.get(brought.kind, _PASSED)
-    if isinstance(error, TfrecregError) and (is_told(error, passed) or brought.is_ours):
+    passed = _PASSED_BY.get(plugin_id.kind, _PASSED)
+    if isinstance(error, TfrecregError) and (is_told(error, passed) or plugin_id.is_ours):
         return error
-    return PluginError(f"{brought} {what}: {reason_of(error)}", hint=hint or brought.hint)
+    return PluginError(f"{plugin_id} {what}: {reason_of(error)}", hint=hint or plugin_id.hint)
 
 
 def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PASSED) -> bool:

@@ -131,7 +131,7 @@ def parse_reference(text: str) -> Reference:
         raise UsageError(
             f"`{safe(selector)}` in `{safe(text)}` does not name a version: "
             "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
-            f"{_why(selector)}",
+            f"{_reason(selector)}",
             hint=f"write `{name}@{meant}`" if meant else _FORMS,
         )
     return Reference(name, selector)
@@ -149,7 +149,7 @@ def parse_version(text: str) -> Version:
     meant = _meant(text)
     fits = _VERSION.fullmatch(meant) is not None
     raise UsageError(
-        f"`{safe(text)}` is not a version: expected MAJOR.MINOR.PATCH{_why(text)}",
+        f"`{safe(text)}` is not a version: expected MAJOR.MINOR.PATCH{_reason(text)}",
         hint=f"write `{meant}`" if fits else "write three numbers, such as `1.2.0`",
     )
 
@@ -230,7 +230,7 @@ def _meant(text: str) -> str:
     return meant if _SELECTOR.fullmatch(meant) else ""
 
 
-def _why(text: str) -> str:
+def _reason(text: str) -> str:
     if re.search(r"(?<![0-9])0[0-9]", text):
         return ", without leading zeros"
     if re.fullmatch(r"[0-9.]*[0-9][-+].*", text):

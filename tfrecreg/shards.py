@@ -138,13 +138,13 @@ def parse_shard_name(filename: str) -> ShardName | None:
     match = _COUNTED.fullmatch(filename)
     if match:
         stem = match["stem"]
-        return _named(stem.rstrip("-_."), match["number"], records=match["records"], end=".tfrec")
+        return _parsed(stem.rstrip("-_."), match["number"], records=match["records"], end=".tfrec")
     match = _SINGLE.fullmatch(filename)
     if match is None:
         return None
     end = match["end"]
     match = _NUMBERED.fullmatch(match["stem"]) or match
-    return _named(match["stem"], match.groupdict().get("number", "0"), end=end)
+    return _parsed(match["stem"], match.groupdict().get("number", "0"), end=end)
 
 
 def _of_set(match: re.Match[str]) -> ShardName | None:
@@ -154,7 +154,7 @@ def _of_set(match: re.Match[str]) -> ShardName | None:
     marked = _MARK_AT_END.fullmatch(stem)
     words = marked["stem"] if marked else stem
     pair = _NAME_AND_SPLIT.fullmatch(words) if stem == f"{words}.tfrecord" else None
-    found = _named(words, match["number"], of=match["of"], end=stem[len(words) :] + end)
+    found = _parsed(words, match["number"], of=match["of"], end=stem[len(words) :] + end)
     if pair and (found.split is None or words.count("-") == 1):
         # The form of TFDS: there, any text after the dataset's name is the split.
         return ShardName(
@@ -168,7 +168,7 @@ def _of_set(match: re.Match[str]) -> ShardName | None:
     return found
 
 
-def _named(
+def _parsed(
     words: str, number: str, *, of: str | None = None, records: str | None = None, end: str
 ) -> ShardName:
     match = _SPLIT_AT_END.fullmatch(words)

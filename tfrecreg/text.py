@@ -56,6 +56,11 @@ def safe_value(value: bytes, *, limit: int = 60) -> str:
     return safe(value[: 4 * limit + 4].decode("utf-8", "surrogateescape"), limit=limit)
 
 
+def type_text(value: object) -> str:
+    """The type of a value in words; ``None`` for None."""
+    return "None" if value is None else f"an object of type `{safe(type(value).__name__)}`"
+
+
 def hex_start(data: bytes, count: int = 16) -> str:
     """The first `count` bytes in hex, with an ellipsis if there are more."""
     return data[:count].hex(" ") + (" …" if len(data) > count else "")

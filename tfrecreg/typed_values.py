@@ -110,7 +110,7 @@ def read_table(kind: type[T], table: object, path: KeyPath, *, hint: str = "") -
 
 def _table(kind: type[Any], table: object, keys: Keys) -> Any:
     if not isinstance(table, dict):
-        raise _Mismatch(f"should be a table, found {_shown(table)}", keys)
+        raise _Mismatch(f"should be a table, found {_value_text(table)}", keys)
     hints = _hints(kind)  # type: ignore[arg-type]  # mypy takes no class for hashable
     values = _fields(kind, hints, table, keys)
     try:
@@ -173,7 +173,7 @@ def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
         try:
             return function(value)
         except ValueError as error:
-            raise _Mismatch(f"{error}, found {_shown(value)}", keys) from None
+            raise _Mismatch(f"{error}, found {_value_text(value)}", keys) from None
     if is_dataclass(hint) and isinstance(hint, type):
         return _table(hint, value, keys)
     if get_origin(hint) is dict and isinstance(value, dict):
@@ -193,7 +193,7 @@ def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
             return _scalar(hint, value, text)
         except (msgspec.ValidationError, ValueError, LookupError, TypeError):
             pass  # the label of the type describes the expected value
-    raise _Mismatch(f"should be {label(expected, text=text)}, found {_shown(value)}", keys)
+    raise _Mismatch(f"should be {label(expected, text=text)}, found {_value_text(value)}", keys)
 
 
 def _scalar(hint: Any, value: Any, text: bool) -> Any:
@@ -248,7 +248,7 @@ def _split(text: str) -> list[str] | None:
     return parts if all(parts) else None
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, dict):
         return "a table"
     return "a list" if isinstance(value, list | tuple) else f"`{safe(_plain(value), limit=60)}`"

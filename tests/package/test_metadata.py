@@ -202,7 +202,7 @@ def test_each_extra_that_an_error_names_exists(described: Message) -> None:
     named = {}
     for kind in PLUGIN_KINDS:
         for each in plugins().every(kind):
-            if each.brought.is_ours and each.record.extra is not None:
+            if each.plugin_id.is_ours and each.record.extra is not None:
                 named[each.qualified] = each.record.extra
     for name, path in source_modules().items():
         if name == "tfrecreg.plugins.manager":

@@ -9,7 +9,7 @@ import pytest
 
 from tfrecreg.api import Need, RecordValidator, Source, Validator, Visitor
 from tfrecreg.errors import PluginError
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.plugins.manager import Plugins
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.sources.guarded import GuardedSource
@@ -97,8 +97,8 @@ def test_a_class_that_lacks_what_is_required_is_refused(site: Site) -> None:
 
 
 def opened(kind: Any) -> GuardedSource:
-    brought = Brought("source", "lines", "lines-plugin", "1.0")
-    return GuardedSource.open(kind, brought, LocalStorage("."), kind.Options())
+    plugin_id = PluginId("source", "lines", "lines-plugin", "1.0")
+    return GuardedSource.open(kind, plugin_id, LocalStorage("."), kind.Options())
 
 
 class DuckTyped:

@@ -15,7 +15,7 @@ from plugins.conftest import Site
 from tfrecreg.api import FeatureDecoder, ImageHeader, Thumbnail
 from tfrecreg.builtin.images.decoder import PictureDecoder
 from tfrecreg.errors import PluginError
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.images.pixels import decode_pixels
 from tfrecreg.plugins.decoders import GuardedDecoder
 
@@ -58,7 +58,7 @@ class Grey(FeatureDecoder):
 
 
 def guarded(kind: type[FeatureDecoder] = Parrot) -> GuardedDecoder:
-    return GuardedDecoder(kind, Brought("decoder", "parrot", "birds", "2.0"))
+    return GuardedDecoder(kind, PluginId("decoder", "parrot", "birds", "2.0"))
 
 
 CALLS = {

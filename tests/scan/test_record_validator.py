@@ -14,7 +14,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.findings import Code, Severity
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import Target
 from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
@@ -183,7 +183,7 @@ def test_parts_are_kept_until_an_option_or_the_validator_changes(tmp_path: Path)
             target,
             [validator],
             LocalEngine(1),
-            announced=[(Brought("validator", "odd", "odd-plugin", version), None)],
+            announced=[(PluginId("validator", "odd", "odd-plugin", version), None)],
             options={validator.name: options},
             cache=ScanCache(LocalStorage(tmp_path / "cache"), "checks", reuse=True),
         )

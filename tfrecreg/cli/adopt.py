@@ -91,7 +91,7 @@ def command(
     if dry_run:
         _print_plan(session, preview_adopt(registry, request))
         return
-    _print(session, adopt(registry, request, engine=engine, progress=session.progress()))
+    _print_result(session, adopt(registry, request, engine=engine, progress=session.progress()))
 
 
 def _how(link: bool, in_place: bool) -> How:
@@ -117,7 +117,7 @@ def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, s
     return tuple(pairs)
 
 
-def _print(session: Session, result: AdoptResult) -> None:
+def _print_result(session: Session, result: AdoptResult) -> None:
     if session.printed_json(result):
         return
     from tfrecreg.cli.render.adopted import print_adopted

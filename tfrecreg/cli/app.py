@@ -44,8 +44,8 @@ class _App(LazyGroup):
         if isinstance(found, click.Command):
             return found
         raise PluginError(
-            f"{announced.brought} cannot be used: `load` returned no command of click",
-            hint=announced.brought.hint,
+            f"{announced.plugin_id} cannot be used: `load` returned no command of click",
+            hint=announced.plugin_id.hint,
         )
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -59,7 +59,7 @@ class _App(LazyGroup):
                 raise
             from tfrecreg.guard import failure
 
-            raise failure(announced.brought, "failed", error) from error
+            raise failure(announced.plugin_id, "failed", error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections = {
@@ -85,7 +85,7 @@ def _of_others(ctx: click.Context) -> list[Announced[CommandRecord]]:
         return []
     from tfrecreg.plugins.records import CommandRecord
 
-    return [each for each in _plugins(ctx).every(CommandRecord) if not each.brought.is_ours]
+    return [each for each in _plugins(ctx).every(CommandRecord) if not each.plugin_id.is_ours]
 
 
 def _plugins(ctx: click.Context) -> Plugins:

@@ -38,7 +38,7 @@ def command(session: Session, folder: str | None, engine: Engine) -> None:
     for step in run_demo(path, engine):
         steps.append(step)
         if not session.as_json:
-            _print(session, step, str(path))
+            _print_step(session, step, str(path))
     if session.as_json:
         shown = [{"title": step.title, "command": step.command} for step in steps]
         session.print_json({"folder": str(path), "steps": shown})
@@ -46,7 +46,7 @@ def command(session: Session, folder: str | None, engine: Engine) -> None:
     _print_next(session, str(path))
 
 
-def _print(session: Session, step: DemoStep, folder: str) -> None:
+def _print_step(session: Session, step: DemoStep, folder: str) -> None:
     from tfrecreg.commands.console import line
     from tfrecreg.operations.builds.conclude import BuildResult
     from tfrecreg.operations.init import InitResult

@@ -40,10 +40,10 @@ def command(session: Session, targets: tuple[str, ...], split: str | None, engin
     if session.printed_json({"targets": found}):
         return
     for each in found:
-        _print(each, named=len(found) > 1)
+        _print_digests(each, named=len(found) > 1)
 
 
-def _print(found: ContentDigests, *, named: bool) -> None:
+def _print_digests(found: ContentDigests, *, named: bool) -> None:
     """One line a split, and one for all of them if there are several."""
     rows = [(each.content, each.records, safe(each.split) or "(no name)") for each in found.splits]
     if len(rows) != 1:

@@ -73,10 +73,10 @@ def command(
     )
     if session.printed_json(result):
         return
-    _print(session, result)
+    _print_result(session, result)
 
 
-def _print(session: Session, result: ExportResult) -> None:
+def _print_result(session: Session, result: ExportResult) -> None:
     records, shards = sum(result.splits.values()), sum(result.shards.values())
     session.out.print(f"exported {result.reference} to {safe(result.folder, limit=1000)}")
     if shards or not records:

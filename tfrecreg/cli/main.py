@@ -42,7 +42,7 @@ def run() -> None:
     watch_streams()
     supervisor = Supervisor(partial(_refuse, Session(), arguments))
     guard.watch_interrupts()
-    guard.on_strangers(supervisor.begin)
+    guard.on_third_party(supervisor.begin)
     try:
         code = main(arguments)
     except SystemExit as error:  # of a plugin

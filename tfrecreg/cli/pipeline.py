@@ -38,11 +38,11 @@ def command(session: Session, names: tuple[str, ...], look: bool, only_artifacts
     session.warn_of_broken_plugins()
     result = pipeline(registry, names, look=look, only_artifacts=only_artifacts)
     if not session.printed_json(result):
-        _print(session, result, look, only_artifacts)
+        _print_all(session, result, look, only_artifacts)
     return 1 if look and not result.current else 0
 
 
-def _print(session: Session, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
+def _print_all(session: Session, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
     from tfrecreg.cli.render.pipelines import print_pipeline
 
     print_pipeline(session.out, result, look=look)

@@ -54,7 +54,7 @@ class Supervisor:
         self._report = report
         self._verdict: int | None = None
 
-    def begin(self, strangers: Sequence[guard.Brought]) -> None:
+    def begin(self, third_party: Sequence[guard.PluginId]) -> None:
         """Continue in a child process. The parent waits here and never returns.
 
         Raises:
@@ -71,7 +71,7 @@ class Supervisor:
             os.close(alive)
             code = 3
             try:
-                code = _Watch(child, read, slot, limit, strangers).code(self._report)
+                code = _Watch(child, read, slot, limit, third_party).code(self._report)
                 _flush()
             finally:
                 os._exit(code)  # whatever is on the stack is the child's to leave
@@ -122,13 +122,13 @@ class _Watch:
         pipe: int,
         slot: guard.CallSlot,
         limit: float | None,
-        strangers: Sequence[guard.Brought],
+        third_party: Sequence[guard.PluginId],
     ) -> None:
         self._child = child
         self._pipe = pipe
         self._slot = slot
         self._patience = guard.Patience(limit)
-        self._strangers = strangers
+        self._third_party = third_party
         self._interrupted = 0.0
         self._status: int | None = None
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
@@ -187,7 +187,7 @@ class _Watch:
         return code != 0 or not any(_LIMITS[each >> 4].fails(ranks[each & 0xF]) for each in found)
 
     def _changed(self) -> FailureError:
-        names = listed(sorted({each.distribution for each in self._strangers}))
+        names = listed(sorted({each.distribution for each in self._third_party}))
         return FailureError(
             "the command passed although the report has findings that fail; plugins of "
             f"{names} ran in it",
@@ -199,7 +199,7 @@ class _Watch:
         plugin = guard.death_of(self._slot, how)
         if plugin is not None:
             return plugin
-        names = listed(sorted({each.distribution for each in self._strangers}))
+        names = listed(sorted({each.distribution for each in self._third_party}))
         return FailureError(
             f"the command {how} before it was done; plugins of {names} ran in it",
             hint="uninstall them one by one to find out which one ends it",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.errors import PluginError
-from tfrecreg.guard import Brought, called, wrong_answer
+from tfrecreg.guard import PluginId, called, wrong_answer
 
 if TYPE_CHECKING:
     from tfrecreg.plugins.manager import Plugins
@@ -88,30 +88,30 @@ class PluginFormat:
     def __init__(self, name: str, known: Plugins) -> None:
         from tfrecreg.plugins.records import ReportFormatRecord
 
-        self._brought = known.find(ReportFormatRecord, name).brought
+        self._plugin_id = known.find(ReportFormatRecord, name).plugin_id
         kind = known.load(ReportFormatRecord, name)
-        self._inner = called(self._brought, "__init__", kind)
+        self._inner = called(self._plugin_id, "__init__", kind)
         self.has_looked = False
         """Whether it has seen records, so that it may show them."""
 
-    def look(self, target: Target) -> list[tuple[Brought, Validator]]:
+    def look(self, target: Target) -> list[tuple[PluginId, Validator]]:
         """Its validators for a target, and whose they are."""
         from tfrecreg.scan.interface import Validator
 
-        found = called(self._brought, "look", lambda: list(self._inner.look(target)))
+        found = called(self._plugin_id, "look", lambda: list(self._inner.look(target)))
         for each in found:
             if not isinstance(each, Validator):
-                raise wrong_answer(self._brought, "look", each, "Validators")
+                raise wrong_answer(self._plugin_id, "look", each, "Validators")
         self.has_looked = self.has_looked or bool(found)
-        return [(self._brought, each) for each in found]
+        return [(self._plugin_id, each) for each in found]
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
         """The document."""
-        text = called(self._brought, "render", self._inner.render, reports, context)
+        text = called(self._plugin_id, "render", self._inner.render, reports, context)
         if not isinstance(text, str):
-            raise wrong_answer(self._brought, "render", text, "text")
+            raise wrong_answer(self._plugin_id, "render", text, "text")
         return text
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
         """Have it do what there is to do beside the document."""
-        called(self._brought, "finish", self._inner.finish, reports, context)
+        called(self._plugin_id, "finish", self._inner.finish, reports, context)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tfrecreg.errors import FailureError
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.text import safe
 
@@ -38,7 +38,7 @@ class EngineRequest:
     """An object of the engine's `Options`."""
     others: Mapping[str, Any]
     """Options that `Options` does not have, as text or as values of Python."""
-    brought: Brought
+    plugin_id: PluginId
     """The plugin, for messages."""
 
 

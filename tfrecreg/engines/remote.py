@@ -247,9 +247,9 @@ class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
         try:
             yield
         except (Exception, SystemExit) as error:
-            if isinstance(error, TfrecregError) or self.request.brought.is_ours:
+            if isinstance(error, TfrecregError) or self.request.plugin_id.is_ours:
                 raise
-            raise guard.failure(self.request.brought, f"failed in `{method}`", error) from error
+            raise guard.failure(self.request.plugin_id, f"failed in `{method}`", error) from error
 
 
 def engine_failed(engine: str, what: str, error: BaseException, *, hint: str = "") -> TfrecregError:

@@ -89,7 +89,7 @@ def read_columns(
     good &= position + size == last
     columns = []
     for slot in layout:
-        position, column = _entry(reader, slot, position, good)
+        position, column = _read_entry(reader, slot, position, good)
         columns.append(column)
         if not good.any():
             break
@@ -102,7 +102,7 @@ def read_columns(
     ]
 
 
-def _entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
+def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
     """Read a map entry of every payload; clear `good` for payloads with another entry there."""
     key = slot.name.encode("utf-8", "surrogateescape")
     good &= reader.byte(position) == 0x0A

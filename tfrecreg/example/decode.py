@@ -238,14 +238,14 @@ def decode_fully(payload: bytes) -> tuple[dict[str, Feature], bool]:
             if inner != (1, DELIMITED):
                 unknown = True
                 continue
-            key, feature, strange = _entry(payload, first, last)
+            key, feature, strange = _read_entry(payload, first, last)
             unknown = unknown or strange
             if feature is not None:
                 features[key] = feature
     return features, unknown
 
 
-def _entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, bool]:
+def _read_entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, bool]:
     """Key, value, and whether there were unknown fields; no value if the entry itself has some.
 
     For upb such an entry as a whole is an unknown field.

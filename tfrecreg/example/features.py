@@ -95,7 +95,7 @@ def _packed_ints(values: tuple[int, ...]) -> bytes:
     low, high = min(values), max(values)
     if low < _MIN or high > _MAX:
         wrong = low if low < _MIN else high
-        raise ValueError(f"{_shown(wrong)} is outside int64, which ends at {_MIN} and {_MAX}")
+        raise ValueError(f"{_number_text(wrong)} is outside int64, which ends at {_MIN} and {_MAX}")
     if low >= 0 and high < 128:
         return bytes(values)
     return pack_varints(values)
@@ -149,7 +149,7 @@ def _float_error(value: Any) -> Exception | None:
     except (OverflowError, struct.error):
         if hasattr(value, "__float__") or hasattr(value, "__index__"):
             return ValueError(
-                f"{_shown(value)} does not fit in a float32, which ends at 3.4028235e38"
+                f"{_number_text(value)} does not fit in a float32, which ends at 3.4028235e38"
             )
         return TypeError(f"a value is a `{type(value).__name__}`, expected a number")
     return None
@@ -162,7 +162,7 @@ def _integer(value: Any) -> int:
         raise TypeError(f"a value is a `{type(value).__name__}`, expected an integer") from None
 
 
-def _shown(number: object) -> str:
+def _number_text(number: object) -> str:
     # Python refuses to write out integers of thousands of digits.
     if isinstance(number, int) and number.bit_length() > 256:
         return f"an integer of {number.bit_length()} bits"

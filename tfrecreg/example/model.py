@@ -170,7 +170,7 @@ class Feature:
     def __repr__(self) -> str:
         if self._kind is Kind.UNSET:
             return "<Feature UNSET>"
-        shown = [_shown(value) for value in islice(self._iterate(), 3)]
+        shown = [_value_text(value) for value in islice(self._iterate(), 3)]
         if self._count > 3:
             shown.append("…")
         plural = "" if self._count == 1 else "s"
@@ -181,7 +181,7 @@ Example = Mapping[str, Feature]
 """A `tf.train.Example`: features by name. Their order has no meaning."""
 
 
-def _shown(value: bytes | float | int) -> str:
+def _value_text(value: bytes | float | int) -> str:
     if isinstance(value, bytes) and len(value) > 16:
         return f"{value[:16]!r}… of {len(value)} bytes"
     return repr(value)

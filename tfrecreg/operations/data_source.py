@@ -121,7 +121,7 @@ def data_source(
         elements = replace(elements, raw=True)
     else:
         columns, images = _schema(schema, group)
-        elements = replace(elements, columns=columns, images=_images(decode, images, columns))
+        elements = replace(elements, columns=columns, images=_to_decode(decode, images, columns))
     how = None
     if elements.images:
         decoders = decoders_of(group.home)
@@ -235,7 +235,7 @@ def _schema(
     return columns, tuple(each for each in schema.images() if each in known)
 
 
-def _images(
+def _to_decode(
     decode: bool | str | Sequence[str],
     images: tuple[str, ...],
     columns: tuple[ArrayColumn, ...] | None,

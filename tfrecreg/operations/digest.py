@@ -102,11 +102,11 @@ def digest(
                 "the digest would be that of the rest",
                 "bring the missing shards, or name the files one by one",
             )
-        todo.append(_named(target, split))
+        todo.append(_with_split(target, split))
     return [_digest(target, engine, progress) for target in todo]
 
 
-def _named(target: Target, split: str | None) -> Target:
+def _with_split(target: Target, split: str | None) -> Target:
     """The files with the given split for those that have none."""
     if split is None:
         return target

@@ -14,7 +14,7 @@ from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import Tensor, read_tensor
 from tfrecreg.example.wire import NotAnExampleError, fields
-from tfrecreg.guard import may_meet
+from tfrecreg.guard import may_import
 from tfrecreg.images.model import ImageHeader
 from tfrecreg.images.sniff import sniff
 from tfrecreg.plugins.decoders import Decoders
@@ -86,8 +86,8 @@ def _decoder(name: str, value: bytes, decoders: Decoders) -> FeatureDecoder | No
     where that does not end the command and begin it again.
     """
     found = decoders.find_bundled(name, value)
-    if found is None and may_meet() and read_tensor(value) is None and _as_text(value) is None:
-        found = decoders.find_stranger(name, value)
+    if found is None and may_import() and read_tensor(value) is None and _as_text(value) is None:
+        found = decoders.find_third_party(name, value)
     return found
 
 

@@ -147,7 +147,7 @@ def head(
             return
         shards = [each for found in by_split.values() for each in found]
     if shard is not None:
-        shards = [_named(target.name, shards, shard)]
+        shards = [_shard_named(target.name, shards, shard)]
     if at is not None:
         if len(shards) > 1:
             raise UsageError(
@@ -200,7 +200,7 @@ def _count(shard: Shard) -> int:
         return len(records)
 
 
-def _named(target: str, shards: Sequence[Shard], name: str) -> Shard:
+def _shard_named(target: str, shards: Sequence[Shard], name: str) -> Shard:
     found = [each for each in shards if each.name == name]
     found = found or [each for each in shards if each.name.rpartition("/")[2] == name]
     if len(found) == 1:

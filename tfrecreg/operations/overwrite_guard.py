@@ -9,7 +9,7 @@ from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Dataset
 
 
-def expect_no_strangers(dataset: Dataset) -> None:
+def expect_no_foreign_files(dataset: Dataset) -> None:
     """Refuse to replace a folder of files that are no build.
 
     Raises:

@@ -10,7 +10,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gating import Waiver
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.images.decoder import require_pillow
 from tfrecreg.operations.catalog import log
 from tfrecreg.operations.check.options import CheckOptions
@@ -146,7 +146,7 @@ def make_page(
         engine=engine,
         progress=progress,
         beside=lambda target: [
-            (Brought("validator", each.name), each) for each in surveys.look(target)
+            (PluginId("validator", each.name), each) for each in surveys.look(target)
         ],
     )
     page = surveys.page(
@@ -295,7 +295,7 @@ def _galleries(target: Target, splits: Mapping[str, Survey], budget: Budget) -> 
     sample: list[PageRecord] = []
     for split, survey in sorted(splits.items()):
         picks = _sample(survey)
-        records = _shown(target, picks, budget)
+        records = _page_records(target, picks, budget)
         name = f"Sample of {safe(split)}" if split else "Sample"
         note = f"{len(records)} of {survey.records:,} records, chosen by a hash of their content"
         sample += records
@@ -310,7 +310,7 @@ def _galleries(target: Target, splits: Mapping[str, Survey], budget: Budget) -> 
     for name, heading in EXTREMES.items():
         differs = len(whole.objects if name == "objects" else whole.sizes) > 1
         if name in whole.extremes and differs:
-            records = _shown(target, whole.extremes[name], budget)
+            records = _page_records(target, whole.extremes[name], budget)
             if records:
                 yield Gallery(heading=heading, records=records)
     for gallery in look_galleries(sample):
@@ -335,7 +335,7 @@ def _class_order(item: tuple[int | None, list[Pick]]) -> tuple[bool, int]:
     return number is None, number or 0
 
 
-def _shown(target: Target, picks: Sequence[Pick], budget: Budget) -> tuple[PageRecord, ...]:
+def _page_records(target: Target, picks: Sequence[Pick], budget: Budget) -> tuple[PageRecord, ...]:
     places = [PagePlace(pick.shard, pick.record) for pick in picks]
     records = read_records(target, places)
     spent = (budget.spend(records[place]) for place in places if place in records)

@@ -84,7 +84,7 @@ def site(
             for name, page in pages.items():
                 _write(stage, _file(name), render_page(page, links))
                 reports += (each.report for each in page.targets)
-            entries.append(_entry(dataset, pages, problem))
+            entries.append(_site_entry(dataset, pages, problem))
         _write(stage, "index.html", render_index(entries))
         sizes = [entry.size for entry in stage.list() if entry.kind == "file"]
     return SiteResult(folder=str(path), pages=len(sizes), bytes=sum(sizes), reports=tuple(reports))
@@ -117,7 +117,7 @@ def _file(name: str) -> str:
     return f"{dataset}/{version}.html" if version else f"{dataset}/{_BUILD}"
 
 
-def _entry(dataset: Dataset, pages: Mapping[str, Page], problem: str) -> SiteEntry:
+def _site_entry(dataset: Dataset, pages: Mapping[str, Page], problem: str) -> SiteEntry:
     releases = {name.partition("@")[2]: _file(name) for name in pages if name.partition("@")[2]}
     latest = _latest(dataset)
     newest = f"{dataset.name}@{latest}" if latest else dataset.name
@@ -144,7 +144,7 @@ def _entry(dataset: Dataset, pages: Mapping[str, Page], problem: str) -> SiteEnt
         records=sum(each.records for each in manifest.splits) if manifest else 0,
         bytes=sum(each.bytes for each in manifest.shards) if manifest else 0,
         splits={each.name: each.records for each in manifest.splits} if manifest else {},
-        sample=tuple(_images(page)),
+        sample=tuple(_sample_images(page)),
         problem=problem,
     )
 
@@ -157,7 +157,7 @@ def _latest(dataset: Dataset) -> str:
     return str(versions[-1]) if versions else ""
 
 
-def _images(page: Page) -> Iterator[PageImage]:
+def _sample_images(page: Page) -> Iterator[PageImage]:
     (target,) = page.targets
     records = [record for gallery in target.galleries[:1] for record in gallery.records]
     for record in [each for each in records if each.image is not None][:_SAMPLE]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.bundled import DECODERS, DISABLE
 from tfrecreg.decoding import START, FeatureDecoder, Thumbnail
 from tfrecreg.errors import MissingExtraError, PluginError, TfrecregError
-from tfrecreg.guard import Brought, called, calling, failure
+from tfrecreg.guard import PluginId, called, calling, failure
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.pixels import expect_pillow
 from tfrecreg.images.read import read_header
@@ -76,19 +76,19 @@ class Decoders:
         start = data[:START]
         return next((each for each in _bundled(self._off) if each.reads(feature, start)), None)
 
-    def find_stranger(self, feature: str, data: bytes) -> FeatureDecoder | None:
+    def find_third_party(self, feature: str, data: bytes) -> FeatureDecoder | None:
         """The decoder of another distribution that reads a value; None if none does."""
         start = data[:START]
-        return next((each for each in self.strangers() if each.reads(feature, start)), None)
+        return next((each for each in self.third_party() if each.reads(feature, start)), None)
 
-    def strangers(self) -> tuple[FeatureDecoder, ...]:
+    def third_party(self) -> tuple[FeatureDecoder, ...]:
         """The decoders of other distributions, in order of name."""
-        return _strangers(self._off)
+        return _third_party(self._off)
 
-    def named_strangers(self) -> list[str]:
+    def third_party_names(self) -> list[str]:
         """The decoders of other distributions with their versions, without loading them."""
         found = _announced(self._off)
-        return [f"{each.qualified} {each.version}" for each in found if not each.brought.is_ours]
+        return [f"{each.qualified} {each.version}" for each in found if not each.plugin_id.is_ours]
 
     def expect(self) -> None:
         """Refuse to go on where nothing can be decoded.
@@ -99,7 +99,7 @@ class Decoders:
         try:
             expect_pillow()
         except MissingExtraError:
-            if not self.strangers():
+            if not self.third_party():
                 raise
 
     def header(self, feature: str, data: bytes) -> ImageHeader | None:
@@ -107,7 +107,7 @@ class Decoders:
         try:
             return read_header(data)
         except ImageError:
-            decoder = self.find_stranger(feature, data)
+            decoder = self.find_third_party(feature, data)
         try:
             return decoder.header(data) if decoder is not None else None
         except ValueError:
@@ -115,7 +115,7 @@ class Decoders:
 
     def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
         """The decoder that reads a value, or the one with the best reason why not."""
-        found = self.find_bundled(feature, data) or self.find_stranger(feature, data)
+        found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
         if found is None and not _bundled(self._off):
             raise ValueError("no decoder reads it")
         return found or _bundled(self._off)[0]
@@ -142,14 +142,14 @@ def _bundled(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
     """The bundled decoders that are not switched off."""
     if not off and not os.environ.get(DISABLE):
         return tuple(_class(place)() for place in DECODERS)
-    return tuple(_load(each)() for each in _announced(off) if each.brought.is_ours)
+    return tuple(_load(each)() for each in _announced(off) if each.plugin_id.is_ours)
 
 
 @cache
-def _strangers(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
+def _third_party(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
     """The decoders of other distributions, in order of name."""
-    strangers = (each for each in _announced(off) if not each.brought.is_ours)
-    return tuple(GuardedDecoder(_load(each), each.brought) for each in strangers)
+    third_party = (each for each in _announced(off) if not each.plugin_id.is_ours)
+    return tuple(GuardedDecoder(_load(each), each.plugin_id) for each in third_party)
 
 
 def _announced(off: tuple[str, ...]) -> list[Announced[DecoderRecord]]:
@@ -180,15 +180,15 @@ class GuardedDecoder(FeatureDecoder):
 
     Args:
         kind: its class.
-        brought: the plugin that brought it.
+        plugin_id: the plugin that brought it.
     """
 
-    def __init__(self, kind: type[FeatureDecoder], brought: Brought) -> None:
-        self._brought = brought
-        self._decoder = called(brought, "__init__", kind)
+    def __init__(self, kind: type[FeatureDecoder], plugin_id: PluginId) -> None:
+        self._plugin_id = plugin_id
+        self._decoder = called(plugin_id, "__init__", kind)
 
     def reads(self, feature: str, start: bytes) -> bool:
-        return bool(called(self._brought, "reads", self._decoder.reads, feature, start))
+        return bool(called(self._plugin_id, "reads", self._decoder.reads, feature, start))
 
     def array(self, data: bytes) -> npt.NDArray[Any]:
         import numpy as np
@@ -216,21 +216,21 @@ class GuardedDecoder(FeatureDecoder):
 
     def caption(self, data: bytes) -> str:
         found = safe(self._asked("caption", data, kind=str), limit=_CAPTION)
-        return found or f"{safe(self._brought.name)}, {si_bytes(len(data))}"
+        return found or f"{safe(self._plugin_id.name)}, {si_bytes(len(data))}"
 
     def _asked(self, method: str, *given: Any, kind: Any = object) -> Any:
         try:
-            with calling(self._brought, method):
+            with calling(self._plugin_id, method):
                 found = getattr(self._decoder, method)(*given)
         except ValueError as error:
             text = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise ValueError(safe(text, limit=300)) from error
         except Exception as error:
-            raise failure(self._brought, f"failed in `{method}`", error) from error
+            raise failure(self._plugin_id, f"failed in `{method}`", error) from error
         if not isinstance(found, kind):
             raise self._unfit(f"an object of type `{type(found).__name__}` from `{method}`")
         return found
 
     def _unfit(self, answer: str) -> PluginError:
         shown = safe(answer, limit=200)
-        return PluginError(f"{self._brought} returned {shown}", hint=self._brought.hint)
+        return PluginError(f"{self._plugin_id} returned {shown}", hint=self._plugin_id.hint)

@@ -20,10 +20,10 @@ from tfrecreg.bundled import BUNDLED, COMMANDS, OURS
 from tfrecreg.codes import PAGES
 from tfrecreg.entry_points import GROUP, Broken, EntryPoint, entries, identity, with_plugins
 from tfrecreg.findings import Code
-from tfrecreg.guard import Brought, calling, meet, one_line, traced
+from tfrecreg.guard import PluginId, announce_third_party, calling, one_line, traced
 from tfrecreg.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import safe
+from tfrecreg.text import safe, type_text
 
 R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 
@@ -54,9 +54,9 @@ class Announced(Generic[R_co]):
         return f"{self.distribution}:{self.name}"
 
     @property
-    def brought(self) -> Brought:
+    def plugin_id(self) -> PluginId:
         """The plugin as named in messages."""
-        return Brought(self.record.kind, self.name, self.distribution, self.version)
+        return PluginId(self.record.kind, self.name, self.distribution, self.version)
 
     @property
     def origin(self) -> str:
@@ -83,10 +83,10 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
         path: folders to search for distributions, instead of the bundled plugins and
             :data:`sys.path`.
     """
-    found: list[tuple[Brought, EntryPoint] | BrokenPlugin] = []
+    found: list[tuple[PluginId, EntryPoint] | BrokenPlugin] = []
     if path is None:
         declared = [EntryPoint(module, module) for module in BUNDLED]
-        found += ((Brought("plugin", each.name, OURS, __version__), each) for each in declared)
+        found += ((PluginId("plugin", each.name, OURS, __version__), each) for each in declared)
     for distribution in with_plugins(path):
         name = version = ""
         try:
@@ -95,17 +95,19 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
         except Exception as error:
             found.append(BrokenPlugin("", name, version, _reason(error)))
             continue
-        found += ((Brought("plugin", entry.name, name, version), entry) for entry in declared)
-    meet([each[0] for each in found if isinstance(each, tuple) and not each[0].is_ours])
+        found += ((PluginId("plugin", entry.name, name, version), entry) for entry in declared)
+    announce_third_party(
+        [each[0] for each in found if isinstance(each, tuple) and not each[0].is_ours]
+    )
     for each in found:
         if isinstance(each, BrokenPlugin):
             yield each
             continue
-        brought, entry = each
-        name, version = brought.distribution, brought.version
+        plugin_id, entry = each
+        name, version = plugin_id.distribution, plugin_id.version
         try:
-            with calling(brought, "import"):
-                records = list(_records(entry.load(), ours=brought.is_ours))
+            with calling(plugin_id, "import"):
+                records = list(_records(entry.load(), ours=plugin_id.is_ours))
         except Exception as error:
             yield BrokenPlugin(entry.name, name, version, _reason(error))
             continue
@@ -144,10 +146,10 @@ def _checked(
     kind: type[PluginRecord[Any]], result: object, *, ours: bool
 ) -> Iterator[PluginRecord[Any]]:
     if not isinstance(result, Iterable) or isinstance(result, str):
-        raise Broken(f"`{kind.hook}` returned {_a(result)}, expected {kind.__name__}s")
+        raise Broken(f"`{kind.hook}` returned {type_text(result)}, expected {kind.__name__}s")
     for record in result:
         if not isinstance(record, kind):
-            raise Broken(f"`{kind.hook}` yielded {_a(record)}, expected {kind.__name__}s")
+            raise Broken(f"`{kind.hook}` yielded {type_text(record)}, expected {kind.__name__}s")
         _check(record, ours=ours)
         yield record
 
@@ -171,7 +173,3 @@ def _check(record: Any, *, ours: bool) -> None:
             raise Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
         if code.code[:3] in _FAMILIES:
             raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which is tfrecreg's own")
-
-
-def _a(value: object) -> str:
-    return "None" if value is None else f"an object of type `{safe(type(value).__name__)}`"

@@ -85,7 +85,7 @@ def _of_plugin(
     if not forms.get(kind):
         kind, argument = name, ""
     try:
-        brought = known.find(EngineRecord, kind).brought
+        plugin_id = known.find(EngineRecord, kind).plugin_id
     except UnknownPluginError as error:
         available = (f"{each}:{form}" if form else each for each, form in forms.items())
         raise UsageError(
@@ -98,14 +98,14 @@ def _of_plugin(
     others = {key: value for key, value in options.items() if key not in own}
     if getattr(loaded, "takes_any_option", False):
         options = {key: value for key, value in options.items() if key in own}
-    hint = f"docs/engines.md lists the options of `{kind}`" if brought.is_ours else ""
+    hint = f"docs/engines.md lists the options of `{kind}`" if plugin_id.is_ours else ""
     request = EngineRequest(
         name=name,
         argument=argument,
         jobs=jobs,
         options=known.options(EngineRecord, kind, options, hint=hint)[0],
         others=others,
-        brought=brought,
+        plugin_id=plugin_id,
     )
-    engine: Engine = called(brought, "__init__", loaded, request)
+    engine: Engine = called(plugin_id, "__init__", loaded, request)
     return engine

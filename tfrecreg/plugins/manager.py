@@ -115,13 +115,13 @@ class Plugins:
         names = tuple(names)
         off = [each for each in self._announced if any(has_name(each, name) for name in names)]
         for each in off:
-            if each.brought.is_ours and getattr(each.record, "reads_back", False):
+            if each.plugin_id.is_ours and getattr(each.record, "reads_back", False):
                 raise UsageError(
                     f"the {each.record.kind} `{each.name}` cannot be disabled: every build has to "
                     "pass it",
                     hint=f"take it out of {by}; `--skip {each.name}` leaves it out of one check",
                 )
-            if each.brought.is_ours and isinstance(each.record, CommandRecord):
+            if each.plugin_id.is_ours and isinstance(each.record, CommandRecord):
                 raise UsageError(
                     f"the command `{each.name}` cannot be disabled: it comes with {OURS}",
                     hint=f"take it out of {by}",
@@ -213,14 +213,14 @@ class Plugins:
             UsageError: an option is unknown, or a value is invalid.
             PluginError: as :meth:`load`, or its `Options` failed.
         """
-        brought = self.find(kind, name).brought
+        plugin_id = self.find(kind, name).plugin_id
         loaded = self.load(kind, name)
         try:
-            with calling(brought, "Options"):
+            with calling(plugin_id, "Options"):
                 options = parse_options(loaded.Options, given, of=name, hint=hint)
                 return options, options_as_text(options)
         except Exception as error:
-            raise failure(brought, "failed over its options", error) from error
+            raise failure(plugin_id, "failed over its options", error) from error
 
     def open_source(self, name: str, raw: Readable, options: Any) -> GuardedSource:
         """The source of that name, opened on raw data; all calls to it are guarded.
@@ -233,7 +233,7 @@ class Plugins:
         found = self.find(SourceRecord, name)
         kind = self.load(SourceRecord, name)
         codes = frozenset(code.code for code in found.record.codes)
-        return GuardedSource.open(kind, found.brought, raw, options, codes)
+        return GuardedSource.open(kind, found.plugin_id, raw, options, codes)
 
     def named(self, name: str) -> list[Announced[Any]]:
         """The plugins of that name, ``mnist`` or ``distribution:mnist``, in order of kind.
@@ -262,10 +262,10 @@ class Plugins:
         if options is None:
             return []
         try:
-            with calling(announced.brought, "Options"):
+            with calling(announced.plugin_id, "Options"):
                 return describe_options(options, text=not isinstance(record, ValidatorRecord))
         except Exception as error:
-            raise failure(announced.brought, "failed over its options", error) from error
+            raise failure(announced.plugin_id, "failed over its options", error) from error
 
     def _expect_enabled(self, kind: type[PluginRecord[Any]], name: str) -> None:
         for off in self._disabled:
@@ -361,11 +361,11 @@ def _clashing(kind: type[PluginRecord[Any]], clash: NameClash) -> PluginError:
 def _loaded(announced: Announced[Any]) -> Any:
     record = announced.record
     try:
-        with calling(announced.brought, "load"):
+        with calling(announced.plugin_id, "load"):
             loaded: Any = record.load()
             wrong = _wrong(record, loaded) if record.is_class else ""
     except MissingExtraError as error:
-        raise failure(announced.brought, "cannot be loaded", error) from error
+        raise failure(announced.plugin_id, "cannot be loaded", error) from error
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and record.extra is not None:
             feature = f"the {record.kind} `{announced.name}`"

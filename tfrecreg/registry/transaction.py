@@ -137,13 +137,13 @@ class Transaction:
             self._tried(keep_indexes_of_release, self.dataset)
         swap = f"{self._stage}/{_SWAP}/{folder.replace('/', '-')}"
         with self._tracked(), self._published_with(manifest, beside or {}):
-            if not self._storage.rename_dir(self._path(staged), swap):
+            if not self._storage.rename_dir(self._registry_path(staged), swap):
                 raise StorageError(
                     f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
                 )
             self._storage.replace_dir(swap, folder)
         # It is published: leftovers do no harm, and the next command removes what stays.
-        planned = self._path(staged).startswith(f"{self._stage}/{_PLAN}")
+        planned = self._registry_path(staged).startswith(f"{self._stage}/{_PLAN}")
         self._discard("" if planned else _SWAP)
 
     def complete(
@@ -168,7 +168,7 @@ class Transaction:
             files: names of the single files in `staged`.
             beside: as for :meth:`replace`.
         """
-        folder, source = layout.build_folder(self.dataset.name), self._path(staged)
+        folder, source = layout.build_folder(self.dataset.name), self._registry_path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
             if is_temporary(entry.path):
                 self._storage.remove_abandoned(entry.path)
@@ -293,7 +293,7 @@ class Transaction:
                 with staged.create(name) as writer:
                     writer.write(data)
             target = layout.release_folder(self.dataset.name, version)
-            return self._storage.rename_dir(self._path(staged), target)
+            return self._storage.rename_dir(self._registry_path(staged), target)
 
     def _tracked(self) -> contextlib.AbstractContextManager[None]:
         return tracker().locked(self._storage.root, lambda: self.progress.note(_WAITING))
@@ -303,7 +303,7 @@ class Transaction:
     ) -> contextlib.AbstractContextManager[None]:
         return published_with(self.dataset, self._stage, manifest, files, self._tried)
 
-    def _path(self, staged: Storage) -> str:
+    def _registry_path(self, staged: Storage) -> str:
         """Where a staged folder is in the registry."""
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
 

@@ -24,7 +24,7 @@ from tfrecreg.bundled import OURS
 from tfrecreg.code_digest import code_of
 from tfrecreg.documents import read_note
 from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.guard import Brought, calling, reason_of, traced
+from tfrecreg.guard import PluginId, calling, reason_of, traced
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.scan.interface import Cacheable, Part, Shard, Target, Validator
 from tfrecreg.storage.interface import Storage
@@ -143,25 +143,25 @@ class ScanCache:
         if self.reuse:
             return True
         try:
-            return self._storage.stat(self._path(shard)) is not None
+            return self._storage.stat(self._entry_path(shard)) is not None
         except StorageError:
             return True
 
     def forget(self, shard: Shard) -> None:
         """Delete the entry of a shard."""
         try:
-            if self._storage.stat(self._path(shard)) is not None:
-                self._storage.remove(self._path(shard))
+            if self._storage.stat(self._entry_path(shard)) is not None:
+                self._storage.remove(self._entry_path(shard))
         except StorageError as error:
             self.problem = self.problem or error.message
 
-    def _path(self, shard: Shard) -> str:
+    def _entry_path(self, shard: Shard) -> str:
         place = f"{shard.storage.root}\0{shard.path}".encode("utf-8", "surrogateescape")
         name = blake3(place).hexdigest()
         return f"{self._folder}/{name[:2]}/{name[2:]}.json"
 
     def _read(self, shard: Shard) -> _Entry | None:
-        path = self._path(shard)
+        path = self._entry_path(shard)
         try:
             if self._storage.stat(path) is None:
                 return None
@@ -176,7 +176,7 @@ class ScanCache:
     def _write(self, shard: Shard, entry: _Entry) -> None:
         text = msgspec.json.encode(entry)
         try:
-            with self._storage.create(self._path(shard), durable=False) as writer:
+            with self._storage.create(self._entry_path(shard), durable=False) as writer:
                 writer.write(blake3(text).hexdigest().encode("ascii") + b"\n" + text)
         except TfrecregError as error:
             self.problem = self.problem or error.message
@@ -222,7 +222,7 @@ class Known(NamedTuple):
 
 
 def key_of(
-    validator: Validator, target: Target, options: Mapping[str, Any], brought: Brought
+    validator: Validator, target: Target, options: Mapping[str, Any], plugin_id: PluginId
 ) -> str | None:
     """The key of a validator's parts: what they depend on besides the shards. None if they cannot
     be cached.
@@ -237,8 +237,8 @@ def key_of(
     if validator.part_codec is None:
         return None
     kind = type(validator)
-    code = code_of(brought.distribution, kind.__module__)
-    return f"{brought.version}:{code}:{kind.__module__}.{kind.__qualname__}:{key}"
+    code = code_of(plugin_id.distribution, kind.__module__)
+    return f"{plugin_id.version}:{code}:{kind.__module__}.{kind.__qualname__}:{key}"
 
 
 class Reuse:
@@ -253,7 +253,7 @@ class Reuse:
     def __init__(
         self,
         cache: ScanCache | None,
-        validators: Sequence[tuple[Brought, Validator, str | None]],
+        validators: Sequence[tuple[PluginId, Validator, str | None]],
         *,
         digest: bool,
     ) -> None:
@@ -286,24 +286,24 @@ class Reuse:
             return None
         try:
             parts: list[Part] = []
-            for brought, validator, _ in self._validators:
-                with calling(brought, "part_codec"):
+            for plugin_id, validator, _ in self._validators:
+                with calling(plugin_id, "part_codec"):
                     if isinstance(validator, Cacheable):
-                        parts.append(validator.part_codec.unpack(kept.parts[brought.name]))
+                        parts.append(validator.part_codec.unpack(kept.parts[plugin_id.name]))
         except Exception:
             return None  # A part that cannot be unpacked is ignored: the shard is read instead.
         return Known(kept.end, parts)
 
     def _kept(self, number: int, shard: Shard) -> _Kept | None:
-        keys = {brought.name: key for brought, _, key in self._validators if key is not None}
+        keys = {plugin_id.name: key for plugin_id, _, key in self._validators if key is not None}
         stamp = self._stamps[number]
         if self._cache is None or stamp is None or len(keys) < len(self._validators):
             return None
         return self._cache.recall(shard, stamp, keys, digest=self._digest)
 
     def remember(
-        self, number: int, shard: Shard, end: StreamEnd | None, parts: Mapping[Brought, Part]
-    ) -> list[tuple[Brought, str]]:
+        self, number: int, shard: Shard, end: StreamEnd | None, parts: Mapping[PluginId, Part]
+    ) -> list[tuple[PluginId, str]]:
         """Store the results of a shard that was read.
 
         Args:
@@ -321,21 +321,21 @@ class Reuse:
             cache.forget(shard)
             return []
         packed: dict[str, tuple[str, bytes]] = {}
-        mistakes: list[tuple[Brought, str]] = []
-        for brought, validator, key in self._validators:
-            if key is None or brought not in parts or not isinstance(validator, Cacheable):
+        mistakes: list[tuple[PluginId, str]] = []
+        for plugin_id, validator, key in self._validators:
+            if key is None or plugin_id not in parts or not isinstance(validator, Cacheable):
                 continue
             try:
-                with calling(brought, "part_codec"):
-                    data = validator.part_codec.pack(parts[brought])
+                with calling(plugin_id, "part_codec"):
+                    data = validator.part_codec.pack(parts[plugin_id])
                     if not isinstance(data, bytes | None):
                         raise TypeError(f"it packed {data!r}, expected bytes")
             except UnicodeEncodeError:
                 continue  # A shard whose name is not UTF-8 is read each time.
             except Exception as error:
-                mistakes.append((brought, reason_of(traced(error))))
+                mistakes.append((plugin_id, reason_of(traced(error))))
                 continue
             if data is not None:
-                packed[brought.name] = key, data
+                packed[plugin_id.name] = key, data
         cache.remember(shard, self._stamps[number], end, packed)
         return mistakes

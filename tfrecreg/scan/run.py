@@ -16,7 +16,7 @@ from typing import Any
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import TfrecregError, TransferError, UsageError
 from tfrecreg.findings import MAX_LOCATIONS, Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.guard import Brought, calling, is_told, reason_of, traced
+from tfrecreg.guard import PluginId, calling, is_told, reason_of, traced
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.records.reader import scan
@@ -51,7 +51,7 @@ class ScanTask:
     """One shard and its visitors. Picklable with any visitors."""
 
     shard: Shard
-    makers: tuple[tuple[Brought, bytes], ...]
+    makers: tuple[tuple[PluginId, bytes], ...]
     """The plugin of each validator, and the pickled result of its `begin`, in the order of the
     validators. Pickled one by one, so that one that cannot be unpickled in a worker does not affect
     the others.
@@ -97,7 +97,7 @@ class Unreadable:
 class Crash:
     """A validator that raised: it has no verdict, so the scan is incomplete."""
 
-    brought: Brought
+    plugin_id: PluginId
     shard: str
     """Name of the shard where it happened; empty if it was before or after the shards."""
     reason: str
@@ -105,7 +105,7 @@ class Crash:
     @property
     def validator(self) -> str:
         """Its name."""
-        return self.brought.name
+        return self.plugin_id.name
 
 
 @dataclass(slots=True)
@@ -141,14 +141,14 @@ class _Running:
     def __init__(
         self,
         validator: Validator,
-        brought: Brought,
+        plugin_id: PluginId,
         codes: frozenset[str] | None,
         target: Target,
         options: Mapping[str, Any],
     ) -> None:
         self.validator = validator
-        self.brought = brought
-        self.name = brought.name
+        self.plugin_id = plugin_id
+        self.name = plugin_id.name
         self.codes = codes
         self.maker = b""
         self.digest = self.sha256 = self.members = False
@@ -157,7 +157,7 @@ class _Running:
         self.parts: list[tuple[Shard, Part]] = []
         self.crashes: list[Crash] = []
         try:
-            with calling(brought, "begin"):
+            with calling(plugin_id, "begin"):
                 needs = validator.needs
                 if not isinstance(needs, Need):
                     raise TypeError(f"its `needs` should be a Need, found {needs!r}")
@@ -169,9 +169,9 @@ class _Running:
                     self.maker = pickle.dumps(maker)
                 except Exception as error:
                     raise TypeError(f"what `begin` returned cannot be pickled: {error}") from error
-                self.key = key_of(validator, target, options, brought)
+                self.key = key_of(validator, target, options, plugin_id)
         except Exception as error:
-            if isinstance(error, BaselineError) and brought.is_ours:
+            if isinstance(error, BaselineError) and plugin_id.is_ours:
                 raise error.reason from error
             if isinstance(error, UsageError) and is_told(error):
                 raise
@@ -179,18 +179,18 @@ class _Running:
 
     def crash(self, error: BaseException) -> None:
         """Note that it raised in this process."""
-        self.crashes.append(Crash(self.brought, "", reason_of(traced(error))))
+        self.crashes.append(Crash(self.plugin_id, "", reason_of(traced(error))))
 
     def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
         """The unpickled part of a shard, or an empty list."""
         if isinstance(part, Crashed):
-            self.crashes.append(Crash(self.brought, shard.name, part.reason))
+            self.crashes.append(Crash(self.plugin_id, shard.name, part.reason))
         elif part is not None:
             try:
-                with calling(self.brought, "unpickle"):
+                with calling(self.plugin_id, "unpickle"):
                     return [pickle.loads(part)]
             except Exception as error:
-                self.crashes.append(Crash(self.brought, shard.name, reason_of(traced(error))))
+                self.crashes.append(Crash(self.plugin_id, shard.name, reason_of(traced(error))))
         return []
 
     def keep(self, shard: Shard, part: Part) -> None:
@@ -199,10 +199,10 @@ class _Running:
             first, before = self.parts[-1]
             if first.split == shard.split:
                 try:
-                    with calling(self.brought, "merge"):
+                    with calling(self.plugin_id, "merge"):
                         self.parts[-1] = (first, self.validator.merge(before, part))
                 except Exception as error:
-                    self.crashes.append(Crash(self.brought, shard.name, reason_of(traced(error))))
+                    self.crashes.append(Crash(self.plugin_id, shard.name, reason_of(traced(error))))
                 return
         self.parts.append((shard, part))
 
@@ -211,7 +211,7 @@ class _Running:
         if self.crashes:
             return []
         try:
-            with calling(self.brought, "finish"):
+            with calling(self.plugin_id, "finish"):
                 found = self.validator.finish(target, self.parts)
                 return [_checked(item, self.codes) for item in found]
         except Exception as error:
@@ -224,7 +224,7 @@ def run_scan(
     validators: Sequence[Validator],
     engine: Engine,
     *,
-    announced: Sequence[tuple[Brought, frozenset[str] | None]] = (),
+    announced: Sequence[tuple[PluginId, frozenset[str] | None]] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
     label: str = "",
     progress: Progress = SILENT,
@@ -252,18 +252,18 @@ def run_scan(
     """
     scanner_kind()  # Report a wrong setting here once, not for every shard.
     result = ScanResult()
-    told = announced or [(Brought("validator", each.name), None) for each in validators]
+    told = announced or [(PluginId("validator", each.name), None) for each in validators]
     running = [
-        _Running(each, brought, codes, target, (options or {}).get(brought.name, {}))
-        for each, (brought, codes) in zip(validators, told, strict=True)
+        _Running(each, plugin_id, codes, target, (options or {}).get(plugin_id.name, {}))
+        for each, (plugin_id, codes) in zip(validators, told, strict=True)
     ]
     looking = [each for each in running if not each.crashes]
-    makers = tuple((each.brought, each.maker) for each in looking)
+    makers = tuple((each.plugin_id, each.maker) for each in looking)
     digest = any(each.digest for each in looking)
     sha256 = any(each.sha256 for each in looking)
     members = any(each.members for each in looking)
     reuse = Reuse(
-        cache, [(each.brought, each.validator, each.key) for each in looking], digest=digest
+        cache, [(each.plugin_id, each.validator, each.key) for each in looking], digest=digest
     )
     result.uncacheable = tuple(each.name for each in looking if each.key is None)
     known = [reuse.knows(number, shard) for number, shard in enumerate(target.shards)]
@@ -327,16 +327,16 @@ def _take(
     opened = [each.opened(shard, part) for each, part in zip(looking, scanned.parts, strict=True)]
     # Cache the parts before they are merged, because merging may change them.
     parts = {
-        each.brought: part for each, parts in zip(looking, opened, strict=True) for part in parts
+        each.plugin_id: part for each, parts in zip(looking, opened, strict=True) for part in parts
     }
     if reuse.keeps(number):
         result.crashes += [
-            Crash(brought, shard.name, f"its part cannot be packed: {reason}")
-            for brought, reason in reuse.remember(number, shard, scanned.end, parts)
+            Crash(plugin_id, shard.name, f"its part cannot be packed: {reason}")
+            for plugin_id, reason in reuse.remember(number, shard, scanned.end, parts)
         ]
     for each in looking:
-        if each.brought in parts:
-            each.keep(shard, parts[each.brought])
+        if each.plugin_id in parts:
+            each.keep(shard, parts[each.plugin_id])
 
 
 def _count(result: ScanResult, end: StreamEnd | None) -> None:
@@ -388,13 +388,13 @@ def _check_location(location: object) -> None:
 class _Guarded:
     """A visitor whose exceptions affect only its own verdict."""
 
-    def __init__(self, brought: Brought, maker: bytes, shard: Shard) -> None:
-        self._brought = brought
+    def __init__(self, plugin_id: PluginId, maker: bytes, shard: Shard) -> None:
+        self._plugin_id = plugin_id
         self._visitor: Visitor | None = None
         self._silent: frozenset[str] = frozenset()
         self.crash: Crashed | None = None
         try:
-            with calling(brought, "begin"):
+            with calling(plugin_id, "begin"):
                 make: Callable[[Shard], Visitor] = pickle.loads(maker)
                 self._visitor = made = make(shard)
                 self._silent = frozenset(
@@ -412,7 +412,7 @@ class _Guarded:
         if self._visitor is None or method in self._silent:
             return None
         try:
-            with calling(self._brought, method):
+            with calling(self._plugin_id, method):
                 return getattr(self._visitor, method)(argument)
         except Exception as error:
             self._fail(error)
@@ -424,7 +424,7 @@ class _Guarded:
         if self.crash is not None or end is None:
             return self.crash
         try:
-            with calling(self._brought, "pickle"):
+            with calling(self._plugin_id, "pickle"):
                 return pickle.dumps(part)
         except Exception as error:
             return Crashed(f"its part cannot be pickled: {reason_of(traced(error))}")
@@ -457,7 +457,7 @@ def scan_shard(task: ScanTask) -> ShardScan:
 
 
 def _scan_once(task: ScanTask) -> ShardScan:
-    visitors = [_Guarded(brought, make, task.shard) for brought, make in task.makers]
+    visitors = [_Guarded(plugin_id, make, task.shard) for plugin_id, make in task.makers]
     end: StreamEnd | None = None
     unreadable = ""
     shard = task.shard

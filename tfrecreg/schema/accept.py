@@ -380,7 +380,7 @@ def _replace_bool(
         low, high = min(0, values.low or 0), max(1, values.high or 1)
         numbers = message.int_domain if declared.type == "INT" else message.float_domain
         numbers.min, numbers.max = low, high
-        yield f"numbers from {_shown(low)} to {_shown(high)} in place of a bool"
+        yield f"numbers from {_number_text(low)} to {_number_text(high)} in place of a bool"
         return
     given = [name for name in (domain.true_value, domain.false_value) if name is not None]
     words = given + _words(values)
@@ -409,10 +409,10 @@ def _widen_range(
         )
     if too_low:
         message.min = min(low, message.min)  # another feature may share the domain
-        yield f"numbers from {_shown(low)}"
+        yield f"numbers from {_number_text(low)}"
     if too_high:
         message.max = max(high, message.max)
-        yield f"numbers up to {_shown(high)}"
+        yield f"numbers up to {_number_text(high)}"
 
 
 def _words(values: KindSummary) -> list[str]:
@@ -424,5 +424,5 @@ def _words(values: KindSummary) -> list[str]:
     return sorted(values.words)
 
 
-def _shown(number: float) -> str:
+def _number_text(number: float) -> str:
     return str(number) if isinstance(number, int) else f"{number:.9g}"

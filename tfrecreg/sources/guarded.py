@@ -17,11 +17,11 @@ from tfrecreg.codes import CORE_CODES
 from tfrecreg.errors import PluginError, SchemaError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
-from tfrecreg.guard import Brought, calling, failure
+from tfrecreg.guard import PluginId, calling, failure
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import overrides
-from tfrecreg.text import safe
+from tfrecreg.text import safe, type_text
 
 T = TypeVar("T")
 
@@ -53,18 +53,18 @@ class GuardedSource:
         codes: names of its own finding codes.
     """
 
-    def __init__(self, source: Source, brought: Brought, codes: frozenset[str] = _NONE) -> None:
+    def __init__(self, source: Source, plugin_id: PluginId, codes: frozenset[str] = _NONE) -> None:
         self._source: Any = source
         self._packed: bytes | None = None
-        self._is_trusted = brought.is_ours
+        self._is_trusted = plugin_id.is_ours
         self._codes = codes
-        self.brought = brought
+        self.plugin_id = plugin_id
 
     @classmethod
     def open(
         cls,
         kind: type[Source],
-        brought: Brought,
+        plugin_id: PluginId,
         raw: Readable,
         options: Any,
         codes: frozenset[str] = _NONE,
@@ -77,40 +77,40 @@ class GuardedSource:
         """
         if getattr(kind, "needs_local", False) is True and not raw.is_local:
             raise UsageError(
-                f"{brought} reads local files only, and the raw data are "
+                f"{plugin_id} reads local files only, and the raw data are "
                 f"`{safe(raw.root, limit=1000)}`",
                 hint="download them, and name the folder with --raw PATH",
             )
         try:
-            with calling(brought, "__init__"):
-                return cls(kind(raw, options), brought, codes)
+            with calling(plugin_id, "__init__"):
+                return cls(kind(raw, options), plugin_id, codes)
         except Exception as error:
-            raise failure(brought, "cannot be opened", error) from error
+            raise failure(plugin_id, "cannot be opened", error) from error
 
-    def __getstate__(self) -> tuple[Brought, frozenset[str], bytes]:
+    def __getstate__(self) -> tuple[PluginId, frozenset[str], bytes]:
         if self._packed is not None:
-            return self.brought, self._codes, self._packed
+            return self.plugin_id, self._codes, self._packed
         try:
-            with calling(self.brought, "pickle"):
-                return self.brought, self._codes, pickle.dumps(self._source)
+            with calling(self.plugin_id, "pickle"):
+                return self.plugin_id, self._codes, pickle.dumps(self._source)
         except Exception as error:
             what = "cannot travel to a worker process"
-            raise failure(self.brought, what, error, hint=_TRAVELS) from error
+            raise failure(self.plugin_id, what, error, hint=_TRAVELS) from error
 
-    def __setstate__(self, state: tuple[Brought, frozenset[str], bytes]) -> None:
+    def __setstate__(self, state: tuple[PluginId, frozenset[str], bytes]) -> None:
         # Unpacked when it is first called: that runs code of the plugin.
-        self.brought, self._codes, self._packed = state
-        self._is_trusted = self.brought.is_ours
+        self.plugin_id, self._codes, self._packed = state
+        self._is_trusted = self.plugin_id.is_ours
         self._source = None
 
     def _unpacked(self) -> Any:
         if self._source is None and self._packed is not None:
             try:
-                with calling(self.brought, "unpickle"):
+                with calling(self.plugin_id, "unpickle"):
                     self._source = pickle.loads(self._packed)
             except Exception as error:
                 what = "cannot be unpacked in a worker process"
-                raise failure(self.brought, what, error, hint=_TRAVELS) from error
+                raise failure(self.plugin_id, what, error, hint=_TRAVELS) from error
         return self._source
 
     @property
@@ -129,7 +129,7 @@ class GuardedSource:
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item, and remarks among them."""
-        return self._listed("items", partial(_entry, own=self._codes))
+        return self._listed("items", partial(_checked_entry, own=self._codes))
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Label maps, lists in a plain dict."""
@@ -149,7 +149,7 @@ class GuardedSource:
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The raw file with the bytes of a record's image; None if there is none."""
-        return self._asked("raw_path", _path, split, key)
+        return self._asked("raw_path", _checked_path, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
         """The item's record as it is written, or why there is none.
@@ -157,14 +157,14 @@ class GuardedSource:
         Args:
             sizes: feature name to bytes of its values; those of the example are added.
         """
-        brought = self.brought
+        plugin_id = self.plugin_id
         try:
             source = self._source
             if source is None:
                 source = self._unpacked()
             if self._is_trusted:
                 return _record(source.example(item), sizes)
-            with calling(brought, "example"):
+            with calling(plugin_id, "example"):
                 return _record(_made(source.example(item), item, self._codes), sizes)
         except Exception as error:
             what = f"failed on `{safe(item.key)}` of the split `{safe(item.split)}`"
@@ -176,7 +176,7 @@ class GuardedSource:
     ) -> T:
         try:
             source = self._unpacked()
-            with calling(self.brought, method):
+            with calling(self.plugin_id, method):
                 if default is not None and not hasattr(source, method):
                     return default
                 return check(getattr(source, method)(*arguments))
@@ -186,16 +186,16 @@ class GuardedSource:
     def _listed(self, method: str, check: Callable[[object], T]) -> Iterator[T]:
         source = self._unpacked()
         try:
-            with calling(self.brought, method):
+            with calling(self.plugin_id, method):
                 entries = getattr(source, method)()
                 if isinstance(entries, str) or not isinstance(entries, Iterable):
-                    raise _Wrong(f"{_a(entries)} is not an iterator")
+                    raise _Wrong(f"{type_text(entries)} is not an iterator")
                 entries = iter(entries)
             if self._is_trusted:
                 yield from entries
                 return
             while True:
-                with calling(self.brought, method):
+                with calling(self.plugin_id, method):
                     try:
                         entry = next(entries)
                     except StopIteration:
@@ -207,8 +207,8 @@ class GuardedSource:
 
     def _failure(self, what: str, error: Exception, *, hint: str = "") -> Exception:
         if isinstance(error, _Wrong):
-            return PluginError(f"{self.brought} {what}: {error}", hint=self.brought.hint)
-        return failure(self.brought, what, error, hint=hint)
+            return PluginError(f"{self.plugin_id} {what}: {error}", hint=self.plugin_id.hint)
+        return failure(self.plugin_id, what, error, hint=hint)
 
 
 def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped | Record:
@@ -221,13 +221,9 @@ def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped
     return Record(payload, remarks)
 
 
-def _a(value: object) -> str:
-    return "None" if value is None else f"an object of type `{safe(type(value).__name__)}`"
-
-
 def _string(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise _Wrong(f"{what} should be a text, found {_a(value)}")
+        raise _Wrong(f"{what} should be a text, found {type_text(value)}")
     try:
         value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -245,7 +241,7 @@ def _plain(value: object, what: str) -> str:
 
 def _number(value: object, what: str, *, least: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _Wrong(f"{what} should be a whole number, found {_a(value)}")
+        raise _Wrong(f"{what} should be a whole number, found {type_text(value)}")
     if not least <= value < _MOST:
         raise _Wrong(f"{what} is {safe(str(value), limit=30)}, expected at least {least}")
     return int(value)
@@ -267,19 +263,19 @@ def _code(value: object, own: frozenset[str]) -> str:
     return code
 
 
-def _entry(entry: object, own: frozenset[str]) -> Item | Skipped | Remark:
+def _checked_entry(entry: object, own: frozenset[str]) -> Item | Skipped | Remark:
     if isinstance(entry, Item):
         split = _split(entry.split, "an item")
         key = _string(entry.key, "the key of an item")
         named = f"of the item `{safe(key, limit=60)}`"
         if not isinstance(entry.state, bytes):
-            raise _Wrong(f"`state` {named} should be bytes, found {_a(entry.state)}")
+            raise _Wrong(f"`state` {named} should be bytes, found {type_text(entry.state)}")
         return Item(split, key, _number(entry.size, f"`size` {named}"), bytes(entry.state))
     if isinstance(entry, Skipped):
         return _skipped(entry, own)
     if isinstance(entry, Remark):
         return _remark(entry, own)
-    raise _Wrong(f"expected an Item, a Skipped or a Remark, found {_a(entry)}")
+    raise _Wrong(f"expected an Item, a Skipped or a Remark, found {type_text(entry)}")
 
 
 def _skipped(entry: Skipped, own: frozenset[str]) -> Skipped:
@@ -297,7 +293,7 @@ def _skipped_as(made: Skipped, item: Item, own: frozenset[str]) -> Skipped:
 
 def _remark(entry: object, own: frozenset[str]) -> Remark:
     if not isinstance(entry, Remark):
-        raise _Wrong(f"expected a Remark, found {_a(entry)}")
+        raise _Wrong(f"expected a Remark, found {type_text(entry)}")
     key = _string(entry.key, "the key of a Remark")
     detail = _string(entry.detail, "the detail of a Remark")
     times = _number(entry.times, "`times` of a Remark", least=1)
@@ -306,7 +302,7 @@ def _remark(entry: object, own: frozenset[str]) -> Remark:
 
 def _raw_file(entry: object) -> RawFile:
     if not isinstance(entry, RawFile):
-        raise _Wrong(f"expected a RawFile, found {_a(entry)}")
+        raise _Wrong(f"expected a RawFile, found {type_text(entry)}")
     path = _string(entry.path, "the path of a RawFile")
     named = f"of `{safe(path, limit=60)}`"
     stored = _number(entry.stored, f"`stored` {named}")
@@ -318,18 +314,20 @@ def _made(made: object, item: Item, own: frozenset[str]) -> Written | Skipped:
         return _skipped_as(made, item, own)
     example, remarks = made if isinstance(made, Written) else (made, ())
     if not isinstance(example, Mapping):
-        raise _Wrong(f"expected an example, found {_a(example)}")
+        raise _Wrong(f"expected an example, found {type_text(example)}")
     return Written(dict(example), [_remark(each, own) for each in remarks])
 
 
 def _labels(found: object) -> Mapping[str, Sequence[str]]:
     if not isinstance(found, Mapping):
-        raise _Wrong(f"expected feature names and their class names, found {_a(found)}")
+        raise _Wrong(f"expected feature names and their class names, found {type_text(found)}")
     made: dict[str, list[str]] = {}
     for feature, names in found.items():
         name = _plain(feature, "the name of a feature")
         if isinstance(names, str) or not isinstance(names, Sequence):
-            raise _Wrong(f"class names of `{safe(name)}` should be a list, found {_a(names)}")
+            raise _Wrong(
+                f"class names of `{safe(name)}` should be a list, found {type_text(names)}"
+            )
         made[name] = [_plain(each, f"a class name of `{safe(name)}`") for each in names]
     return made
 
@@ -351,9 +349,9 @@ def _schema(found: object) -> str:
 
 def _texts(found: object) -> Mapping[str, str]:
     if not isinstance(found, Mapping):
-        raise _Wrong(f"expected names and texts, found {_a(found)}")
+        raise _Wrong(f"expected names and texts, found {type_text(found)}")
     return {_plain(name, "a name"): _plain(text, "a text") for name, text in found.items()}
 
 
-def _path(found: object) -> str | None:
+def _checked_path(found: object) -> str | None:
     return None if found is None else _string(found, "the path")

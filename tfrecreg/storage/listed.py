@@ -150,7 +150,7 @@ class ListedStorage(RemoteStorage):
         above, _, name = path.rpartition("/")
         folder = self._folder(above)
         at = None if folder is None else folder.find(name)
-        return None if folder is None or at is None else _entry(folder, above, at)
+        return None if folder is None or at is None else _entry_at(folder, above, at)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
         if self._folders is None:
@@ -161,7 +161,7 @@ class ListedStorage(RemoteStorage):
         if folder is None:
             return
         if not recursive:
-            yield from (_entry(folder, path, at) for at in range(len(folder.names)))
+            yield from (_entry_at(folder, path, at) for at in range(len(folder.names)))
             return
         # As on a disk: `a`, `a-b` and `a/b` come in this order, that of their bytes.
         below = [
@@ -172,7 +172,7 @@ class ListedStorage(RemoteStorage):
             if name.endswith("/"):
                 yield from self.list(_join(path, name[:-1]))
             else:
-                yield _entry(folder, path, at)
+                yield _entry_at(folder, path, at)
 
     def _folder(self, path: str) -> _Folder | None:
         """The content of a folder; None if there is no such folder."""
@@ -314,7 +314,7 @@ def _web_names(
     return found
 
 
-def _entry(folder: _Folder, path: str, at: int) -> Entry:
+def _entry_at(folder: _Folder, path: str, at: int) -> Entry:
     size, stamp = folder.sizes[at], folder.stamps[at]
     inside = _join(path, folder.names[at])
     if size == _NO_SIZE:

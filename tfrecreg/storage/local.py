@@ -83,12 +83,12 @@ class LocalStorage:
             except OSError as error:
                 if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                     raise
-                return _entry(path, own)  # a link whose target is missing
+                return _entry_of(path, own)  # a link whose target is missing
         # An entry that is not a link may be below one.
         above = path if status is not own else path.rpartition("/")[0]
         if follow == "inside" and above and leaves(self.root, above):
             return Entry(path, "link", 0, own.st_mtime_ns, own.st_ino, own.st_dev)
-        return _entry(path, status)
+        return _entry_of(path, status)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
         return _walk(locate(self.root, path), path, recursive)
@@ -222,7 +222,7 @@ class LocalStorage:
         return old, new
 
 
-def _entry(path: str, status: os.stat_result) -> Entry:
+def _entry_of(path: str, status: os.stat_result) -> Entry:
     kind: Literal["file", "dir", "link", "other"] = "other"
     if stat.S_ISREG(status.st_mode):
         kind = "file"
@@ -251,7 +251,7 @@ def _walk(full: str, path: str, recursive: bool) -> Iterator[Entry]:
                 if name.endswith(b"/"):
                     levels.append((name, _names(base + name, recursive)))
                 else:
-                    found = _entry(start + os.fsdecode(name), os.lstat(base + name))
+                    found = _entry_of(start + os.fsdecode(name), os.lstat(base + name))
             if found is not None:
                 yield found
     except OSError as error:

@@ -42,7 +42,7 @@ class TwoPlaces:
         return TwoPlaces(LocalStorage(self.local.below(path).root), self.remote.below(path))
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
-        return self._of(path).stat(path, follow=follow)
+        return self._place_of(path).stat(path, follow=follow)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
         here = (
@@ -59,17 +59,17 @@ class TwoPlaces:
         )
 
     def open(self, path: str) -> Reader:
-        return self._of(path).open(path)
+        return self._place_of(path).open(path)
 
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
-        return self._of(path).read(path, limit=limit)
+        return self._place_of(path).read(path, limit=limit)
 
     def reading_ahead(
         self, paths: Iterable[str], listed: Iterable[Entry]
     ) -> AbstractContextManager[None]:
         return self.remote.reading_ahead(paths, listed)
 
-    def _of(self, path: str) -> Readable:
+    def _place_of(self, path: str) -> Readable:
         return self.remote if is_shard(path) else self.local
 
 

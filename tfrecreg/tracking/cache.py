@@ -62,7 +62,7 @@ def stale(
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
-        named = _named(repo, refs)
+        named = _hashes_in(repo, refs)
         marked = {*kept, *named}
         unknown = False
         for value in [value for value in marked if value.endswith(DIR_SUFFIX)]:
@@ -164,7 +164,7 @@ def _refused(cached: str, error: OSError) -> FailureError:
     )
 
 
-def _named(repo: Any, refs: Sequence[str]) -> set[str]:
+def _hashes_in(repo: Any, refs: Sequence[str]) -> set[str]:
     """The hashes in all pointers and pipelines of the workspace and of `refs`."""
     found = set()
     for named in (None, refs):

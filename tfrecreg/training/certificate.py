@@ -235,8 +235,8 @@ class Certificate:
             missed=int(missing.sum()),
             doubled=int(surplus.sum()),
             foreign=int(given[~known].sum()),
-            missed_records=_named(places, missing, named),
-            doubled_records=_named(places, np.minimum(surplus, 1), named),
+            missed_records=_record_names(places, missing, named),
+            doubled_records=_record_names(places, np.minimum(surplus, 1), named),
         )
 
 
@@ -245,7 +245,7 @@ def _rows(data: bytes) -> RecordDigests:
     return np.frombuffer(data, np.dtype([("high", ">u8"), ("low", ">u8")]))
 
 
-def _named(
+def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
     """The first records whose digests are counted, of equal records as many as are counted."""

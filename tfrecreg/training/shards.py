@@ -141,7 +141,7 @@ class ShardRecords:
         try:
             return self._records(shard)[record]
         except DamagedRecordError as error:
-            raise self._named(error, number) from None
+            raise self._with_key(error, number) from None
 
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
@@ -159,7 +159,7 @@ class ShardRecords:
             payloads = self._records(shard).read_each((wanted[rows] - self._starts[shard]).tolist())
             for at, payload in zip(rows.tolist(), payloads, strict=True):
                 if isinstance(payload, DamagedRecordError):
-                    payload = self._named(payload, int(wanted[at]))
+                    payload = self._with_key(payload, int(wanted[at]))
                 found[at] = payload
         return found
 
@@ -214,7 +214,7 @@ class ShardRecords:
         self._offsets[shard] = offsets
         return offsets
 
-    def _named(self, error: DamagedRecordError, number: int) -> DamagedRecordError:
+    def _with_key(self, error: DamagedRecordError, number: int) -> DamagedRecordError:
         """The same error with the key of its record, where an index knows it."""
         try:
             key = self.key(number)

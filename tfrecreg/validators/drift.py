@@ -154,18 +154,18 @@ class DriftValidator(Validator):
         code = DRF001 if kind == "drift" else DRF002
         for distance in found.distances:
             if distance.feature in compared.features and distance.value > distance.threshold:
-                yield _finding(target, split, code, distance.feature, _told(distance, name))
+                yield _finding(target, split, code, distance.feature, _text(distance, name))
         for anomaly in found.anomalies:
             if anomaly.number in _MISSING and anomaly.feature in compared.features:
                 text = f"`{safe(anomaly.feature)}`: {safe(anomaly.text, limit=500).rstrip('.')}"
                 yield _finding(target, split, DRF003, anomaly.feature, text)
         largest = max(found.distances, key=lambda each: each.value, default=None)
-        told = _told(largest, name) if largest is not None else f"no distance to {name}"
+        told = _text(largest, name) if largest is not None else f"no distance to {name}"
         told = f"split `{safe(split)}`, {told}" if split else told
         yield Measure(f"drift.{kind}.{split}", largest.value if largest is not None else None, told)
 
 
-def _told(distance: Distance, name: str) -> str:
+def _text(distance: Distance, name: str) -> str:
     return (
         f"`{safe(distance.feature)}`: the {distance.measure} distance to {safe(name)} is "
         f"{distance.value:.3g}, allowed {distance.threshold:g}"

@@ -91,7 +91,7 @@ class ImagesVisitor(Visitor):
         self, options: ImagesOptions, images: Sequence[str], decoders: Decoders, shard: Shard
     ) -> None:
         self._options = options
-        self._images = ImageFeatures(tuple(images))
+        self._features = ImageFeatures(tuple(images))
         self._decoders = decoders
         self._shard = shard
         self._part = ImagesPart()
@@ -102,7 +102,7 @@ class ImagesVisitor(Visitor):
             return
         tables = tables_of(batch)
         for table in tables.tables:
-            names = self._images.of(table.sample)
+            names = self._features.of(table.sample)
             if len(names) == 1 and not self._options.decode:
                 positions = self._look_at_table(tables, table, names[0])
             else:
@@ -137,7 +137,7 @@ class ImagesVisitor(Visitor):
         """Check the images of one record."""
         if example is None:
             return
-        for name in self._images.of(example):
+        for name in self._features.of(example):
             values = example[name].values
             for data in values:
                 self._look(batch, position, example, name, data, alone=len(values) == 1)
@@ -162,7 +162,7 @@ class ImagesVisitor(Visitor):
             try:
                 header = read_header(data)
             except ImageError:
-                decoder = self._decoders.find_stranger(name, data)
+                decoder = self._decoders.find_third_party(name, data)
                 if decoder is None:
                     raise
                 found = decoder.header(data)
@@ -247,13 +247,13 @@ class ImagesValidator(Validator):
         found = read_limits(ImagesOptions, options, self.name)
         if found.decode:
             require_pillow("`decode` of the validator `images`")
-        return partial(ImagesVisitor, found, _images(target, found), decoders_of(target.home))
+        return partial(ImagesVisitor, found, _features(target, found), decoders_of(target.home))
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         found = read_limits(ImagesOptions, options, self.name)
         decoder = version("pillow") if found.decode else None
-        others = decoders_of(target.home).named_strangers()
-        return key_from(decoder, *_images(target, found), *others, options=options)
+        others = decoders_of(target.home).third_party_names()
+        return key_from(decoder, *_features(target, found), *others, options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, ImagesPart]]
@@ -274,5 +274,5 @@ class ImagesValidator(Validator):
             yield finding
 
 
-def _images(target: Target, options: ImagesOptions) -> tuple[str, ...]:
+def _features(target: Target, options: ImagesOptions) -> tuple[str, ...]:
     return (options.feature,) if options.feature is not None else schema_images(target)

@@ -133,8 +133,8 @@ def _locating_source(manifest: Manifest, raw: Readable) -> tuple[GuardedSource |
             # Called once here, so that a folder with another layout is reported once.
             source.raw_path(split.name, "any")
     except UnknownPluginError as error:
-        brought = manifest.source
-        found = error.brought_by(brought.distribution, brought.version, f"`{manifest.dataset}`")
+        origin = manifest.source
+        found = error.brought_by(origin.distribution, origin.version, f"`{manifest.dataset}`")
         return None, f"not compared: {found.message}"
     except TfrecregError as error:
         if isinstance(error, PluginError):
@@ -183,7 +183,7 @@ class SourceVisitor(Visitor):
             found = hashlib.sha256(image).hexdigest()
             if digest.lower() != found.encode():
                 message = f"`{_DIGEST}` is not the SHA-256 of `{IMAGE}`"
-                detail = f"expected {_shown(digest)}, found {found[:16]}…"
+                detail = f"expected {_digest_text(digest)}, found {found[:16]}…"
                 self._add(SRC016, message, detail, batch, position)
         if self._source is not None and self._raw is not None and self._index is not None:
             self._compare_raw(image, batch, position)
@@ -227,7 +227,7 @@ def _one(example: Example, name: str) -> bytes | None:
     return value
 
 
-def _shown(digest: bytes) -> str:
+def _digest_text(digest: bytes) -> str:
     return f"{safe(digest[:16].decode('utf-8', 'backslashreplace'))}…"
 
 

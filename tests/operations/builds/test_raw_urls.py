@@ -13,7 +13,7 @@ from image_support import jpeg, png
 
 from tfrecreg.builtin.repair.run import repair
 from tfrecreg.errors import RawDataError, StorageError, UsageError
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
 from tfrecreg.operations.builds.conclude import BuildResult
@@ -357,10 +357,10 @@ class NeedsPaths(Source):
 
 
 def test_a_source_that_needs_local_files_is_told(memory: Any, tmp_path: Path) -> None:
-    brought = Brought("source", "faces", "faces-of", "1.0")
-    assert GuardedSource.open(NeedsPaths, brought, LocalStorage(tmp_path), None)
+    plugin_id = PluginId("source", "faces", "faces-of", "1.0")
+    assert GuardedSource.open(NeedsPaths, plugin_id, LocalStorage(tmp_path), None)
     with pytest.raises(UsageError) as raised:
-        GuardedSource.open(NeedsPaths, brought, listed_storage("memory://lake/raw"), None)
+        GuardedSource.open(NeedsPaths, plugin_id, listed_storage("memory://lake/raw"), None)
     assert raised.value.message == (
         "the source `faces` of `faces-of` 1.0 reads local files only, and the raw data are "
         "`memory://lake/raw`"

@@ -10,7 +10,7 @@ from typing import Any
 
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.example.features import int64_feature
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.operations.builds.assemble import ledgers
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, StageFolder, make_shard
@@ -23,7 +23,7 @@ from tfrecreg.storage.local import LocalStorage
 
 def packed(source: Any) -> bytes:
     """A source as it travels to a worker."""
-    return pickle.dumps(GuardedSource(source, Brought("source", type(source).__name__.lower())))
+    return pickle.dumps(GuardedSource(source, PluginId("source", type(source).__name__.lower())))
 
 
 @dataclass(frozen=True)

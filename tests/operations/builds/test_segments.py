@@ -10,7 +10,7 @@ import pytest
 
 from tfrecreg.errors import PluginError, StorageError
 from tfrecreg.example.features import bytes_feature
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.operations.builds.plan import SEGMENT_BYTES, PlannedShard
 from tfrecreg.operations.builds.shard import (
     BuildTask,
@@ -28,7 +28,7 @@ from tfrecreg.storage.local import LocalStorage
 
 def packed(source: Any) -> bytes:
     """A source as it travels to a worker."""
-    return pickle.dumps(GuardedSource(source, Brought("source", type(source).__name__.lower())))
+    return pickle.dumps(GuardedSource(source, PluginId("source", type(source).__name__.lower())))
 
 
 def planned(sizes: list[int]) -> PlannedShard:

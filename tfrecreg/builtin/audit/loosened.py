@@ -54,7 +54,7 @@ def _waivers(before: Config, after: Config) -> Iterator[tuple[str, str]]:
             yield subject, f"the waiver of {what}, until {known.expires}, is extended {until}"
     then, now = before.policy.max_waiver_days, after.policy.max_waiver_days
     if then is not None and (now is None or now > then):
-        yield "policy.max_waiver_days", f"`policy.max_waiver_days` was {then}, is {_shown(now)}"
+        yield "policy.max_waiver_days", f"`policy.max_waiver_days` was {then}, is {_text(now)}"
 
 
 def _disabled(before: Config, after: Config) -> Iterator[tuple[str, str]]:
@@ -99,8 +99,8 @@ def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
         for option in sorted({*limits[0], *limits[1]}):
             was, is_ = (each.get(option) for each in limits)
             if was != is_:
-                yield f"limits.{validator}.{option}", f"was {_shown(was)}, is {_shown(is_)}"
+                yield f"limits.{validator}.{option}", f"was {_text(was)}, is {_text(is_)}"
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     return "not set" if value is None else safe(str(value))

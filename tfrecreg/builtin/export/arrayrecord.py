@@ -56,7 +56,7 @@ class ArrayRecordFormat(RecordFormat):
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> None:
         """Write all payloads unchanged."""
-        path = _path(task)
+        path = _file_path(task)
         # The library opens files itself, and creates no folders.
         path.parent.mkdir(parents=True, exist_ok=True)
         writer = _module().ArrayRecordWriter(str(path), _OPTIONS)
@@ -78,7 +78,7 @@ class ArrayRecordFormat(RecordFormat):
 
     def read(self, task: ShardToExport) -> Iterator[bytes]:
         """The payloads, in order, each in canonical form."""
-        reader = _module().ArrayRecordReader(str(_path(task)), _READER_OPTIONS)
+        reader = _module().ArrayRecordReader(str(_file_path(task)), _READER_OPTIONS)
         try:
             for _ in range(reader.num_records()):
                 yield canonical(reader.read())
@@ -98,7 +98,7 @@ def _module() -> Any:
     return array_record_module
 
 
-def _path(task: ShardToExport) -> Path:
+def _file_path(task: ShardToExport) -> Path:
     return Path(task.folder.root, task.name)
 
 

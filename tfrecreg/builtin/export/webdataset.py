@@ -93,7 +93,7 @@ class WebDatasetFormat(RecordFormat):
 
 def sample_layout(schema: Schema, labels: Mapping[str, Sequence[str]]) -> SampleLayout:
     """The files of the samples of one dataset."""
-    images = _images(schema)
+    images = _image_features(schema)
     integers = {each.name: each for each in schema.features if each.kind == "INT"}
     named = [
         name
@@ -105,7 +105,7 @@ def sample_layout(schema: Schema, labels: Mapping[str, Sequence[str]]) -> Sample
     return SampleLayout(tuple(zip(images, prefixes, strict=True)), label)
 
 
-def _images(schema: Schema) -> tuple[str, ...]:
+def _image_features(schema: Schema) -> tuple[str, ...]:
     """The features with one image a record: a list of images stays a list, in the JSON."""
     images = [each for each in schema.features if each.is_image]
     for shapes in (_SINGLE, (None,)):

@@ -58,13 +58,13 @@ def rebuild_refusal(
     told = "; ".join(_differences(manifest, raw))
     return RefusedError(
         f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.entry.path)}` comes "
-        f"out with other bytes{more}: {_why(first, manifest)}",
+        f"out with other bytes{more}: {_difference_text(first, manifest)}",
         hint=f"{told or 'the same plugin and the same raw size as then'}; restore the original "
         f"raw data and plugin, or restore the files from {raw.backup}",
     )
 
 
-def _why(shard: RemadeShard, manifest: Manifest) -> str:
+def _difference_text(shard: RemadeShard, manifest: Manifest) -> str:
     if shard.differ:
         noun = "record differs, it is" if shard.differ == 1 else "records differ, the first is"
         return f"{shard.differ:,} {noun} `{safe(shard.first)}`: {shard.reason}"
@@ -352,7 +352,7 @@ def make_again(
         RemakeTask(
             entry=entry,
             index=index,
-            items=_of(items[entry.split], index),
+            items=_items_of_index(items[entry.split], index),
             source=source,
             compression=manifest.compression,
             folder=folder,
@@ -380,7 +380,7 @@ def make_again(
     return made
 
 
-def _of(items: Mapping[str, Item], index: Index) -> dict[str, Item]:
+def _items_of_index(items: Mapping[str, Item], index: Index) -> dict[str, Item]:
     return {key: items[key] for key in index.keys() if key in items}  # noqa: SIM118 - no mapping
 
 

@@ -191,7 +191,7 @@ def repair(
     with transaction(dataset, progress) as change:
         resolved = resolve(registry, reference)
         manifest = build_manifest(resolved.manifest)
-        work = _Work(resolved, manifest, raw, engine or LocalEngine(1), progress)
+        work = _Repair(resolved, manifest, raw, engine or LocalEngine(1), progress)
         if resolved.location is not None:
             work.repair_bucket(change, store_at(resolved.location))
         folder = _folder_of(resolved)
@@ -219,7 +219,7 @@ def _folder_of(resolved: Resolved) -> str | None:
     return resolved.folder
 
 
-class _Work:
+class _Repair:
     """A repair: what was rebuilt by now, and with what.
 
     Args:

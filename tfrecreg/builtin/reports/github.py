@@ -54,13 +54,13 @@ def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
     lines: list[str] = []
     for report in reports:
         for finding in report.findings:
-            told = [*_told(finding), f"hint: {finding.hint}"]
+            told = [*_message_lines(finding), f"hint: {finding.hint}"]
             properties = dict(_properties(report, finding, context))
             lines.append(_command(_LEVELS[finding.severity], properties, told))
         for finding, by in report.accepted:
             waived = f"waived {by}".rstrip()
             properties = dict(_properties(report, finding, context, "waived "))
-            lines.append(_command("notice", properties, [waived, *_told(finding)]))
+            lines.append(_command("notice", properties, [waived, *_message_lines(finding)]))
         if report.lowered:
             title = {"title": f"lowered severities: {safe(report.target)}"}
             lines.append(_command("notice", title, [report.lowered_text]))
@@ -93,7 +93,7 @@ def write_summary(reports: Sequence[Report], environment: Mapping[str, str]) -> 
         ) from None
 
 
-def _told(finding: Finding) -> Iterator[str]:
+def _message_lines(finding: Finding) -> Iterator[str]:
     about = subject_text(finding)
     yield f"{finding.message}{f' ({about})' if about else ''}"
     yield from location_lines(finding, _PLACES)

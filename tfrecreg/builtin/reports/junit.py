@@ -55,9 +55,9 @@ def _suite(root: Element, report: Report) -> None:
         case = _case(suite, report, _name(finding))
         if id(finding) in failing:
             failure = SubElement(case, "failure", message=_message(finding), type=finding.code)
-            failure.text = _told(finding)
+            failure.text = _failure_text(finding)
         else:
-            SubElement(case, "system-out").text = f"{_message(finding)}\n{_told(finding)}"
+            SubElement(case, "system-out").text = f"{_message(finding)}\n{_failure_text(finding)}"
     for finding, by in report.accepted:
         case = _case(suite, report, _name(finding))
         SubElement(case, "skipped", message=safe_message(f"waived {by}".rstrip()))
@@ -90,6 +90,6 @@ def _message(finding: Finding) -> str:
     )
 
 
-def _told(finding: Finding) -> str:
+def _failure_text(finding: Finding) -> str:
     lines = [*location_lines(finding, _PLACES), f"hint: {finding.hint}"]
     return "\n".join(safe_message(line) for line in lines)

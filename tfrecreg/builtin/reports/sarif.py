@@ -54,9 +54,9 @@ def _run(report: Report, context: ReportContext) -> _Json:
     for finding in (*report.findings, *report.waived):
         codes.setdefault(finding.code, finding)
     numbers = {code: number for number, code in enumerate(codes)}
-    results = [_result(report, finding, numbers, context) for finding in report.findings]
+    results = [_sarif_result(report, finding, numbers, context) for finding in report.findings]
     for number, finding in enumerate(report.waived):
-        result = _result(report, finding, numbers, context)
+        result = _sarif_result(report, finding, numbers, context)
         result["suppressions"] = [_suppression(report, number)]
         results.append(result)
     invocation: _Json = {"executionSuccessful": report.status != "error"}
@@ -96,7 +96,7 @@ def _rule(finding: Finding, context: ReportContext) -> _Json:
     return rule
 
 
-def _result(
+def _sarif_result(
     report: Report, finding: Finding, numbers: dict[str, int], context: ReportContext
 ) -> _Json:
     about = subject_text(finding)

@@ -31,7 +31,7 @@ def command(session: Session) -> None:
             }
         )
         return
-    _print(session, [each for kind in PLUGIN_KINDS for each in known[kind]])
+    _print_rows(session, [each for kind in PLUGIN_KINDS for each in known[kind]])
     session.out.print(f"scanner: {reading.kind} ({safe(reading.detail, limit=400)})")
     _print_problems(session, found)
 
@@ -55,7 +55,7 @@ def _between(clash: Any) -> list[str]:
     return [f"{each.distribution} {each.version}" for each in clash.announced]
 
 
-def _print(session: Session, rows: list[Any]) -> None:
+def _print_rows(session: Session, rows: list[Any]) -> None:
     from tfrecreg.commands.console import PlainTable
 
     table = PlainTable("kind", "name", "what it does", "from")

@@ -36,7 +36,7 @@ def command(session: Session, name: str) -> None:
     for number, (each, options) in enumerate(found):
         if number:
             session.out.print()
-        _print(session, each, options)
+        _print_plugin(session, each, options)
 
 
 def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any]:
@@ -61,11 +61,11 @@ def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any
     }
 
 
-def _print(session: Session, found: Announced[Any], options: list[OptionInfo]) -> None:
+def _print_plugin(session: Session, found: Announced[Any], options: list[OptionInfo]) -> None:
     from tfrecreg.commands.console import PlainTable, line
 
     summary = safe(found.record.summary)
-    session.out.print(line((f"{found.brought.kind} ", "bold"), f"{safe(found.name)}: {summary}"))
+    session.out.print(line((f"{found.plugin_id.kind} ", "bold"), f"{safe(found.name)}: {summary}"))
     session.out.print(
         f"from {safe(found.distribution)} {safe(found.version)}, announced in {safe(found.module)}"
     )

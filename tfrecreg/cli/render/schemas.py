@@ -50,9 +50,9 @@ def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: b
         text = "".join(part if part == "\t" else safe(part, limit=10_000) for part in _cells(each))
         out.print(line((text, _DIFF_STYLES.get(each[:1], ""))))
     for edit in proposal.edits:
-        err.print(line((f"{edit.code} ", "green"), f"{_of(edit.feature)}{edit.text}"))
+        err.print(line((f"{edit.code} ", "green"), f"{_feature_prefix(edit.feature)}{edit.text}"))
     for refusal in proposal.refused:
-        about = f"{_of(refusal.feature)}not accepted: {refusal.text}"
+        about = f"{_feature_prefix(refusal.feature)}not accepted: {refusal.text}"
         err.print(line((f"{refusal.code} ", "bold red"), about))
     where = safe(proposal.schema)
     if written:
@@ -71,5 +71,5 @@ def _cells(text: str) -> list[str]:
     return cells
 
 
-def _of(feature: str) -> str:
+def _feature_prefix(feature: str) -> str:
     return f"`{safe(feature)}`: " if feature else ""

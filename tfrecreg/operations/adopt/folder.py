@@ -18,7 +18,7 @@ from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Mani
 from tfrecreg.operations.adopt.examine import Examination, Examined, ExamineSettings, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
-from tfrecreg.operations.overwrite_guard import expect_no_strangers
+from tfrecreg.operations.overwrite_guard import expect_no_foreign_files
 from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import FileDigest, hash_both
 from tfrecreg.records.writer import hashed_write
@@ -48,7 +48,7 @@ def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
                 hint=f"tfrecreg release {plan.dataset}",
             )
         return before
-    expect_no_strangers(dataset)
+    expect_no_foreign_files(dataset)
     return before
 
 

@@ -96,7 +96,7 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class Dealt:
+class ShardItems:
     """Items of one shard to be, and the base's shard that they lay in."""
 
     items: Sequence[Item]
@@ -167,7 +167,7 @@ def _skipped(registry: Registry, folder: str | None) -> frozenset[tuple[str, str
     return frozenset((row.split, row.key) for row in rows if row.times is None)
 
 
-def deal_from(base: Base, store: ItemStore) -> tuple[list[Dealt], npt.NDArray[np.int64]]:
+def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArray[np.int64]]:
     """Give the items of a split to the shards that they lie in.
 
     What had no record in the base goes with the last of its shards: without items, that shard stays
@@ -198,13 +198,13 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[Dealt], npt.NDArray[np
             break
         merged += size
         left[dealt.pop().positions] = True
-    kept = [Dealt(store.pick(each.positions), each.base, each.mended) for each in dealt]
+    kept = [ShardItems(store.pick(each.positions), each.base, each.mended) for each in dealt]
     return kept, np.flatnonzero(left)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """As :class:`Dealt`, with the positions of the items."""
+    """As :class:`ShardItems`, with the positions of the items."""
 
     positions: npt.NDArray[np.int64]
     base: BaseShard | None

@@ -18,7 +18,7 @@ from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.request import Prepared, code_of_source
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_files, raw_state
-from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
+from tfrecreg.operations.overwrite_guard import expect_no_foreign_files, expect_no_loss
 from tfrecreg.progress import Progress, Ticker, counting
 from tfrecreg.registry.absence import expect_same_schema
 from tfrecreg.registry.registry import Dataset, Registry
@@ -27,7 +27,7 @@ from tfrecreg.sources.interface import Item, Remark, Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class BuildStart:
     """A build before its first shard."""
 
     prepared: Prepared
@@ -48,7 +48,7 @@ def begin(
     prepared: Prepared,
     engine: Engine,
     progress: Progress,
-) -> Begun:
+) -> BuildStart:
     """Plan the build, and refuse what its end would refuse.
 
     Args:
@@ -83,9 +83,9 @@ def begin(
             prepared.settings.policy,
             salt,
             base,
-            brought=prepared.source.brought,
+            plugin_id=prepared.source.plugin_id,
         )
-    return Begun(
+    return BuildStart(
         prepared=prepared,
         plan=plan,
         raw=totals,
@@ -123,7 +123,7 @@ def _counted(
 
 def expect_buildable(dataset: Dataset) -> None:
     """Refuse before any work what publishing the build would cost."""
-    expect_no_strangers(dataset)
+    expect_no_foreign_files(dataset)
     try:
         before = dataset.build_manifest()
     except (ManifestError, NewerFormatError):

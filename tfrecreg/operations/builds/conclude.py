@@ -11,7 +11,7 @@ from tfrecreg.errors import RefusedError
 from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers, outline
-from tfrecreg.operations.builds.begin import Begun
+from tfrecreg.operations.builds.begin import BuildStart
 from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.growth import Growth, growth_of
 from tfrecreg.operations.builds.read_back import ReadBack, ReadBackProof
@@ -50,7 +50,7 @@ class BuildResult:
 
 def conclude(
     registry: Registry,
-    begun: Begun,
+    start: BuildStart,
     made: Sequence[MadeShard],
     *,
     labels: Mapping[str, Sequence[str]],
@@ -76,19 +76,19 @@ def conclude(
         RawDataError: a raw file changed during the build.
         FailureError: the build cannot be read back, or the disk failed.
     """
-    name = begun.prepared.name
-    _accept_skipped(begun, made)
+    name = start.prepared.name
+    _accept_skipped(start, made)
     outlined = outline(
-        begun.prepared, begun.plan, made, schema=begun.schema, raw=begun.raw, labels=labels
+        start.prepared, start.plan, made, schema=start.schema, raw=start.raw, labels=labels
     )
-    reading = ReadBack(registry, begun, sink.files, engine, progress)
+    reading = ReadBack(registry, start, sink.files, engine, progress)
     if proof is None:
-        manifest = _complete(outlined, begun, made, sink.folder)
+        manifest = _complete(outlined, start, made, sink.folder)
         report = reading.check(reading.target(manifest))
     else:
-        manifest, report = _prove(outlined, begun, sink.folder, reading, proof)
+        manifest, report = _prove(outlined, start, sink.folder, reading, proof)
     if not raw_compared:
-        expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
+        expect_raw_unchanged(start.prepared.raw, start.files, progress)
     unchanged = _is_there(registry, manifest)
     sink.complete(manifest, progress)
     # What was read back just now is the manifest's, byte for byte.
@@ -97,36 +97,36 @@ def conclude(
         sink.folder,
         manifest,
         verified=True,
-        beside=_beside(registry, begun),
+        beside=_beside(registry, start),
     )
-    _settle(registry, begun, manifest)
+    _settle(registry, start, manifest)
     return BuildResult(
         manifest=manifest,
         folder=layout.build_folder(name),
         report=report,
         resumed=resumed,
         growth=growth_of(
-            begun.plan,
+            start.plan,
             {shard.entry.path for shard in made if shard.kept},
             {shard.entry.path: shard.entry.bytes for shard in made},
         ),
         unchanged=unchanged,
-        settings=begun.settings,
+        settings=start.settings,
     )
 
 
 def _complete(
-    outlined: Manifest, begun: Begun, made: Sequence[MadeShard], folder: Storage
+    outlined: Manifest, start: BuildStart, made: Sequence[MadeShard], folder: Storage
 ) -> Manifest:
     """Write all files of the build but the shards and their indexes."""
-    manifest = assemble(outlined, begun.plan, made, build=folder, schema=begun.schema)
+    manifest = assemble(outlined, start.plan, made, build=folder, schema=start.schema)
     with folder.create(MANIFEST_NAME) as writer:
         writer.write(render_manifest(manifest))
     return manifest
 
 
 def _prove(
-    outlined: Manifest, begun: Begun, folder: Storage, reading: ReadBack, proof: ReadBackProof
+    outlined: Manifest, start: BuildStart, folder: Storage, reading: ReadBack, proof: ReadBackProof
 ) -> tuple[Manifest, Report]:
     """Read the shards, complete the build from what was read, and check its other files."""
     # Its files are not there yet, apart from the shards.
@@ -134,7 +134,7 @@ def _prove(
     reading.expect_read(report)
     # Before the findings: it names the shard and the part, which no finding knows.
     made = proof.proven(folder, reading.progress)
-    manifest = _complete(outlined, begun, made, folder)
+    manifest = _complete(outlined, start, made, folder)
     target = reading.target(manifest)
     # Now that there are indexes, they tell the keys of records.
     named = tuple(with_keys(report.findings, target.shards))
@@ -143,19 +143,19 @@ def _prove(
     return manifest, report
 
 
-def _accept_skipped(begun: Begun, made: Sequence[MadeShard]) -> None:
+def _accept_skipped(start: BuildStart, made: Sequence[MadeShard]) -> None:
     """Refuse a build that lost more items than was agreed."""
-    found = ledgers(begun.plan, made)
+    found = ledgers(start.plan, made)
     counts: Counter[str] = Counter()
     for ledger in found.values():
         counts.update(ledger.skipped)
     items = sum(ledger.items for ledger in found.values())
     skipped = sum(counts.values())
-    limit = begun.prepared.settings.max_skipped
+    limit = start.prepared.settings.max_skipped
     if limit.allows(skipped, items):
         return
     reasons = ", ".join(f"{code}: {count}" for code, count in sorted(counts.items()))
-    first = next(iter([*begun.plan.skipped, *(each for shard in made for each in shard.skipped)]))
+    first = next(iter([*start.plan.skipped, *(each for shard in made for each in shard.skipped)]))
     raise RefusedError(
         f"{skipped} of {items} items were skipped ({reasons}), at most {limit} may be; one is "
         f"`{safe(first.key)}`: {safe(first.detail)}",
@@ -170,26 +170,26 @@ def _is_there(registry: Registry, manifest: Manifest) -> bool:
     return storage.stat(path) is not None and storage.read(path) == render_manifest(manifest)
 
 
-def _beside(registry: Registry, begun: Begun) -> dict[str, bytes]:
+def _beside(registry: Registry, start: BuildStart) -> dict[str, bytes]:
     """What a first build brings with it: the schema and the configuration."""
-    name = begun.prepared.name
+    name = start.prepared.name
     found: dict[str, bytes] = {}
-    if begun.schema_is_new:
-        found[registry.dataset(name).schema_path] = begun.schema.encode("utf-8")
+    if start.schema_is_new:
+        found[registry.dataset(name).schema_path] = start.schema.encode("utf-8")
     path = layout.dataset_path(name)
-    if begun.prepared.remember and registry.storage.stat(path) is None:
-        found[path] = update_toml("", path, begun.prepared.remember).encode("utf-8")
+    if start.prepared.remember and registry.storage.stat(path) is None:
+        found[path] = update_toml("", path, start.prepared.remember).encode("utf-8")
     return found
 
 
-def _settle(registry: Registry, begun: Begun, manifest: Manifest) -> None:
+def _settle(registry: Registry, start: BuildStart, manifest: Manifest) -> None:
     """Keep what the next build wants to know: the configuration, the raw state."""
     name = manifest.dataset
     storage = registry.storage
     path = layout.dataset_path(name)
-    if begun.prepared.remember:
+    if start.prepared.remember:
         before = b"" if storage.stat(path) is None else storage.read(path)
-        text = update_toml(before.decode("utf-8"), path, begun.prepared.remember).encode("utf-8")
+        text = update_toml(before.decode("utf-8"), path, start.prepared.remember).encode("utf-8")
         if text != before:
             with storage.create(path) as writer:
                 writer.write(text)
@@ -197,7 +197,7 @@ def _settle(registry: Registry, begun: Begun, manifest: Manifest) -> None:
     for written in (registry.dataset(name).schema_path, path):
         if storage.stat(written) is not None:
             storage.sync_dir(written.rpartition("/")[0])
-    raw = begun.prepared.raw
+    raw = start.prepared.raw
     if raw is not None:
-        record = BuildRecord(manifest=manifest.digest, raw=raw.root, files=begun.files)
+        record = BuildRecord(manifest=manifest.digest, raw=raw.root, files=start.files)
         remember(registry, name, record)

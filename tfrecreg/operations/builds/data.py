@@ -12,7 +12,7 @@ from tfrecreg.amounts import SkipLimit
 from tfrecreg.bundled import OURS
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import KEYS, PYTHON
 from tfrecreg.operations.builds.conclude import BuildResult
@@ -164,7 +164,7 @@ def prepare_data(
     ) as source:
         yield Prepared(
             name=request.name,
-            source=GuardedSource(source, Brought("source", PYTHON)),
+            source=GuardedSource(source, PluginId("source", PYTHON)),
             entry=SourceEntry(
                 name=PYTHON, distribution=OURS, version=__version__, options={KEYS: str(rule)}
             ),

@@ -152,7 +152,7 @@ def _fresh(
     with closing(engine.run(make_part, tasks)) as parts:
         for shard in todo:
             if cuts[shard.path]:
-                mine = islice(_told(parts, progress), sum(1 for _ in shard.segments()))
+                mine = islice(_counted(parts, progress), sum(1 for _ in shard.segments()))
                 yield join_segments(maker, scratch, shard, mine)
             else:
                 made = next(parts)
@@ -185,7 +185,7 @@ def _objects(prepared: Prepared, items: Iterable[Item]) -> tuple[Entry, ...]:
     return prepared.raw.objects(path for path in paths if path is not None)
 
 
-def _told(parts: Iterator[MadeShard | MadeSegment], progress: Progress) -> Iterator[MadeSegment]:
+def _counted(parts: Iterator[MadeShard | MadeSegment], progress: Progress) -> Iterator[MadeSegment]:
     for made in parts:
         assert isinstance(made, MadeSegment)
         progress.advance(len(made.segment.lengths), made.segment.bytes)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.manifest.model import INDEX_FOLDER
-from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
+from tfrecreg.operations.builds.base import Base, BaseShard, ShardItems, deal_from
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.text import safe
@@ -100,7 +100,7 @@ def make_plan(
     salt: Mapping[str, str],
     base: Base | None = None,
     *,
-    brought: Brought | None = None,
+    plugin_id: PluginId | None = None,
 ) -> Plan:
     """Order the items and deal them to shards.
 
@@ -118,7 +118,7 @@ def make_plan(
     """
     from tfrecreg.operations.builds.item_store import ItemStore  # NumPy, which parts do not need
 
-    who = str(brought or "the source")
+    who = str(plugin_id or "the source")
     splits: dict[str, ItemStore] = {}
     skipped: list[Skipped] = []
     remarks: list[Remark] = []
@@ -153,7 +153,7 @@ def make_plan(
                 f"{who} lists `{safe(twice.key)}` twice in the split `{split}`",
                 hint="this is an error in the plugin: keys are unique in a split",
             )
-        shards.extend(_named(dataset, split, _deal(store, policy, base)))
+        shards.extend(_shards(dataset, split, _deal(store, policy, base)))
     digest = _plan_digest(salt, base.manifest.digest if base is not None else None, shards)
     skipped.sort(key=lambda each: (each.split, each.key))
     remarks.sort()
@@ -184,7 +184,7 @@ def _plan_digest(salt: Mapping[str, str], base: str | None, shards: Iterable[Pla
     return hasher.hexdigest()
 
 
-def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[Dealt]:
+def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[ShardItems]:
     import numpy as np
 
     added = np.arange(len(store))
@@ -196,7 +196,7 @@ def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[
     if added.size:
         count = shard_count(policy, len(added), int(store.sizes(added).sum()))
         for start, stop in bounds(len(added), count):
-            yield Dealt(store.pick(added[start:stop]))
+            yield ShardItems(store.pick(added[start:stop]))
 
 
 def _of_growth(policy: ShardPolicy, shards: list[BaseShard]) -> ShardPolicy:
@@ -207,7 +207,7 @@ def _of_growth(policy: ShardPolicy, shards: list[BaseShard]) -> ShardPolicy:
     return ShardPolicy(shard_size=max(1, size))
 
 
-def _named(dataset: str, split: str, dealt: Iterable[Dealt]) -> Iterator[PlannedShard]:
+def _shards(dataset: str, split: str, dealt: Iterable[ShardItems]) -> Iterator[PlannedShard]:
     every = list(dealt)
     for number, each in enumerate(every):
         path = shard_name(dataset, split, number, len(every))

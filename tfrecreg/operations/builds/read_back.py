@@ -10,9 +10,9 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.findings import Location
 from tfrecreg.gating import FailOn
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.manifest.model import Manifest
-from tfrecreg.operations.builds.begin import Begun
+from tfrecreg.operations.builds.begin import BuildStart
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
@@ -51,7 +51,7 @@ class ReadBack:
     """The check that a new build has to pass."""
 
     registry: Registry
-    begun: Begun
+    started: BuildStart
     files: Readable
     """Rooted at the folder of the build, with all its files."""
     engine: Engine
@@ -64,7 +64,7 @@ class ReadBack:
             self.files,
             name=manifest.dataset,
             kind="build",
-            schema=self.begun.schema,
+            schema=self.started.schema,
             schema_path=self.registry.dataset(manifest.dataset).schema_path,
             # Its workers see the indexes in the folder, and need not fetch them.
             read_from=self.files if self.engine.is_local else None,
@@ -92,7 +92,7 @@ class ReadBack:
             CheckOptions(only=only, fail_on=FailOn.ERROR),
             engine=self.engine,
             progress=self.progress,
-            beside=[(Brought("validator", each.name), each) for each in beside],
+            beside=[(PluginId("validator", each.name), each) for each in beside],
         )
         return replace(report, folder=None)  # the folder in the making is gone afterwards
 
@@ -120,7 +120,7 @@ class ReadBack:
             return
         first = report.findings[0]
         hint, where = "fix the schema or the raw data; the findings above say where", ""
-        if self.begun.prepared.data is not None:
+        if self.started.prepared.data is not None:
             hint = "fix the data, or the schema: `findings` of this error has all of them"
             places = (f" ({_place(each)})" for each in first.locations)
             where = next(places, "")

@@ -62,22 +62,22 @@ def preview(
     """
     expect_policy(registry, request.name)
     prepared = prepare(registry, request, progress)
-    begun = begin(registry, request, prepared, LocalEngine(1), progress)
-    plan = begun.plan
+    started = begin(registry, request, prepared, LocalEngine(1), progress)
+    plan = started.plan
     kept: set[str] = set()
     if plan.base is not None:
         engine = engine_for_build(plan, engine or LocalEngine(1))
-        kept = unchanged(plan, begun.prepared, registry.storage, engine, progress)
+        kept = unchanged(plan, started.prepared, registry.storage, engine, progress)
     sizes = sizes_of(plan, kept)
     return Preview(
         plan=plan,
-        prepared=begun.prepared,
-        raw=begun.raw,
-        found=begun.prepared.source.describe(),
+        prepared=started.prepared,
+        raw=started.raw,
+        found=started.prepared.source.describe(),
         growth=growth_of(plan, kept, sizes),
         sizes=sizes,
-        push=push_cost(plan, kept, sizes, begun.prepared.source.labels(), begun.schema),
-        settings=begun.settings,
+        push=push_cost(plan, kept, sizes, started.prepared.source.labels(), started.schema),
+        settings=started.settings,
     )
 
 
@@ -142,30 +142,30 @@ def _build(
     progress: Progress,
 ) -> BuildResult:
     open_sink = _sink_of(registry.dataset(request.name))
-    begun = begin(registry, request, prepared, engine, progress)
+    started = begin(registry, request, prepared, engine, progress)
     if request.anew:
         change.discard_plans()
-    stage = change.plan_stage(begun.plan.digest)
-    sink = open_sink(stage, begun.plan.digest)
-    making = checking = engine_for_build(begun.plan, engine)
+    stage = change.plan_stage(started.plan.digest)
+    sink = open_sink(stage, started.plan.digest)
+    making = checking = engine_for_build(started.plan, engine)
     if prepared.data is not None:
         making = prepared.data.engine_for(making, engine)
     clear_killed(stage)
     try:
         made, resumed = make_all(
-            begun.plan, begun.prepared, sink, stage=stage, engine=making, progress=progress
+            started.plan, started.prepared, sink, stage=stage, engine=making, progress=progress
         )
     except PluginError:
         # Raw data that change meanwhile make a source fail, or give two results for one item.
-        expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
+        expect_raw_unchanged(started.prepared.raw, started.files, progress)
         raise
     clear_killed(stage)
     try:
         return conclude(
             registry,
-            begun,
+            started,
             made,
-            labels=begun.prepared.source.labels(),
+            labels=started.prepared.source.labels(),
             resumed=resumed,
             sink=sink,
             change=change,
@@ -174,7 +174,7 @@ def _build(
         )
     except RefusedError as error:
         if error.findings:  # what makes them may be corrected in a place that no plan names
-            sink.forget(begun.plan.shards)
+            sink.forget(started.plan.shards)
             change.discard_plans()
         raise
 

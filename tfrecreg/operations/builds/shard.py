@@ -324,7 +324,7 @@ def _expect_same(
     again = _Notes()
     if _identity(_example(source, item, again)) != before or again.remarks != remarks:
         raise PluginError(
-            f"{source.brought} made `{safe(item.key)}` of the split `{safe(item.split)}` twice, "
+            f"{source.plugin_id} made `{safe(item.key)}` of the split `{safe(item.split)}` twice, "
             "and the results differ",
             hint="this is an error in the plugin: `example` depends on its item alone, not on the "
             "time, random numbers or earlier calls",

@@ -86,7 +86,7 @@ class StageSink:
         return self.folder
 
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
-        with self.stage.create(_path(shard)) as writer:
+        with self.stage.create(_journal_path(shard)) as writer:
             writer.write(render_note(made))
 
     def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
@@ -95,10 +95,10 @@ class StageSink:
         return {path: made for path, made in found if made is not None}
 
     def _finished(self, shard: PlannedShard) -> MadeShard | None:
-        if self.stage.stat(_path(shard)) is None:
+        if self.stage.stat(_journal_path(shard)) is None:
             return None
         try:
-            made = read_note(self.stage.read(_path(shard)), MadeShard)
+            made = read_note(self.stage.read(_journal_path(shard)), MadeShard)
             is_whole = is_intact(self.folder, made)
         except (TfrecregError, ValueError):
             # A journal that cannot be believed costs only the work of making the shard again.
@@ -112,7 +112,7 @@ class StageSink:
         """Nothing to do: the stage itself is removed."""
 
 
-def _path(shard: PlannedShard) -> str:
+def _journal_path(shard: PlannedShard) -> str:
     return f"journal/{shard.path}.json"
 
 

@@ -52,7 +52,7 @@ def raw_files(
             entry = raw.stat(file.path, follow="all")
             if entry is None:
                 raise RawDataError(
-                    f"{source.brought} lists the raw file `{safe(file.path)}`, which does not "
+                    f"{source.plugin_id} lists the raw file `{safe(file.path)}`, which does not "
                     "exist",
                     hint="build again if it was just removed; otherwise report this to its authors",
                 )

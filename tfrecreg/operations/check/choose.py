@@ -15,7 +15,7 @@ from tfrecreg.errors import (
     UnknownPluginError,
     UsageError,
 )
-from tfrecreg.guard import Brought, calling, is_told, reason_of, traced
+from tfrecreg.guard import PluginId, calling, is_told, reason_of, traced
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, has_name, plugins
 from tfrecreg.plugins.records import SourceRecord, ValidatorRecord
@@ -31,7 +31,7 @@ class Choice:
 
     running: list[Validator] = field(default_factory=list)
     """Fresh ones, in order of name."""
-    announced: list[tuple[Brought, frozenset[str] | None]] = field(default_factory=list)
+    announced: list[tuple[PluginId, frozenset[str] | None]] = field(default_factory=list)
     """Distribution of each validator, and the codes that it may use; None for any."""
     skipped: list[SkippedValidator] = field(default_factory=list)
     """Validators that do not apply."""
@@ -75,9 +75,9 @@ def choose(
     chosen = [each for each in known.every(ValidatorRecord) if each.record.runs_with == "always"]
     named = True
     if only:
-        chosen = _named(known, only)
+        chosen = _by_name(known, only)
     elif gate.validators is not None:
-        chosen = _named(known, gate.validators, CONFIG_NAME)
+        chosen = _by_name(known, gate.validators, CONFIG_NAME)
     else:
         named = False
     comparing: list[Announced[ValidatorRecord]] = []
@@ -90,9 +90,9 @@ def choose(
     chosen = list({each.qualified: each for each in chosen}.values())
     off = [each for each in known.disabled if isinstance(each.announced.record, ValidatorRecord)]
     leave = {name for name in skip if not any(has_name(each.announced, name) for each in off)}
-    left_out = {each.qualified for each in _named(known, leave.difference(unknown))}
+    left_out = {each.qualified for each in _by_name(known, leave.difference(unknown))}
     choice = Choice()
-    choice.notes += (f"{each.announced.brought} is disabled by {each.by}" for each in off)
+    choice.notes += (f"{each.announced.plugin_id} is disabled by {each.by}" for each in off)
     if target.expected is not None and not comparing:
         choice.problems.append("nothing compares the records with what is expected of them")
     if not named:
@@ -138,56 +138,56 @@ def _consider(
     """Make the validator, ask whether it applies, hold the gate's limits for it against the options
     that it declares, and note what comes of it.
     """
-    brought = announced.brought
+    plugin = announced.plugin_id
     try:
         kind = known.load(ValidatorRecord, announced.qualified)
     except PluginError as error:
         choice.problems.append(error.message)
         return
     except MissingExtraError as error:
-        _not_running(choice, brought, error, must=must)
+        _not_running(choice, plugin, error, must=must)
         return
     try:
-        with calling(brought, "__init__"):
+        with calling(plugin, "__init__"):
             validator = kind()
             found = getattr(validator, "name", None)
             if found != announced.name:
                 raise TypeError(f"its `name` is {found!r}")
-        with calling(brought, "applies"):
+        with calling(plugin, "applies"):
             reason: object = validator.applies(target)
             if reason is not None and not (isinstance(reason, str) and reason):
                 raise TypeError(f"its `applies` said {reason!r}, expected None or a reason")
         declared = getattr(kind, "Options", None)
         if reason is None and declared is not None:
-            with calling(brought, "Options"):
+            with calling(plugin, "Options"):
                 read_limits(declared, gate.options_of(announced.name), announced.name)
     except Exception as error:
-        _not_running(choice, brought, error, must=must)
+        _not_running(choice, plugin, error, must=must)
         return
     if reason is None:
         choice.running.append(validator)
         # Ours are not looked up: their tests hold them to their codes.
-        codes = None if brought.is_ours else frozenset(code.code for code in announced.record.codes)
-        choice.announced.append((brought, codes))
+        codes = None if plugin.is_ours else frozenset(code.code for code in announced.record.codes)
+        choice.announced.append((plugin, codes))
     else:
         choice.skipped.append(SkippedValidator(announced.name, str(reason)))
 
 
-def _not_running(choice: Choice, brought: Brought, error: Exception, *, must: bool) -> None:
+def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bool) -> None:
     """Note why a validator cannot run; raises what it has to say to the user."""
     if isinstance(error, MissingExtraError) and is_told(error):
         needs = f"{error.message}: {error.hint}"
         if must:
-            choice.problems.append(f"the validator `{brought.name}`: {needs}")
+            choice.problems.append(f"the validator `{plugin.name}`: {needs}")
         else:
-            choice.skipped.append(SkippedValidator(brought.name, needs))
+            choice.skipped.append(SkippedValidator(plugin.name, needs))
     elif isinstance(error, UsageError) and is_told(error):
         raise error
     else:
-        choice.problems.append(f"{brought} failed: {reason_of(traced(error))}")
+        choice.problems.append(f"{plugin} failed: {reason_of(traced(error))}")
 
 
-def _named(
+def _by_name(
     known: Plugins, names: Iterable[str], where: str = ""
 ) -> list[Announced[ValidatorRecord]]:
     """Those of these names, each once, in order; `where` they stand if not on the command line."""

@@ -17,7 +17,7 @@ from tfrecreg.codes.tfdv import record_code
 from tfrecreg.config import GateConfig
 from tfrecreg.findings import Finding, Location, fingerprint
 from tfrecreg.gating import FailOn, Lowered, Waiver, judge
-from tfrecreg.guard import Brought, calling, reason_of, traced
+from tfrecreg.guard import PluginId, calling, reason_of, traced
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.scan.indexes import keys_of
@@ -46,7 +46,7 @@ def complete_findings(findings: Sequence[Finding], target: Target) -> list[Findi
 
 
 def without_repetitions(
-    findings: Sequence[Finding], validators: Iterable[tuple[Brought, Validator]]
+    findings: Sequence[Finding], validators: Iterable[tuple[PluginId, Validator]]
 ) -> tuple[list[Finding], list[str]]:
     """The findings that no validator explains better, and what failed on the way.
 
@@ -54,17 +54,17 @@ def without_repetitions(
         validators: those that ran, and what brought them.
     """
     kept, problems = list(findings), []
-    for brought, validator in validators if len(findings) > 1 else ():
+    for plugin_id, validator in validators if len(findings) > 1 else ():
         if not overrides(validator, Validator, "explains"):
             continue
         try:
-            with calling(brought, "explains"):
+            with calling(plugin_id, "explains"):
                 codes = {code.code for code in validator.codes}
                 own = [each for each in findings if each.code in codes]
                 others = [each for each in kept if each.code not in codes]
                 explained = {id(each) for each in validator.explains(own, others)} if own else ()
         except Exception as error:
-            problems.append(f"{brought} failed in `explains`: {reason_of(traced(error))}")
+            problems.append(f"{plugin_id} failed in `explains`: {reason_of(traced(error))}")
             continue
         kept = [each for each in kept if each.code in codes or id(each) not in explained]
     return kept, problems

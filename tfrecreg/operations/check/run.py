@@ -20,7 +20,7 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.operations.check.choose import asked_for, validators_with
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
@@ -46,7 +46,7 @@ _BROKEN = (DatasetConfigError, ManifestError, NewerFormatError, SchemaError, Sto
 """Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
-Beside: TypeAlias = Callable[[Target], Sequence[tuple[Brought, Validator]]]
+Beside: TypeAlias = Callable[[Target], Sequence[tuple[PluginId, Validator]]]
 """Gives validators that look at the records of a target beside those that judge them, and whose
 they are."""
 

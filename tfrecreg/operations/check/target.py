@@ -10,7 +10,7 @@ from tfrecreg.config import CONFIG_NAME, Config, GateConfig
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import ConfigError, StorageError, TfrecregError
 from tfrecreg.gating import FailOn
-from tfrecreg.guard import Brought
+from tfrecreg.guard import PluginId
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.operations.check.basis import folder_of, limits_of, schema_digest
@@ -44,7 +44,7 @@ def check_target(
     progress: Progress = SILENT,
     today: datetime.date | None = None,
     cache: ScanCache | None = None,
-    beside: Sequence[tuple[Brought, Validator]] = (),
+    beside: Sequence[tuple[PluginId, Validator]] = (),
 ) -> Report:
     """Check one target under the gate that `options` name.
 
@@ -81,7 +81,7 @@ def check_target(
         target,
         [*choice.running, *(validator for _, validator in beside)],
         engine_for(target, engine),
-        announced=[*choice.announced, *((brought, frozenset[str]()) for brought, _ in beside)],
+        announced=[*choice.announced, *((plugin_id, frozenset[str]()) for plugin_id, _ in beside)],
         options=limits,
         label=f"checking {target.name}",
         progress=progress,
@@ -90,9 +90,9 @@ def check_target(
     )
     fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
     judged = fail_on is not FailOn.NEVER
-    brought = (each for each, _ in choice.announced)
+    plugin_id = (each for each, _ in choice.announced)
     distinct, unexplained = without_repetitions(
-        result.findings, zip(brought, choice.running, strict=True)
+        result.findings, zip(plugin_id, choice.running, strict=True)
     )
     verdict = judge_findings(
         complete_findings(distinct, target),
@@ -203,9 +203,9 @@ def _errors(result: ScanResult) -> Iterator[str]:
     """Reasons why the scan is incomplete; a validator that fails on many shards is listed once."""
     for each in result.unreadable:
         yield f"`{safe(each.shard)}` was not read: {each.reason}"
-    crashes: dict[tuple[Brought, str], list[str]] = {}
+    crashes: dict[tuple[PluginId, str], list[str]] = {}
     for crash in result.crashes:
-        crashes.setdefault((crash.brought, crash.reason), []).append(crash.shard)
+        crashes.setdefault((crash.plugin_id, crash.reason), []).append(crash.shard)
     for (validator, reason), shards in crashes.items():
         where = f" on `{safe(shards[0])}`" if shards[0] else ""
         more = f" and {len(shards) - 1} more" if len(shards) > 1 else ""

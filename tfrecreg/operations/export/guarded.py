@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tfrecreg.errors import PluginError
 from tfrecreg.exporters.interface import ExportedDataset, Exporter
 from tfrecreg.exporters.shards import ExportedShard, ShardToExport
-from tfrecreg.guard import Brought, called, wrong_answer
+from tfrecreg.guard import PluginId, called, wrong_answer
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
@@ -20,25 +20,25 @@ T = TypeVar("T")
 class _GuardedShard:
     """The function of an exporter for a shard, in a worker. Picklable."""
 
-    brought: Brought
+    plugin_id: PluginId
     function: Callable[[ShardToExport], ExportedShard]
 
     def __call__(self, task: ShardToExport) -> ExportedShard:
-        exported = called(self.brought, "begin", self.function, task)
+        exported = called(self.plugin_id, "begin", self.function, task)
         if not isinstance(exported, ExportedShard):
-            raise wrong_answer(self.brought, "begin", exported, "an ExportedShard")
+            raise wrong_answer(self.plugin_id, "begin", exported, "an ExportedShard")
         return exported
 
 
-def exporter_class(kind: type[Any], brought: Brought) -> type[Exporter]:
+def exporter_class(kind: type[Any], plugin_id: PluginId) -> type[Exporter]:
     """The class that a plugin brings.
 
     Raises:
         PluginError: it is no exporter.
     """
     if not issubclass(kind, Exporter):
-        message = f"{brought} cannot be used: its class does not inherit from `Exporter`"
-        raise PluginError(message, hint=brought.hint)
+        message = f"{plugin_id} cannot be used: its class does not inherit from `Exporter`"
+        raise PluginError(message, hint=plugin_id.hint)
     return kind
 
 
@@ -47,7 +47,7 @@ class GuardedExporter:
 
     Args:
         kind: its class.
-        brought: the plugin.
+        plugin_id: the plugin.
         dataset: what is exported.
         options: an object of its `Options`.
 
@@ -56,10 +56,10 @@ class GuardedExporter:
     """
 
     def __init__(
-        self, kind: type[Exporter], brought: Brought, dataset: ExportedDataset, options: Any
+        self, kind: type[Exporter], plugin_id: PluginId, dataset: ExportedDataset, options: Any
     ) -> None:
-        self._brought = brought
-        self._inner = called(self._brought, "__init__", kind, dataset, options)
+        self._plugin_id = plugin_id
+        self._inner = called(self._plugin_id, "__init__", kind, dataset, options)
 
     def expect(self) -> None:
         """Refuse what the format cannot express.
@@ -67,35 +67,35 @@ class GuardedExporter:
         Raises:
             UsageError: it cannot.
         """
-        called(self._brought, "expect", self._inner.expect)
+        called(self._plugin_id, "expect", self._inner.expect)
 
     def file_names(self, shards: Sequence[tuple[str, int, int]]) -> list[str]:
         """The path of each shard's file, given its split, its number and the number of shards."""
         names: list[Any] = [
-            called(self._brought, "file_name", self._inner.file_name, *shard) for shard in shards
+            called(self._plugin_id, "file_name", self._inner.file_name, *shard) for shard in shards
         ]
         for name in names:
             if not isinstance(name, str) or not name:
-                raise wrong_answer(self._brought, "file_name", name, "a path in the folder")
+                raise wrong_answer(self._plugin_id, "file_name", name, "a path in the folder")
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise wrong_answer(self._brought, "file_name", twice, "another path for each shard")
+            raise wrong_answer(self._plugin_id, "file_name", twice, "another path for each shard")
         return names
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
         """What workers do with a shard."""
-        return _GuardedShard(self._brought, called(self._brought, "begin", self._inner.begin))
+        return _GuardedShard(self._plugin_id, called(self._plugin_id, "begin", self._inner.begin))
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:
         """The content digest of what was written; None if the shards were kept."""
-        return called(self._brought, "verify", self._inner.verify, shards)
+        return called(self._plugin_id, "verify", self._inner.verify, shards)
 
     def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> tuple[str, ...]:
         """Write what stands beside the shards; returns notes."""
-        notes = called(self._brought, "finish", lambda: tuple(self._inner.finish(folder, shards)))
+        notes = called(self._plugin_id, "finish", lambda: tuple(self._inner.finish(folder, shards)))
         return tuple(note if note.isprintable() else safe(note, limit=1000) for note in notes)
 
     def how_to_read(self, folder: str) -> str:
         """The last line for the user."""
-        said = called(self._brought, "how_to_read", self._inner.how_to_read, folder)
+        said = called(self._plugin_id, "how_to_read", self._inner.how_to_read, folder)
         return said if said.isprintable() else safe(said, limit=1000)

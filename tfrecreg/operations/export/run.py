@@ -101,7 +101,7 @@ def export(
     known = plugins_of(registry.config)
     announced = _announced(known, to)
     resolved = resolve(registry, reference)
-    kind = exporter_class(known.load(ExporterRecord, to), announced.brought)
+    kind = exporter_class(known.load(ExporterRecord, to), announced.plugin_id)
     if kind.takes_shards:
         _expect_copy(resolved)
     path = free_folder(folder, registry)
@@ -111,7 +111,7 @@ def export(
     )
     if kind.payloads == "examples":
         _expect_examples(dataset, kind.reader or announced.name)
-    exporter = GuardedExporter(kind, announced.brought, dataset, given)
+    exporter = GuardedExporter(kind, announced.plugin_id, dataset, given)
     exporter.expect()
     if kind.takes_shards:
         resolved.storage()  # refuses here, before anything is made, where the bytes are elsewhere

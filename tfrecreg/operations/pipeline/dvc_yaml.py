@@ -119,16 +119,16 @@ def _ours(
                 f"`{PIPELINE_NAME}` has a stage `{safe(name)}` that tfrecreg did not write",
                 hint="rename that stage, and what depends on it",
             )
-        elif _path(there) != _path(entry):
+        elif (path := _artifact_path(there)) != _artifact_path(entry):
             raise UsageError(
                 f"`{PIPELINE_NAME}` has an artifact `{safe(name)}` that tfrecreg did not write: "
-                f"expected the path `{_path(entry)}`, found `{safe(_path(there))}`",
+                f"expected the path `{_artifact_path(entry)}`, found `{safe(path)}`",
                 hint=f"rename that artifact: tags `{safe(name)}@v…` are those of the dataset",
             )
     return ours
 
 
-def _path(artifact: Any) -> str:
+def _artifact_path(artifact: Any) -> str:
     path = artifact.get("path") if isinstance(artifact, Mapping) else None
     return posixpath.normpath(str(path))
 

@@ -126,13 +126,13 @@ class _Dvc:
     ) -> list[str]:
         if not self.keeps(dataset.registry, manifest):
             return []
-        from tfrecreg.operations.remote.transfer import bring  # only a repair asks
+        from tfrecreg.operations.remote.transfer import obtain  # only a repair asks
 
         try:
             with dvc.locked(
                 dataset.registry.storage.root, partial(progress.note, "waiting for DVC")
             ):
-                bring(dataset, manifest, paths, stage, None, progress, required=False)
+                obtain(dataset, manifest, paths, stage, None, progress, required=False)
         except (FailureError, RefusedError) as error:
             progress.note(f"DVC does not help: {error.message}")
         found = []

@@ -97,13 +97,13 @@ def _incomplete(
     if sent.lost:
         first = sent.lost[0]
         return FailureError(
-            f"the remote `{remote}` lacks {_named(first)}{_more(sent.lost)}, and this machine has "
-            f"no sound copy, so {others}",
+            f"the remote `{remote}` lacks {_fault_text(first)}{_more(sent.lost)}, and this machine "
+            f"has no sound copy, so {others}",
             hint=_elsewhere(first, folders, "push"),
         )
     first = sent.damaged[0]
     message = (
-        f"the remote `{remote}` has {_named(first)} damaged: it {first.what}"
+        f"the remote `{remote}` has {_fault_text(first)} damaged: it {first.what}"
         f"{_more(sent.damaged)}; {others}"
     )
     if not repair:
@@ -114,7 +114,7 @@ def _incomplete(
     )
 
 
-def _named(fault: ObjectFault) -> str:
+def _fault_text(fault: ObjectFault) -> str:
     if not fault.path:
         return f"DVC's list of the files of `{safe(fault.name)}`"
     return f"`{safe(fault.path)}` of `{safe(fault.name)}`"

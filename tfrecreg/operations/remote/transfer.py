@@ -155,16 +155,16 @@ def _take_from_dvc(
         progress.note(f"dvc fetch: {release.name}")
         with working(progress, f"bringing {release.name}", 0):
             paths = [*files, MANIFEST_NAME]
-            brought = bring(release.dataset, release.manifest, paths, staged, remote, progress)
-    if brought.lost:
-        raise _unobtainable(release, brought.lost)
+            fetched = obtain(release.dataset, release.manifest, paths, staged, remote, progress)
+    if fetched.lost:
+        raise _unobtainable(release, fetched.lost)
     for path in files:
         if staged.stat(path) is None:
             raise RefusedError(
                 f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
                 hint="the manifest was changed: `tfrecreg audit` has the details",
             )
-    return brought.objects
+    return fetched.objects
 
 
 def _take_from_bucket(release: Release, url: str, staged: Storage, progress: Progress) -> None:
@@ -218,7 +218,7 @@ def _is_here(release: Release, folder: str, progress: Progress) -> bool:
     return first is None
 
 
-def bring(
+def obtain(
     dataset: Dataset,
     manifest: Manifest,
     paths: Collection[str],
@@ -227,7 +227,7 @@ def bring(
     progress: Progress,
     *,
     required: bool = True,
-) -> BroughtFiles:
+) -> FetchedFiles:
     """Copy files of a release from what DVC keeps of it, and hash them.
 
     They come from DVC's cache, and into it from other copies on this machine and from the remote.
@@ -251,19 +251,19 @@ def bring(
     found = cloud.fetch(root, folder, remote, paths, required=required)
     wrong = _copy_all(manifest, found, staged, progress)
     if not wrong:
-        return BroughtFiles(found.objects, found.lost)
+        return FetchedFiles(found.objects, found.lost)
     again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
     for path in _copy_all(manifest, again, staged, progress):
         raise RefusedError(
             f"`{safe(path)}` of `{folder.name}` differs from the release, and DVC keeps it so",
             hint=f"the manifest was changed: `tfrecreg audit {dataset}` has the details",
         )
-    return BroughtFiles(found.objects + again.objects, (*found.lost, *again.lost))
+    return FetchedFiles(found.objects + again.objects, (*found.lost, *again.lost))
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtFiles:
-    """Result of :func:`bring`."""
+class FetchedFiles:
+    """Result of :func:`obtain`."""
 
     objects: int
     """Number of objects that came from the remote."""

@@ -29,7 +29,7 @@ class HashingFile:
 
     def write(self, data: bytes) -> None:
         """Append `data`."""
-        with self._told():
+        with self._noting_failure():
             if self._file is None:
                 self._file = self._storage.create(self._path)
             self._file.write(data)
@@ -39,13 +39,13 @@ class HashingFile:
     def close(self) -> StoredFile:
         """Let it appear, synced."""
         self.write(b"")
-        with self._told():
+        with self._noting_failure():
             if self._file is not None:
                 self._file.close()
         return StoredFile(path=self._path, bytes=self.bytes, blake3=self._hasher.hexdigest())
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _noting_failure(self) -> Iterator[None]:
         try:
             yield
         except StorageError:

@@ -166,7 +166,7 @@ class Original:
         return damage.member, stream.file_position, stream.position
 
 
-class Roll:
+class IndexMatch:
     """The records of an index, ticked off. About 10 bytes a record, 24 more after damage.
 
     Args:
@@ -177,22 +177,22 @@ class Roll:
         self._index = index
         self._found = np.zeros(len(index), np.bool_)
         self._cursors: dict[int, int] = {}
-        self.met = 0
+        self.known = 0
         """Records that the index knows."""
-        self.strangers = 0
+        self.unknown = 0
         """Records that it does not."""
 
     @property
     def fits(self) -> bool:
         """Whether it is the index of these records: it knows all of them, or most are there."""
-        return self.strangers == 0 or self.sure
+        return self.unknown == 0 or self.sure
 
     @property
     def sure(self) -> bool:
         """Whether at least half of its records exist, or most existing records belong to it."""
-        return self.met > 0 and (len(self._index) <= 2 * self.met or self.met > self.strangers)
+        return self.known > 0 and (len(self._index) <= 2 * self.known or self.known > self.unknown)
 
-    def meet(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
+    def match(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
         """Tick off some records.
 
         Args:
@@ -211,17 +211,17 @@ class Roll:
         known[:room] &= ~self._found[here]
         self._found[here] |= known[:room]
         for place in np.flatnonzero(~known):
-            known[place] = self._meet_elsewhere(digests[place].tobytes())
-        self.met += int(known.sum())
+            known[place] = self._match_elsewhere(digests[place].tobytes())
+        self.known += int(known.sum())
         return known
 
-    def meet_anywhere(self, payload: bytes) -> bool:
+    def match_anywhere(self, payload: bytes) -> bool:
         """Tick off a record whose place says nothing; whether the index knows it, and it is new."""
-        known = self._meet_elsewhere(record_digest(canonical(payload)))
-        self.met += known
+        known = self._match_elsewhere(record_digest(canonical(payload)))
+        self.known += known
         return known
 
-    def meet_large(self, number: int, length: int) -> bool:
+    def match_large(self, number: int, length: int) -> bool:
         """Tick off a record that is too large to be held: by its number and its length."""
         known = (
             number < len(self._index)
@@ -230,7 +230,7 @@ class Roll:
         )
         if known:
             self._found[number] = True
-            self.met += 1
+            self.known += 1
         return known
 
     def lost(self) -> tuple[str, ...]:
@@ -244,7 +244,7 @@ class Roll:
         order = np.argsort(rows, kind="stable")
         return rows[order], order
 
-    def _meet_elsewhere(self, digest: bytes) -> bool:
+    def _match_elsewhere(self, digest: bytes) -> bool:
         rows, order = self._sorted
         wanted = np.frombuffer(digest, f"S{DIGEST_BYTES}")
         begin = int(np.searchsorted(rows, wanted, "left")[0])

@@ -11,8 +11,8 @@ from tfrecreg.index import Index, load_index
 from tfrecreg.operations.salvage.doubts import look
 from tfrecreg.operations.salvage.files import CleanShard, HashingFile, Quarantine
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
-from tfrecreg.operations.salvage.original import Original, Roll
-from tfrecreg.operations.salvage.work import Work
+from tfrecreg.operations.salvage.original import IndexMatch, Original
+from tfrecreg.operations.salvage.work import ShardSalvage
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.reader import Event, scan
@@ -39,7 +39,7 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
             and nothing of it is in `out`.
     """
     index, reason = _read_index(shard)
-    roll = Roll(index) if index is not None else None
+    matches = IndexMatch(index) if index is not None else None
     clean, rest = HashingFile(out, name), HashingFile(out, name + QUARANTINE)
     apart = HashingFile(out, name + DOUBTFUL)
     try:
@@ -59,13 +59,13 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
                 gzip = original.compression == "gzip" or name.endswith(".gz")
                 kind: Compression = shard.declared or ("gzip" if gzip else "none")
                 encoder, doubtful = CleanShard(clean, kind), CleanShard(apart, kind)
-            work = Work(
+            work = ShardSalvage(
                 shard.name,
                 original,
                 encoder,
                 Quarantine(rest),
                 doubtful,
-                roll,
+                matches,
                 trusted=trusted,
                 doubts=doubts,
             )
@@ -73,7 +73,7 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
                 end = work.run(events)
         quarantine = rest.close() if rest.bytes else None
         doubted = apart.close() if work.doubtful else None
-        return _result(shard, work, end, roll, reason, clean.close(), quarantine, doubted)
+        return _shard_result(shard, work, end, matches, reason, clean.close(), quarantine, doubted)
     except StorageError as error:
         if clean.failed or rest.failed or apart.failed:
             raise
@@ -144,32 +144,32 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
         return _Survey(False, None, False, found.doubts)
     with_places = _met(shard, index, index, reader)[0]
     without, doubts = _met(shard, None, index, reader)
-    if with_places.sure and with_places.met > without.met:
+    if with_places.sure and with_places.known > without.known:
         return _Survey(False, index, True)
     return _Survey(False, None, without.sure, () if without.sure else doubts)
 
 
 def _met(
     shard: Shard, hints: Index | None, index: Index, reader: Reader
-) -> tuple[Roll, list[tuple[int, int]]]:
+) -> tuple[IndexMatch, list[tuple[int, int]]]:
     """Number of scanned records in the index and of others, and the doubtful stretches."""
-    roll = Roll(index)
+    matches = IndexMatch(index)
 
     def meeting(events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             if isinstance(event, RecordBatch) and event.whole:
-                roll.strangers += int((~roll.meet(event.first, event.payloads())).sum())
+                matches.unknown += int((~matches.match(event.first, event.payloads())).sum())
             yield event
 
     with closing(_scan(shard, hints, digest=False)) as events:
-        return roll, look(meeting(events), reader).doubts
+        return matches, look(meeting(events), reader).doubts
 
 
-def _result(
+def _shard_result(
     shard: Shard,
-    work: Work,
+    work: ShardSalvage,
     end: StreamEnd,
-    roll: Roll | None,
+    matches: IndexMatch | None,
     reason: str,
     clean: StoredFile,
     quarantine: StoredFile | None,
@@ -179,13 +179,13 @@ def _result(
     lost, exact = work.cuts.lost, work.cuts.exact
     keys: tuple[str, ...] | None = None
     here = work.kept + work.repaired
-    if roll is not None and roll.fits:
-        keys = roll.lost()
-        lost, exact = len(keys), roll.strangers == 0
+    if matches is not None and matches.fits:
+        keys = matches.lost()
+        lost, exact = len(keys), matches.unknown == 0
     elif shard.entry is not None and here <= shard.entry.records:
         lost, exact = shard.entry.records - here, True
-    if roll is not None and not roll.fits:
-        reason = f"the index is that of another shard: it knows {roll.met} of {here} records"
+    if matches is not None and not matches.fits:
+        reason = f"the index is that of another shard: it knows {matches.known} of {here} records"
     sound = not work.cuts.total and not lost and exact and clean.blake3 == original.blake3
     status: ShardStatus = "sound" if sound else "salvaged"
     return ShardResult(

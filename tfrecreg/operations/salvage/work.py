@@ -15,7 +15,7 @@ from tfrecreg.digests import record_digest
 from tfrecreg.errors import StorageError
 from tfrecreg.operations.salvage.files import CleanShard, Quarantine
 from tfrecreg.operations.salvage.model import Cuts, Piece, What
-from tfrecreg.operations.salvage.original import Original, Roll
+from tfrecreg.operations.salvage.original import IndexMatch, Original
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.framing import (
     FOOTER_BYTES,
@@ -55,14 +55,14 @@ class _Stretch(NamedTuple):
     stop: int
 
 
-class Work:
+class ShardSalvage:
     """One shard's salvage.
 
     Args:
         clean: where sound records go; None to count only.
         quarantine: where all else goes.
         doubtful: where records go as well that may be none of the shard's; None to count only.
-        roll: the records of its index, where there is one.
+        matches: the records of its index, where there is one.
         trusted: after damage, a record that is not in the index does not belong to the shard.
         doubts: stretches of the stream, ascending, whose records may be those of the payload of
             a damaged one.
@@ -75,7 +75,7 @@ class Work:
         clean: CleanShard | None,
         quarantine: Quarantine,
         doubtful: CleanShard | None,
-        roll: Roll | None,
+        matches: IndexMatch | None,
         *,
         trusted: bool = False,
         doubts: Sequence[tuple[int, int]] = (),
@@ -87,7 +87,7 @@ class Work:
         self._clean = clean
         self._quarantine = quarantine
         self._doubtful = doubtful
-        self._roll = roll
+        self._matches = matches
         self._trusted = trusted
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
@@ -146,7 +146,7 @@ class Work:
             return
         if not batch.whole:
             self._look_back(start)
-            self._tick(int(self._meet_large(batch.first, batch.lengths[0])), 1, unsound)
+            self._tick(int(self._match_large(batch.first, batch.lengths[0])), 1, unsound)
             self.kept += 1
             if self._clean is not None:
                 self._copy(self._clean, start, batch.lengths[0])
@@ -209,15 +209,15 @@ class Work:
                 self._set_aside(frame)
 
     def _meet(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
-        """Tick the batch off the roll; which of its records are none of the shard's, or may be."""
-        if self._roll is not None:
-            known = self._roll.meet(batch.first, batch.payloads())
+        """Match the batch with the index; positions that do not or may not belong to the shard."""
+        if self._matches is not None:
+            known = self._matches.match(batch.first, batch.payloads())
             if self._trusted:
                 # Damaged gzip repeats what came before, whole records with their checksums among
                 # it; and where bytes were lost or moved one may turn up that lay inside another.
                 return frozenset((~known).nonzero()[0].tolist())
         repeated = self._repeated(batch, unsound=unsound)
-        ticked = 0 if self._roll is None else int(known.sum())
+        ticked = 0 if self._matches is None else int(known.sum())
         self._tick(ticked, len(batch) - len(repeated), unsound)
         return repeated
 
@@ -278,14 +278,16 @@ class Work:
         if self._doubtful is not None:
             self._doubtful.end_record()
 
-    def _meet_large(self, number: int | None, length: int) -> bool:
+    def _match_large(self, number: int | None, length: int) -> bool:
         return (
-            self._roll is not None and number is not None and self._roll.meet_large(number, length)
+            self._matches is not None
+            and number is not None
+            and self._matches.match_large(number, length)
         )
 
     def _tick(self, known: int, of: int, unsound: bool) -> None:
-        if self._roll is not None:
-            self._roll.strangers += of - known
+        if self._matches is not None:
+            self._matches.unknown += of - known
         if unsound:
             self.unproven += of - known
 
@@ -337,12 +339,12 @@ class Work:
         if not self._original.holds(start, length):
             return False
         known = False
-        if self._roll is not None and fault.record is not None:
+        if self._matches is not None and fault.record is not None:
             if length <= HOLD_LIMIT:
                 payload = self._original.payload(start, length)
-                known = bool(self._roll.meet(fault.record, [payload])[0])
+                known = bool(self._matches.match(fault.record, [payload])[0])
             else:
-                known = self._meet_large(fault.record, length)
+                known = self._match_large(fault.record, length)
         if self._trusted and not known:
             return False
         self._tick(int(known), 1, False)
@@ -410,10 +412,10 @@ class Work:
 
     def _known_in(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         """Sound records that the index knows, also in or across others that it does not know."""
-        roll = self._roll
+        matches = self._matches
 
         def known(at: int, frame: bytes) -> bool:  # noqa: ARG001 - its place says nothing
-            return roll is not None and roll.meet_anywhere(frame[HEADER_BYTES:-FOOTER_BYTES])
+            return matches is not None and matches.match_anywhere(frame[HEADER_BYTES:-FOOTER_BYTES])
 
         return self._across(start, stop, known)
 

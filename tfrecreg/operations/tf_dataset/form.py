@@ -107,7 +107,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
         )
     varying = [name for name in chosen if specs[name].form != "fixed"]
     padded = _padded(request, specs, varying)
-    images = _images(schema, specs, request, chosen)
+    images = _image_sizes(schema, specs, request, chosen)
     _expect_known(request.tensors, specs)
     for name in request.tensors:
         if not _is_single(specs[name]) or specs[name].dtype != "string":
@@ -179,7 +179,7 @@ def _padded(
     return lengths
 
 
-def _images(
+def _image_sizes(
     schema: Schema, specs: Mapping[str, TensorSpec], request: FormRequest, chosen: Collection[str]
 ) -> dict[str, tuple[int | None, int | None, int | None]]:
     if not request.decode:

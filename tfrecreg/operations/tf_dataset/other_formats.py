@@ -26,7 +26,7 @@ def with_others(
         UsageError: the form changes sizes or channels, which only images have.
         PluginError, MissingExtraError: a decoder cannot be loaded, or failed.
     """
-    payload = records.first_payload() if form.images and decoders.strangers() else None
+    payload = records.first_payload() if form.images and decoders.third_party() else None
     example = None if payload is None else decode_or_none(payload)
     others: dict[str, tuple[FeatureDecoder, Any]] = {}
     for name in form.images:
@@ -34,7 +34,7 @@ def with_others(
         data = feature.values[0] if feature is not None and feature.count else b""
         if not isinstance(data, bytes) or decoders.find_bundled(name, data) is not None:
             continue
-        decoder = decoders.find_stranger(name, data)
+        decoder = decoders.find_third_party(name, data)
         if decoder is None:
             continue
         if form.channels or form.image_size is not None:

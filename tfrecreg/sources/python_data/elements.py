@@ -8,10 +8,10 @@ from operator import length_hint
 from typing import Any, Protocol
 
 from tfrecreg.errors import RawDataError
-from tfrecreg.guard import Brought, calling, reason_of
+from tfrecreg.guard import PluginId, calling, reason_of
 from tfrecreg.text import safe
 
-CALLER = Brought("data", "python")
+CALLER = PluginId("data", "python")
 """The code of the caller's data, which runs under the guard."""
 
 

@@ -104,23 +104,24 @@ class DuplicatesValidator(Validator):
         groups = self._matches(splits, [part.groups for _, part in parts])
         tally, what = Tally(), self._what([part for _, part in parts])
         for split, seen in matches.within():
-            message = f"a record{_of(split)} has the {what} of an earlier one"
+            message = f"a record{_split(split)} has the {what} of an earlier one"
             self._add(tally, DUP001, message, split, "", seen, shards, "the same as")
         different = _different(parts, matches)
         for split, other, seen in matches.across():
-            message = f"a record{_of(split)} has the {what} of one{_of(other)}"
+            message = f"a record{_split(split)} has the {what} of one{_split(other)}"
             code, smaller = DUP002, min(split, other, key=lambda each: different[each])
             share, limit = seen.count / different[smaller], self._options.most_shared
             if share > limit:
                 code = replace(DUP002, severity=Severity.ERROR)
                 message += (
-                    f": {seen.count:,} of {different[smaller]:,} different ones{_of(smaller)}, "
-                    f"{100 * share:.3g} %, and at most {100 * limit:.3g} % may be shared"
+                    f": {seen.count:,} of {different[smaller]:,} different ones"
+                    f"{_split(smaller)}, {100 * share:.3g} %, and at most "
+                    f"{100 * limit:.3g} % may be shared"
                 )
             self._add(tally, code, message, split, other, seen, shards, "the same as")
         for split, other, seen in groups.across():
             by = self._options.group or self._options.group_key or ""
-            message = f"a record{_of(split)} is of a group{_of(other)}, by `{safe(by)}`"
+            message = f"a record{_split(split)} is of a group{_split(other)}, by `{safe(by)}`"
             self._add(tally, DUP004, message, split, other, seen, shards, "in one group with")
         self._tell_contradictions(tally, target, shards, [part.labelled for _, part in parts])
         yield from tally.findings(target.dataset)
@@ -248,7 +249,7 @@ def _keys(
     return keys_of(shards, wanted)
 
 
-def _of(split: str) -> str:
+def _split(split: str) -> str:
     return f" of `{safe(split)}`" if split else ""
 
 

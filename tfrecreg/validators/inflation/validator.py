@@ -132,11 +132,11 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
         times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
         after = total.stream_bytes - held + there
         cure = f"in the raw data {si_bytes(there)}"
-        return Cause(INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after)
+        return Cause(INF002, feature.name, _savings(f"{holds}, {times}", cure, after, total), after)
     png = int(sample.all_pixels * sample.png / sample.tried)
     after = total.stream_bytes - held + png
     cure = f"as PNG about {si_bytes(png)}"
-    return Cause(INF002, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF002, feature.name, _savings(holds, cure, after, total), after)
 
 
 def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
@@ -156,7 +156,7 @@ def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
         what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
     holds = f"{feature.shown} holds {what}, {si_bytes(sample.all_held)}"
     cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
-    return Cause(INF003, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF003, feature.name, _savings(holds, cure, after, total), after)
 
 
 def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
@@ -169,7 +169,7 @@ def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
     after = total.stream_bytes - sample.all_text + cured
     holds = f"{feature.shown} holds images as base64 of {kind}, {si_bytes(sample.all_text)}"
     cure = f"as bytes about {si_bytes(cured)}"
-    return Cause(INF007, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF007, feature.name, _savings(holds, cure, after, total), after)
 
 
 def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
@@ -183,7 +183,7 @@ def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
         f"{si_bytes(feature.bytes)}"
     )
     cure = f"once each about {si_bytes(feature.bytes - extra)}"
-    return Cause(INF004, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF004, feature.name, _savings(holds, cure, after, total), after)
 
 
 def _reencoded(
@@ -205,7 +205,7 @@ def _reencoded(
         f"{once / raw.decoded:.1f} times the raw data{of}"
     )
     cure = f"in the raw data {si_bytes(raw.decoded)}"
-    return Cause(INF005, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF005, feature.name, _savings(holds, cure, after, total), after)
 
 
 def _overhead(total: ShardSizes) -> Cause | None:
@@ -223,10 +223,10 @@ def _overhead(total: ShardSizes) -> Cause | None:
         f"{total.sampled_bytes // total.sampled} bytes on average"
     )
     cure = f"with {_TOGETHER} examples in a record they hardly count"
-    return Cause(INF006, "", _told(holds, cure, after, total), after)
+    return Cause(INF006, "", _savings(holds, cure, after, total), after)
 
 
-def _told(holds: str, cure: str, after: int, total: ShardSizes) -> str:
+def _savings(holds: str, cure: str, after: int, total: ShardSizes) -> str:
     zipped = " before gzip" if total.stream_bytes > total.file_bytes else ""
     sizes = f"{si_bytes(after)} instead of {si_bytes(total.stream_bytes)}{zipped}"
     return f"{holds}; {cure}, and all records {sizes}"

@@ -46,7 +46,7 @@ def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
     """
     sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
     for shard in shards:
-        name = _named(shard)
+        name = _shard_name(shard)
         if name is not None:
             folder = "".join(shard.name.rpartition("/")[:2])
             sets[folder, name.stem].append((shard, name))
@@ -61,7 +61,7 @@ def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
         counts: shards without damage, and their numbers of records.
     """
     for shard, records in counts:
-        name = _named(shard)
+        name = _shard_name(shard)
         if name is not None and name.records not in (None, records):
             message = f"its name says {name.records} records, found {records}"
             _add(tally, SHD003, message, [(shard, None)], shard.name, split=shard.split)
@@ -184,7 +184,7 @@ def _add_missing(
         )
 
 
-def _named(shard: Shard) -> ShardName | None:
+def _shard_name(shard: Shard) -> ShardName | None:
     return parse_shard_name(shard.path.rpartition("/")[2])
 
 

@@ -14,7 +14,7 @@ from tfrecreg.amounts import SkipLimit
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.builds.begin import Begun, expect_buildable
+from tfrecreg.operations.builds.begin import BuildStart, expect_buildable
 from tfrecreg.operations.builds.changed_settings import compare_settings
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import engine_for_build
@@ -130,12 +130,12 @@ def _collect(
     receipts = _receipts(folder, plan, progress)
     # After the receipts: so it sees what changed while a part was making its last shard.
     raw = read_raw_state(folder, prepared, moved=moved, shards=shards, progress=progress)
-    begun = _begun(registry, folder, plan, prepared, raw)
+    started = _begun(registry, folder, plan, prepared, raw)
     engine = engine_for_build(plan, engine)
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
         raise _incomplete(folder, missing, raw)
-    verified = _verify(request, folder, begun, receipts, change, engine, progress)
+    verified = _verify(request, folder, started, receipts, change, engine, progress)
     if missing:
         folder.storage.expect_condition()
         to_make = replace(plan, shards=tuple(missing))
@@ -161,7 +161,7 @@ def _collect(
     made = [receipts[shard.path].made_shard() for shard in plan.shards]
     built = conclude(
         registry,
-        begun,
+        started,
         made,
         labels=folder.document.labels,
         resumed=0,
@@ -186,7 +186,7 @@ def _collect(
 
 def _begun(
     registry: Registry, folder: PlanFolder, plan: Plan, prepared: Prepared, raw: RawState | None
-) -> Begun:
+) -> BuildStart:
     """What a build in one go knows before its first shard."""
     name = folder.document.dataset
     dataset = registry.dataset(name)
@@ -195,7 +195,7 @@ def _begun(
     is_new = _expect_schema(dataset, schema)
     parse_schema(schema, dataset.schema_path)
     here = replace(prepared, raw=raw.storage if raw is not None else None)
-    return Begun(
+    return BuildStart(
         prepared=here,
         plan=plan,
         raw=folder.document.raw,
@@ -260,7 +260,7 @@ def _listed(names: Sequence[str]) -> str:
 def _verify(
     request: CollectRequest,
     folder: PlanFolder,
-    begun: Begun,
+    started: BuildStart,
     receipts: dict[str, Receipt],
     change: Transaction,
     engine: Engine,
@@ -269,21 +269,21 @@ def _verify(
     """Make a sample of the parts' shards again, and compare."""
     if request.verify is None:
         return []
-    if begun.prepared.raw is None:
+    if started.prepared.raw is None:
         raise UsageError(
             "`--verify` makes shards again, and the raw data are not on this machine",
             hint="name the folder where they are: --raw PATH",
         )
-    there = [shard for shard in begun.plan.shards if shard.path in receipts]
+    there = [shard for shard in started.plan.shards if shard.path in receipts]
     chosen = choose_sample(there, request.verify)
     for shard in chosen:
         progress.note(f"making {shard.path} again, to compare it")
     with change.stage("verify") as stage:
         expect_same(
-            begun.plan,
+            started.plan,
             chosen,
             receipts,
-            begun.prepared,
+            started.prepared,
             folder=folder,
             stage=stage,
             engine=engine,

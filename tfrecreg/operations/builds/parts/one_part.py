@@ -140,7 +140,7 @@ def run_part(
     enter_bucket(folder)
     _leave_note(folder, part)
     if not shards:
-        return _result(folder, part, (), 0)
+        return _part_result(folder, part, (), 0)
     prepared = open_planned(folder, raw)
     opened = registry() if registry is not None and folder.document.base is not None else None
     base = base_of_plan(folder, opened)
@@ -164,7 +164,7 @@ def run_part(
             engine=engine_for_build(planned, engine or LocalEngine(1)),
             progress=progress,
         )
-    return _result(folder, part, made, before)
+    return _part_result(folder, part, made, before)
 
 
 def make_shards(
@@ -206,7 +206,7 @@ def _leave_note(folder: PlanFolder, part: PlanPart) -> None:
     folder.storage.put_if_absent(f"{NOTES}/{part.number}-of-{part.of}", b"")
 
 
-def _result(
+def _part_result(
     folder: PlanFolder, part: PlanPart, shards: Sequence[MadeShard], before: int
 ) -> PartResult:
     return PartResult(

@@ -85,11 +85,11 @@ def plan_to(
     if data is not None:
         data.expect_condition()
     prepared = prepare(registry, request, progress)
-    begun = begin(registry, request, prepared, LocalEngine(1), progress)
-    plan = begun.plan
+    started = begin(registry, request, prepared, LocalEngine(1), progress)
+    plan = started.plan
     labels = {name: list(names) for name, names in prepared.source.labels().items()}
     base = plan.base.manifest if plan.base is not None else None
-    raw = RawOfItems(prepared.source, begun.files)
+    raw = RawOfItems(prepared.source, started.files)
     with making as made:
         document = seal_plan(
             PlanDocument(
@@ -108,9 +108,9 @@ def plan_to(
                 ),
                 compression=prepared.settings.compression,
                 max_skipped=str(prepared.settings.max_skipped),
-                schema=write_schema_text(made, begun.schema),
+                schema=write_schema_text(made, started.schema),
                 labels=labels,
-                raw=begun.raw,
+                raw=started.raw,
                 settings=json.dumps(prepared.remember),
                 base=Parent(version=base.release.version, digest=base.digest)
                 if base is not None and base.release is not None
