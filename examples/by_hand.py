@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-import tfrecreg
+import tfrecreg as tr
 
 SCHEMA = """
 feature { name: "name"    type: BYTES presence { min_fraction: 1 } shape {} }
@@ -29,30 +29,30 @@ def main() -> None:
     schema = folder / "shapes.pbtxt"
 
     # An Example is a map from names to lists of bytes, of int64 or of float32.
-    example = tfrecreg.to_example(polygon("triangle", 3))
+    example = tr.to_example(polygon("triangle", 3))
     for name, feature in example.items():
         print(f"{name}: {feature.kind.name} {feature.values}")
-    print(f"{len(tfrecreg.encode(example))} bytes")
+    print(f"{len(tr.encode(example))} bytes")
 
     # The file appears when the block ends. With an index, readers find any record at once.
-    with tfrecreg.TFRecordWriter(shard, index=True) as writer:
+    with tr.TFRecordWriter(shard, index=True) as writer:
         for sides in range(3, 9):
             name = f"polygon-{sides}"
             writer.write(polygon(name, sides), key=name)
     print(f"wrote {writer.records} records, {shard.stat().st_size} bytes")
 
     # Records are read by their numbers; negative ones count from the end.
-    with tfrecreg.Records(shard) as records:
-        last = tfrecreg.decode(records[-1])
+    with tr.Records(shard) as records:
+        last = tr.decode(records[-1])
     print(last["name"].values, last["sides"].values)
 
     # A schema says what the records should be; `check` finds those that are not.
     schema.write_text(SCHEMA, "utf-8")
-    report = tfrecreg.check(shard, schema=schema)
+    report = tr.check(shard, schema=schema)
     print(f"check: {report.status}, {report.records} records")
 
     # With a schema, a record is a dictionary of NumPy values.
-    source = tfrecreg.data_source(shard, schema=schema)
+    source = tr.data_source(shard, schema=schema)
     print(source[0]["sides"], source[0]["corners"].dtype, source[0]["corners"].shape)
 
     # One wrong byte, somewhere in the file: its record is named.
@@ -60,7 +60,7 @@ def main() -> None:
     data = bytearray(shard.read_bytes())
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
-    report = tfrecreg.check(damaged)
+    report = tr.check(damaged)
     for finding in report.findings:
         (location,) = finding.locations
         print(f"{finding.code}: record {location.record}, {location.detail}")

@@ -17,7 +17,7 @@ import tensorflow as tf
 from PIL import Image, ImageDraw
 
 import sample_data
-import tfrecreg
+import tfrecreg as tr
 
 BOX = [f"image/object/bbox/{side}" for side in ("ymin", "xmin", "ymax", "xmax")]
 LABEL = "image/object/class/label"
@@ -34,14 +34,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("coco-registry"))
     options = parser.parse_args()
 
-    classes = publish(options.folder, options.raw)
-    source = tfrecreg.data_source("coco", options.train, registry=options.folder, decode=True)
-    sheet = contact_sheet(source[:12], classes)
+    build = publish(options.folder, options.raw)
+    classes = build.manifest.labels[LABEL]
+    sheet = contact_sheet(build.data_source(options.train, decode=True)[:12], classes)
     sheet.save(options.folder / "contact-sheet.png")
     print(f"contact-sheet.png: {sheet.width} x {sheet.height} pixels")
 
-    train = load(options.folder, options.train, shuffle=True, seed=1)
-    test = load(options.folder, options.test)
+    train = load(build, options.train, shuffle=True, seed=1)
+    test = load(build, options.test)
     for batch in train.take(1):
         print(f"a batch: images {batch['image/encoded'].shape}, boxes {batch[BOX[0]].shape}")
     keras.utils.set_random_seed(1)
@@ -57,24 +57,21 @@ def main() -> None:
     print(f"test accuracy {accuracy:.3f}")
 
 
-def publish(folder: Path, raw: Path | None) -> list[str]:
-    """Build the dataset with its polygons, and return the names of the categories."""
-    registry = tfrecreg.init(folder, with_dvc=False)
+def publish(folder: Path, raw: Path | None) -> tr.Build:
+    """Build the dataset with its polygons."""
+    coco = tr.init(folder, with_dvc=False)["coco"]
     raw = raw or sample_data.write_coco(folder / "raw")
     # Labels from 0 without gaps, as a classifier needs them; COCO's own go from 1 to 90.
     source_options = {"masks": "polygons", "categories": "contiguous"}
-    coco = registry.dataset("coco")
-    manifest = coco.build(source="coco", raw=raw, options=source_options).manifest
-    print({split.name: split.records for split in manifest.splits})
-    return manifest.labels[LABEL]
+    build = coco.build(source="coco", raw=raw, options=source_options)
+    print({split.name: split.records for split in build.manifest.splits})
+    return build
 
 
-def load(folder: Path, split: str, **options: Any) -> tf.data.Dataset:
+def load(build: tr.Build, split: str, **options: Any) -> tf.data.Dataset:
     """Batches of images of one size. The boxes, fractions of the sides, are padded with zeros."""
-    return tfrecreg.load(
-        "coco",
+    return build.load(
         split,
-        registry=folder,
         features=["image/encoded", *BOX, LABEL],
         decode=True,
         channels=3,
@@ -94,7 +91,7 @@ def crops(batch: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
     return cut, batch[LABEL][real]
 
 
-def contact_sheet(source: tfrecreg.DataSource, classes: list[str]) -> Image.Image:
+def contact_sheet(source: tr.DataSource, classes: list[str]) -> Image.Image:
     """Images side by side, each with the masks, boxes and names of its objects."""
     sheet = Image.new("RGB", (4 * TILE, -(-len(source) // 4) * TILE), "white")
     for place, example in enumerate(source):
@@ -121,5 +118,5 @@ def polygons(example: Mapping[str, Any]) -> Iterator[list[tuple[float, float]]]:
 if __name__ == "__main__":
     try:
         main()
-    except tfrecreg.TfrecregError as error:
+    except tr.TfrecregError as error:
         sys.exit(f"error: {error}")

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 import keras
 
 import sample_data
-import tfrecreg
+import tfrecreg as tr
 
-NAME = "images"
 SIDE = 48
 """Height and width that images are resized to for training. Records keep the files as they are."""
 
@@ -26,18 +26,20 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("images-registry"))
     options = parser.parse_args()
 
-    classes = publish(options.folder, options.raw)
+    build = publish(options.folder, options.raw)
+    classes = build.manifest.labels["image/class/label"]
+    print(f"classes: {', '.join(classes)}")
     keras.utils.set_random_seed(1)
-    data = {
-        "registry": options.folder,
-        "decode": True,
-        "channels": 3,
-        "image_size": (SIDE, SIDE),
-        "as_supervised": True,
-        "batch_size": 32,
-    }
-    train = tfrecreg.load(NAME, "train", shuffle=True, seed=1, cache=True, **data)
-    test = tfrecreg.load(NAME, "test", **data)
+    load = partial(
+        build.load,
+        decode=True,
+        channels=3,
+        image_size=(SIDE, SIDE),
+        as_supervised=True,
+        batch_size=32,
+    )
+    train = load("train", shuffle=True, seed=1, cache=True)
+    test = load("test")
     model = keras.Sequential([keras.Input((SIDE, SIDE, 3)), keras.layers.Rescaling(1 / 255)])
     for filters in (16, 32, 64):
         model.add(keras.layers.Conv2D(filters, 3, activation="relu"))
@@ -51,26 +53,24 @@ def main() -> None:
     print(f"test accuracy {accuracy:.3f}")
 
 
-def publish(folder: Path, raw: Path | None) -> list[str]:
-    """Build train and test shards, print their sizes, and return the names of the classes."""
-    registry = tfrecreg.init(folder, with_dvc=False)
+def publish(folder: Path, raw: Path | None) -> tr.Build:
+    """Build train and test shards, and print their sizes."""
+    images = tr.init(folder, with_dvc=False)["images"]
     raw = raw or sample_data.write_image_folder(folder / "raw")
     # By a hash of each file's path: more images later do not move these to another split.
     splits = {"split": "train=0.8,test=0.2"}
-    build = registry.dataset(NAME).build(source="imagefolder", raw=raw, options=splits, shards=2)
+    build = images.build(source="imagefolder", raw=raw, options=splits, shards=2)
     manifest = build.manifest
     for split in manifest.splits:
         print(f"{split.name}: {split.records} images")
     shards = sum(shard.bytes for shard in manifest.shards)
     ratio = shards / manifest.raw.stored
     print(f"raw files {manifest.raw.stored} bytes, shards {shards}: {ratio:.3f} of the raw size")
-    classes = manifest.labels["image/class/label"]
-    print(f"classes: {', '.join(classes)}")
-    return classes
+    return build
 
 
 if __name__ == "__main__":
     try:
         main()
-    except tfrecreg.TfrecregError as error:
+    except tr.TfrecregError as error:
         sys.exit(f"error: {error}")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from PIL import Image
 
 import sample_data
-import tfrecreg
+import tfrecreg as tr
 
 SIDE, BATCH = 64, 32
 AREA, ASPECT = (0.08, 1.0), (3 / 4, 4 / 3)
@@ -38,13 +38,11 @@ class Share(NamedTuple):
     hosts: int
     epoch: int
 
-    def source(self) -> tfrecreg.DataSource:
+    def source(self) -> tr.DataSource:
         """All records; elements are pairs of key and example."""
-        return tfrecreg.data_source(
-            "imagenet", "train", registry=self.folder, decode=True, with_key=True
-        )
+        return tr.data_source("imagenet", "train", registry=self.folder, decode=True, with_key=True)
 
-    def order(self, source: tfrecreg.DataSource) -> tfrecreg.Order:
+    def order(self, source: tr.DataSource) -> tr.Order:
         """The numbers of this host's records, shuffled."""
         return source.order(seed=1, epoch=self.epoch, host=self.host, hosts=self.hosts)
 
@@ -66,7 +64,7 @@ def tf_batches(share: Share) -> Iterator[Batch]:
         image = tf.image.random_flip_left_right(image)
         return image / 255, example[LABEL], example["record/key"]
 
-    dataset = tfrecreg.load(
+    dataset = tr.load(
         "imagenet",
         "train",
         registry=share.folder,
@@ -161,7 +159,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("imagenet-registry"))
     options = parser.parse_args()
 
-    registry = tfrecreg.init(options.folder, with_dvc=False)
+    registry = tr.init(options.folder, with_dvc=False)
     raw = options.raw or sample_data.write_image_folder(
         options.folder / "raw", images=200, splits=("train", "val")
     )
@@ -183,5 +181,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except tfrecreg.TfrecregError as error:
+    except tr.TfrecregError as error:
         sys.exit(f"error: {error}")

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 import keras
 
 import sample_data
-import tfrecreg
+import tfrecreg as tr
 
 
 def main() -> None:
@@ -24,16 +25,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("mnist-registry"))
     options = parser.parse_args()
 
-    classes = publish(options.folder, options.raw)
+    release = publish(options.folder, options.raw)
     keras.utils.set_random_seed(1)
-    data = {
-        "registry": options.folder,
-        "decode": True,
-        "as_supervised": True,
-        "batch_size": 64,
-    }
-    train = tfrecreg.load("mnist@1.0.0", options.train, shuffle=True, seed=1, **data)
-    test = tfrecreg.load("mnist@1.0.0", options.test, **data)
+    load = partial(release.load, decode=True, as_supervised=True, batch_size=64)
+    train, test = load(options.train, shuffle=True, seed=1), load(options.test)
+    classes = len(release.manifest.labels["image/class/label"])
     model = keras.Sequential(
         [
             keras.Input((28, 28, 1)),
@@ -52,23 +48,21 @@ def main() -> None:
     _, accuracy = model.evaluate(test, verbose=0)
 
     # What a log of the run should hold: which data it was, whatever their place or shards.
-    facts = tfrecreg.open(options.folder).find("mnist@1.0.0").describe()
+    facts = release.describe()
     print(f"{facts['reference']}: {facts['splits']}, content {facts['content'][:12]}")
     print(f"test accuracy {accuracy:.3f}")
 
 
-def publish(folder: Path, raw: Path | None) -> int:
-    """Build the dataset, release it as 1.0.0, and return its number of classes."""
-    mnist = tfrecreg.init(folder, with_dvc=False).dataset("mnist")
-    raw = raw or sample_data.write_digits(folder / "raw")
-    build = mnist.build(source="mnist", raw=raw, shards=4)
+def publish(folder: Path, raw: Path | None) -> tr.Release:
+    """Build the dataset, and release it as 1.0.0."""
+    mnist = tr.init(folder, with_dvc=False)["mnist"]
+    mnist.build(source="mnist", raw=raw or sample_data.write_digits(folder / "raw"), shards=4)
     # Releasing the same content again succeeds, and changes nothing.
-    mnist.release("1.0.0")
-    return len(build.manifest.labels["image/class/label"])
+    return mnist.release("1.0.0")
 
 
 if __name__ == "__main__":
     try:
         main()
-    except tfrecreg.TfrecregError as error:
+    except tr.TfrecregError as error:
         sys.exit(f"error: {error}")
