@@ -1,10 +1,10 @@
-"""The progress bar of a terminal."""
+"""The progress bar of a terminal and of a notebook."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
@@ -15,12 +15,13 @@ class ProgressBar:
     """A bar with counts, bytes and the time that remains; shown from the start.
 
     Args:
+        console: where it is shown; None for a bar that its caller shows, as `picture`.
         what: what goes on.
         total: how much there is of it; 0 where nobody knows.
         unit: what is counted.
     """
 
-    def __init__(self, console: Console, what: str, total: int, unit: str) -> None:
+    def __init__(self, console: Console | None, what: str, total: int, unit: str) -> None:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=16),
@@ -30,6 +31,7 @@ class ProgressBar:
             TimeRemainingColumn(),
             console=console,
             transient=True,
+            disable=console is None,
         )
         self._progress.start()
         self._task = self._progress.add_task(safe(what), total=total or None, size=0)
@@ -38,6 +40,11 @@ class ProgressBar:
         """Add what was done."""
         before = self._progress.tasks[0].fields["size"]
         self._progress.update(self._task, advance=records, size=before + size)
+
+    @property
+    def picture(self) -> RenderableType:
+        """The bar as it is now."""
+        return self._progress.get_renderable()
 
     def stop(self) -> None:
         """Take the bar away."""

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.library.arguments import path_or_none
+from tfrecreg.library.progress import shown
 from tfrecreg.library.schemas import SchemaVerbs
 from tfrecreg.library.versions import Build, Release
-from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import registry as registries
 from tfrecreg.registry.lookup import resolve
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.catalog import LogEntry
     from tfrecreg.operations.release import Level
+    from tfrecreg.progress import Progress
     from tfrecreg.sources.python_data.elements import SplitData
 
 
@@ -108,7 +109,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
         anew: bool = False,
         jobs: int = 1,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> Build:
         """Make the build from raw data that a source reads, or from the data of this program.
 
@@ -140,7 +141,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             jobs: number of worker processes. With more than one, a script keeps its code under
                 ``if __name__ == "__main__":``.
             engine: runs the work in place of `jobs` processes of this machine.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Returns:
             the build; its `result` has the report, and what was kept of earlier runs and releases.
@@ -183,7 +184,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             labels=labels,
             jobs=jobs,
             engine=engine,
-            progress=progress,
+            progress=shown(progress),
         )
         _fresh(self.registry)  # the first build of a dataset saves its settings
         return Build(self, made.manifest, made.folder, made)
@@ -198,7 +199,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
         key: str | None = None,
         labels: Mapping[str, str] | None = None,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> Build:
         """Make the build from TFRecord files that another tool wrote.
 
@@ -212,7 +213,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             key: the feature whose value is the key of a record; None for file and number.
             labels: file of the class names, by feature.
             engine: where to scan; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: no such files, names that do not fit together, or a bad schema.
@@ -238,7 +239,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             key=key,
             labels=tuple((labels or {}).items()),
         )
-        adopt(_fresh(self.registry), request, engine=engine, progress=progress)
+        adopt(_fresh(self.registry), request, engine=engine, progress=shown(progress))
         _fresh(self.registry)
         return self.built
 
@@ -250,7 +251,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
         note: str = "",
         raw: str | os.PathLike[str] | None = None,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> Release:
         """Freeze the build under a number. The same content again gives the release that is there.
 
@@ -260,7 +261,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             note: a line for the log.
             raw: folder of the raw data to compare the size with; None for what the manifest says.
             engine: where to check; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Returns:
             the release; its `result` says whether it was made now, and what the gate found.
@@ -287,7 +288,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             note=note,
             raw=path_or_none(raw),
         )
-        made = release(_fresh(self.registry), request, engine=engine, progress=progress)
+        made = release(_fresh(self.registry), request, engine=engine, progress=shown(progress))
         return Release.of(resolve(self.registry, f"{self.name}@{made.version}"), made)
 
 

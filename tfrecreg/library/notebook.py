@@ -73,10 +73,16 @@ def _print_records(console: Console, records: Iterable[ShownRecord]) -> None:
     print_records(console, records)
 
 
-def _html(draw: Callable[[Console], None]) -> str:
+def both_forms(draw: Callable[[Console], None]) -> dict[str, str]:
+    """What is drawn, for notebooks that show HTML and for those that show text."""
     console = _console(color=True)
     draw(console)
-    return console.export_html(inline_styles=True, code_format=_PRE)
+    html = console.export_html(inline_styles=True, code_format=_PRE, clear=False)
+    return {"text/html": html, "text/plain": console.export_text().rstrip()}
+
+
+def _html(draw: Callable[[Console], None]) -> str:
+    return both_forms(draw)["text/html"]
 
 
 def _console(*, color: bool) -> Console:
@@ -87,6 +93,7 @@ def _console(*, color: bool) -> Console:
         record=True,
         width=_WIDTH,
         force_terminal=color,
+        force_jupyter=False,  # it would show what is drawn, beside what is returned
         highlight=False,
         markup=False,
         emoji=False,

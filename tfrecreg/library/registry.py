@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from tfrecreg.errors import NoSuchNameError, UsageError
 from tfrecreg.library.arguments import FailOnWord, Words, check_options
 from tfrecreg.library.dataset import Dataset
+from tfrecreg.library.progress import shown
 from tfrecreg.library.versions import Build, Release, handle
-from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import lookup
 from tfrecreg.registry import registry as registries
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.remote.transfer import PullResult
     from tfrecreg.pages.make import PageResult
     from tfrecreg.pages.static_site import SiteResult
+    from tfrecreg.progress import Progress
     from tfrecreg.reports.model import Report
 
 
@@ -151,7 +152,7 @@ class Registry(registries.Registry):
         cached: bool = False,
         ignore_missing: bool = False,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> list[Report]:
         """Check every dataset: its build, or its newest release where only that is here.
 
@@ -166,7 +167,7 @@ class Registry(registries.Registry):
             cached: whether to skip shards that did not change since an earlier such check.
             ignore_missing: whether to skip datasets whose bytes are not on this machine.
             engine: where to scan; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: there is no dataset; an unknown validator, a schema that does not parse, or
@@ -190,16 +191,18 @@ class Registry(registries.Registry):
             cached=cached,
             ignore_missing=ignore_missing,
         )
-        return check((), registry=self, options=options, engine=engine, progress=progress)
+        return check((), registry=self, options=options, engine=engine, progress=shown(progress))
 
-    def pull(self, *, remote: str | None = None, progress: Progress = SILENT) -> list[PullResult]:
+    def pull(
+        self, *, remote: str | None = None, progress: Progress | bool = True
+    ) -> list[PullResult]:
         """Fetch the newest release of each dataset, and builds that are missing in ``data/``.
 
         A build is fetched if DVC's pointer to it names a release. Releases in a bucket stay there.
 
         Args:
             remote: DVC's name of the remote; None for its default one.
-            progress: updated with the bytes.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: there is no such remote.
@@ -212,7 +215,7 @@ class Registry(registries.Registry):
         """
         from tfrecreg.operations.remote.transfer import pull_needed
 
-        return pull_needed(self, remote=remote, progress=progress)
+        return pull_needed(self, remote=remote, progress=shown(progress))
 
     def push(
         self,
@@ -220,7 +223,7 @@ class Registry(registries.Registry):
         remote: str | None = None,
         verify: bool = False,
         repair: bool = False,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> PushResult:
         """Send releases to a DVC remote: those named, all of the datasets named, or all there are.
 
@@ -232,7 +235,9 @@ class Registry(registries.Registry):
         """
         from tfrecreg.operations.remote.sending import push
 
-        return push(self, names, remote=remote, verify=verify, repair=repair, progress=progress)
+        return push(
+            self, names, remote=remote, verify=verify, repair=repair, progress=shown(progress)
+        )
 
     def gc(
         self,
@@ -241,7 +246,7 @@ class Registry(registries.Registry):
         remote: str | None = None,
         buckets: bool = False,
         older_than: int = 30,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> list[Doomed]:
         """Find files that nothing needs any more, and remove them with `apply`.
 
@@ -250,7 +255,7 @@ class Registry(registries.Registry):
             remote: DVC's name of the remote that has copies of releases; None for its default.
             buckets: whether to look at folders of buckets as well.
             older_than: with `buckets`, keep folders to which files were added in this many days.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             FailureError: DVC, git or the disk failed.
@@ -267,7 +272,7 @@ class Registry(registries.Registry):
             remote=remote,
             buckets=buckets,
             older_than=older_than,
-            progress=progress,
+            progress=shown(progress),
         )
 
     def pipeline(
@@ -300,7 +305,7 @@ class Registry(registries.Registry):
         statistics: bool = False,
         budget: int | str = "8MB",
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> PageResult:
         """Check every dataset, and make one page that shows all of them.
 
@@ -310,7 +315,7 @@ class Registry(registries.Registry):
             budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
                 are left out, and the page says how many.
             engine: where to scan; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: there is no dataset, or `output` cannot be written.
@@ -329,7 +334,7 @@ class Registry(registries.Registry):
             budget=budget,
             registry=self,
             engine=engine,
-            progress=progress,
+            progress=shown(progress),
         )
 
     def site(
@@ -337,7 +342,7 @@ class Registry(registries.Registry):
         folder: str | os.PathLike[str],
         *,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> SiteResult:
         """Write a static site: an index, and a page for each build and release.
 
@@ -347,7 +352,7 @@ class Registry(registries.Registry):
         Args:
             folder: a new or empty folder. It appears when all pages are in it.
             engine: where to scan; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: the folder is not free.
@@ -359,7 +364,7 @@ class Registry(registries.Registry):
         """
         from tfrecreg.pages.static_site import site
 
-        return site(folder, registry=self, engine=engine, progress=progress)
+        return site(folder, registry=self, engine=engine, progress=shown(progress))
 
 
 def open(folder: registries.RegistryLike | None = None) -> Registry:

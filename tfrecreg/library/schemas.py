@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tfrecreg.library.arguments import FailOnWord, path_or_none
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.library.progress import shown
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.schemas.accept import Proposal
     from tfrecreg.operations.schemas.compare import CompatibilityReport, SchemaDiff
+    from tfrecreg.progress import Progress
     from tfrecreg.registry.registry import Registry
 
 
@@ -30,13 +31,13 @@ class SchemaVerbs:
     """The verbs of a schema: of the working schema of a dataset, or of that of a version."""
 
     def infer_schema(
-        self: _Named, *, engine: Engine | None = None, progress: Progress = SILENT
+        self: _Named, *, engine: Engine | None = None, progress: Progress | bool = True
     ) -> str:
         """Draft a schema from the records. It accepts all of them: review it.
 
         Args:
             engine: where to read; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: there are no records, or no Examples with a feature.
@@ -55,7 +56,7 @@ class SchemaVerbs:
 
         target = find_target(self.name, registry=self.registry)
         damage: list[PassedOver] = []
-        draft = infer_schema(target, engine or LocalEngine(1), progress, damage=damage)
+        draft = infer_schema(target, engine or LocalEngine(1), shown(progress), damage=damage)
         if damage:
             raise passed_over(target.name, damage)
         return draft
@@ -67,7 +68,7 @@ class SchemaVerbs:
         schema: str | os.PathLike[str] | None = None,
         write: bool = False,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> Proposal:
         """Propose the smallest change of the schema that accepts the data.
 
@@ -76,7 +77,7 @@ class SchemaVerbs:
             schema: change this file instead of the working schema.
             write: write the change.
             engine: where to read; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: it is a release, has no schema, or a feature has no finding.
@@ -92,7 +93,11 @@ class SchemaVerbs:
         features = (feature,) if isinstance(feature, str) else tuple(feature)
         options = AcceptOptions(features=features, schema=path_or_none(schema))
         proposal = propose(
-            self.name, registry=self.registry, options=options, engine=engine, progress=progress
+            self.name,
+            registry=self.registry,
+            options=options,
+            engine=engine,
+            progress=shown(progress),
         )
         if write and proposal.before != proposal.after:
             write_proposal(proposal)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tfrecreg.library.arguments import FailOnWord, Words, check_options, name_or_none, path_or_none
 from tfrecreg.library.notebook import Head
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.library.progress import shown
 from tfrecreg.registry.lookup import Resolved
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.digest import ContentDigests
     from tfrecreg.operations.export.run import ExportResult
     from tfrecreg.pages.make import PageResult
+    from tfrecreg.progress import Progress
     from tfrecreg.registry.registry import RegistryLike
     from tfrecreg.reports.model import Report
     from tfrecreg.shardset.find import TargetLike, TargetsLike
@@ -37,7 +38,7 @@ def check(  # type: ignore[overload-overlap]  # a str is an iterable of str
     cached: bool = False,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | bool = True,
 ) -> Report: ...
 @overload
 def check(
@@ -55,7 +56,7 @@ def check(
     cached: bool = False,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | bool = True,
 ) -> list[Report]: ...
 def check(
     targets: TargetsLike,
@@ -72,7 +73,7 @@ def check(
     cached: bool = False,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | bool = True,
 ) -> Report | list[Report]:
     """Check builds, releases or any TFRecord files.
 
@@ -91,7 +92,7 @@ def check(
         cached: whether to skip shards that did not change since an earlier such check.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan; None for this process.
-        progress: updated during the work.
+        progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Returns:
         The report of a single target. Of a list, a list of reports: one for each reference and for
@@ -129,14 +130,16 @@ def check(
     )
     if isinstance(targets, str | os.PathLike | Resolved):
         return run.check_one(
-            targets, registry=registry, options=options, engine=engine, progress=progress
+            targets, registry=registry, options=options, engine=engine, progress=shown(progress)
         )
     several = list(targets)
     if not several:
         raise UsageError(
             "there is no target to check", hint="`tfrecreg.open().check()` checks every dataset"
         )
-    return run.check(several, registry=registry, options=options, engine=engine, progress=progress)
+    return run.check(
+        several, registry=registry, options=options, engine=engine, progress=shown(progress)
+    )
 
 
 @overload
@@ -146,7 +149,7 @@ def digest(  # type: ignore[overload-overlap]  # a str is an iterable of str
     split: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | bool = True,
 ) -> ContentDigests: ...
 @overload
 def digest(
@@ -155,7 +158,7 @@ def digest(
     split: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | bool = True,
 ) -> list[ContentDigests]: ...
 def digest(
     targets: TargetsLike,
@@ -163,7 +166,7 @@ def digest(
     split: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | bool = True,
 ) -> ContentDigests | list[ContentDigests]:
     """Compute the content digest of each split from the records.
 
@@ -175,7 +178,7 @@ def digest(
         split: the split of files whose names do not say one.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
-        progress: updated during the work.
+        progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Returns:
         The digests of a single target. Of a list, a list: one for each reference, in their order,
@@ -195,7 +198,7 @@ def digest(
     """
     from tfrecreg.operations.digest import digest
 
-    found = digest(targets, split=split, registry=registry, engine=engine, progress=progress)
+    found = digest(targets, split=split, registry=registry, engine=engine, progress=shown(progress))
     return found[0] if isinstance(targets, str | os.PathLike | Resolved) else found
 
 
@@ -207,7 +210,7 @@ def export(
     options: Mapping[str, Any] | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | bool = True,
 ) -> ExportResult:
     """Write a build or a release in the format of another tool.
 
@@ -218,7 +221,7 @@ def export(
         options: options of the format, such as ``{"suffix": ".index"}``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to work; None for this process.
-        progress: updated during the work.
+        progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Raises:
         UsageError: there is no such target, format or option, or the format cannot hold the data.
@@ -241,7 +244,7 @@ def export(
         to=to,
         options=options or {},
         engine=engine,
-        progress=progress,
+        progress=shown(progress),
     )
 
 
@@ -294,7 +297,7 @@ def report(
     schema: str | os.PathLike[str] | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | bool = True,
 ) -> PageResult:
     """Check targets, and make a page that shows the verdict, the findings and the data.
 
@@ -312,7 +315,7 @@ def report(
         schema: file of a schema to use in place of the target's own.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan; None for this process.
-        progress: updated during the work.
+        progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Raises:
         UsageError: as :func:`tfrecreg.check`; or `budget` is too small, or `output` cannot be
@@ -345,5 +348,5 @@ def report(
         statistics=statistics,
         budget=size,
         engine=engine,
-        progress=progress,
+        progress=shown(progress),
     )

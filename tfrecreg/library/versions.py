@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.library.arguments import FailOnWord, Words, path_or_none
+from tfrecreg.library.progress import shown
 from tfrecreg.library.schemas import SchemaVerbs
-from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import lookup
 from tfrecreg.text import safe
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.tag import TagResult
     from tfrecreg.operations.yank import YankResult
     from tfrecreg.pages.make import PageResult
+    from tfrecreg.progress import Progress
     from tfrecreg.reports.model import Report
     from tfrecreg.statistics.make import Stats
 
@@ -65,7 +66,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         gate: str | None = None,
         cached: bool = False,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> Report:
         """Check it with all validators that apply, and judge the findings by its gate.
 
@@ -81,7 +82,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             gate: name of a gate to use; None for the dataset's own.
             cached: whether to skip shards that did not change since an earlier such check.
             engine: where to scan; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: an unknown validator, a schema that does not parse, a version in `against`
@@ -108,7 +109,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             cached=cached,
             registry=self.registry,
             engine=engine,
-            progress=progress,
+            progress=shown(progress),
         )
 
     def describe(self) -> dict[str, Any]:
@@ -139,14 +140,14 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         other: str | lookup.Resolved,
         *,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> DiffResult:
         """What changed from this version to the `other`, example by example.
 
         Args:
             other: the later version, or a reference to it.
             engine: where to read; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: there is no such version.
@@ -158,16 +159,16 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """
         from tfrecreg.operations.diff.run import diff
 
-        return diff(self, other, registry=self.registry, engine=engine, progress=progress)
+        return diff(self, other, registry=self.registry, engine=engine, progress=shown(progress))
 
     def digest(
-        self, *, engine: Engine | None = None, progress: Progress = SILENT
+        self, *, engine: Engine | None = None, progress: Progress | bool = True
     ) -> ContentDigests:
         """The content digest of each split, computed from the records.
 
         Args:
             engine: where to read; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             NotHereError: its bytes are not on this machine.
@@ -180,7 +181,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """
         from tfrecreg.library.targets import digest
 
-        return digest(self, registry=self.registry, engine=engine, progress=progress)
+        return digest(self, registry=self.registry, engine=engine, progress=shown(progress))
 
     def export(
         self,
@@ -189,7 +190,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         to: str = "tfds",
         options: Mapping[str, Any] | None = None,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> ExportResult:
         """Write it in the format of another tool.
 
@@ -198,7 +199,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             to: name of the format, as of ``tfrecreg export --to``.
             options: options of the format.
             engine: where to work; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: there is no such format or option, or the format cannot hold the data.
@@ -210,7 +211,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """
         from tfrecreg.library.targets import export
 
-        return export(self, folder, to=to, options=options, engine=engine, progress=progress)
+        return export(self, folder, to=to, options=options, engine=engine, progress=shown(progress))
 
     def head(
         self,
@@ -240,12 +241,12 @@ class Versioned(SchemaVerbs, lookup.Resolved):
 
         return head(self, count, at=at, shard=shard, split=split)
 
-    def gate(self, report: str | os.PathLike[str], *, progress: Progress = SILENT) -> Report:
+    def gate(self, report: str | os.PathLike[str], *, progress: Progress | bool = True) -> Report:
         """Judge the saved report of a check under today's gate and waivers.
 
         Args:
             report: file of the JSON report of a check with ``fail_on="never"``.
-            progress: notes waivers that have expired.
+            progress: whether to note expired waivers in a notebook or a terminal, or an object.
 
         Returns:
             the report with the verdict.
@@ -265,21 +266,21 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """
         from tfrecreg.operations.gate import gate
 
-        return gate(self.registry, self.name, report, progress=progress)
+        return gate(self.registry, self.name, report, progress=shown(progress))
 
     def repair(
         self,
         *,
         raw: str | os.PathLike[str] | None = None,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> RepairResult:
         """Make its missing and damaged files again, byte for byte.
 
         Args:
             raw: folder of the raw data; None for that of the configuration.
             engine: where to work; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: the raw data or the plugin that made it are not here.
@@ -293,7 +294,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         from tfrecreg.builtin.repair.run import repair
 
         raw = path_or_none(raw)
-        return repair(self.registry, self.name, raw=raw, engine=engine, progress=progress)
+        return repair(self.registry, self.name, raw=raw, engine=engine, progress=shown(progress))
 
     def stats(
         self,
@@ -301,7 +302,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         *,
         features: Sequence[str] = (),
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> Stats:
         """The statistics of the features. Needs TFDV.
 
@@ -309,7 +310,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             split: only this one.
             features: only these.
             engine: where to read; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: there is no such split or feature.
@@ -328,7 +329,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             features=features,
             registry=self.registry,
             engine=engine,
-            progress=progress,
+            progress=shown(progress),
         )
 
     def report(
@@ -340,7 +341,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         budget: int | str = "8MB",
         schema: str | os.PathLike[str] | None = None,
         engine: Engine | None = None,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> PageResult:
         """Check it, and make a page that shows the verdict, the findings and the data.
 
@@ -352,7 +353,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
                 are left out, and the page says how many.
             schema: file of a schema to use in place of its own.
             engine: where to scan; None for this process.
-            progress: updated during the work.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: there is no such version, or `output` cannot be written.
@@ -373,7 +374,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             budget=budget,
             schema=schema,
             engine=engine,
-            progress=progress,
+            progress=shown(progress),
         )
 
     if TYPE_CHECKING:
@@ -444,12 +445,12 @@ class Release(Versioned, lookup.Release):
         assert isinstance(found, lookup.Release)
         return cls(found.dataset, found.manifest, found.folder, found.version, found.proven, result)
 
-    def pull(self, *, remote: str | None = None, progress: Progress = SILENT) -> PullResult:
+    def pull(self, *, remote: str | None = None, progress: Progress | bool = True) -> PullResult:
         """Fetch its bytes to this machine, from DVC's cache, a remote or its bucket.
 
         Args:
             remote: DVC's name of the remote; None for its default one.
-            progress: updated with the bytes.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: DVC does not keep it, or there is no such remote.
@@ -463,7 +464,7 @@ class Release(Versioned, lookup.Release):
         """
         from tfrecreg.operations.remote.transfer import pull
 
-        return pull(self.registry, self.name, remote=remote, progress=progress)
+        return pull(self.registry, self.name, remote=remote, progress=shown(progress))
 
     def push(
         self,
@@ -471,7 +472,7 @@ class Release(Versioned, lookup.Release):
         remote: str | None = None,
         verify: bool = False,
         repair: bool = False,
-        progress: Progress = SILENT,
+        progress: Progress | bool = True,
     ) -> PushResult:
         """Send its bytes to a DVC remote. Every object is looked for there, and its size compared.
 
@@ -479,7 +480,7 @@ class Release(Versioned, lookup.Release):
             remote: DVC's name of the remote; None for its default one.
             verify: whether to compare the bytes of what the remote has.
             repair: as `verify`, and replace damaged objects.
-            progress: updated with the bytes.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             UsageError: DVC does not keep it, or there is no such remote.
@@ -495,18 +496,27 @@ class Release(Versioned, lookup.Release):
 
         names = (self.name,)
         return push(
-            self.registry, names, remote=remote, verify=verify, repair=repair, progress=progress
+            self.registry,
+            names,
+            remote=remote,
+            verify=verify,
+            repair=repair,
+            progress=shown(progress),
         )
 
     def tag(
-        self, stage: str | None = None, *, commit: str | None = None, progress: Progress = SILENT
+        self,
+        stage: str | None = None,
+        *,
+        commit: str | None = None,
+        progress: Progress | bool = True,
     ) -> TagResult:
         """Tag it in git, in GTO's format.
 
         Args:
             stage: assign it to this stage, such as ``prod``.
             commit: the commit to tag; None for the first one that holds the release.
-            progress: notes what it waits for.
+            progress: whether to say what it waits for in a notebook or a terminal, or an object.
 
         Raises:
             UsageError: no stage of that name is legal, the registry is outside git, or the commit
@@ -520,14 +530,14 @@ class Release(Versioned, lookup.Release):
         from tfrecreg.operations.tag import TagRequest, tag
 
         request = TagRequest(reference=self.name, stage=stage, commit=commit)
-        return tag(self.registry, request, progress=progress)
+        return tag(self.registry, request, progress=shown(progress))
 
-    def yank(self, reason: str, *, progress: Progress = SILENT) -> YankResult:
+    def yank(self, reason: str, *, progress: Progress | bool = True) -> YankResult:
         """Mark it as one that nobody should use: ``latest`` skips it from then on.
 
         Args:
             reason: shown to everybody who asks for it.
-            progress: notes what it waits for.
+            progress: whether to say what it waits for in a notebook or a terminal, or an object.
 
         Raises:
             UsageError: there is no reason.
@@ -540,7 +550,7 @@ class Release(Versioned, lookup.Release):
         """
         from tfrecreg.operations.yank import yank
 
-        return yank(self.registry, self.name, reason, progress=progress)
+        return yank(self.registry, self.name, reason, progress=shown(progress))
 
 
 def handle(found: lookup.Resolved) -> Build | Release:
