@@ -184,7 +184,7 @@ def test_from_raw_data_to_a_clone_that_trains_on_an_old_release(
     assert not [name for name in other("git ls-files").splitlines() if "tfrecord" in name]
     shutil.move(root, tmp_path / "out of reach")
     said = other("tfrecreg pull digits@1.0.0")
-    assert "all as released" in said
+    assert "all verified" in said
     pulled = hashes(clone / "versions/digits/1.0.0")
     assert pulled == first
     assert other.document("tfrecreg show digits@1.0.0 --json")["manifest"] == released

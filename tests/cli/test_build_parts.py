@@ -52,7 +52,7 @@ def test_parts_and_publishing_tell_what_they_did(cli, plan, registry, monkeypatc
     assert "2 of 4 shards are missing, of the part `2/2`: `digits-t" in named.err
     done = cli("parts", "publish", plan, "--release", "1.0.0", "--verify", "1")
     assert done.code == 0, done.err
-    assert "2 shards of parts, 2 made here, 1 made again and equal" in done.err
+    assert "2 shards of parts, 2 made here, 1 rebuilt and equal" in done.err
     assert "built digits, in data/digits" in done.out
     assert "released digits@1.0.0 (initial)" in done.out
     shown = cli("show", "digits@1.0.0", "--provenance")

@@ -48,7 +48,9 @@ def test_it_is_told_in_words(cli, root: Path) -> None:
     lines = [line.rstrip() for line in done.out.splitlines()]
     assert lines[0] == "d@1.0.0 → d"
     assert "  examples  8 → 7 (-1)" in lines
-    assert any(line.startswith("  shards    0 kept (0 B), 2 new or rewritten (") for line in lines)
+    assert any(
+        line.startswith("  shards    0 unchanged (0 B), 2 new or rewritten (") for line in lines
+    )
     table = [line.split() for line in lines if line.startswith(("  train ", "  test "))]
     assert table[:2] == [
         ["train", "6", "5", "-1", "+1", "2", "1", "1"],
@@ -73,7 +75,7 @@ moved: 1 example
 renamed: 1 example
   train k3 → train k3b
 
-features: of 2 examples that were compared
+features: of 2 examples compared
   label: changed in 1
   width: added to 1
 
@@ -152,7 +154,7 @@ def test_a_payload_that_is_no_example_is_named_as_such(cli, tmp_path: Path) -> N
     put_build(root, {"train": [{"a": b"another text", "b": example(1)}]})
     done = cli("-C", root, "diff", "d@1.0.0", "d")
     assert "changed: 1 example\n  train a: (payload)\n" in done.out
-    assert "of 1 example that were compared\n  (payload): changed in 1\n" in done.out
+    assert "of 1 example compared\n  (payload): changed in 1\n" in done.out
 
 
 def test_what_is_not_listed_is_counted(
@@ -169,7 +171,7 @@ def test_what_is_not_listed_is_counted(
     put_build(root, {"train": [changed]})
     done = cli("-C", root, "diff", "d@1.0.0", "d")
     assert "  train k19: label 19 → 119, +f19\n  … and 5 more\n" in done.out
-    assert "features: of 25 examples that were compared\n  label: changed in 25\n" in done.out
+    assert "features: of 25 examples compared\n  label: changed in 25\n" in done.out
     # Of 22 features, 20 are shown; one of them stands for those beyond 22.
     assert "  …: added to 4\n  f00: added to 1\n" in done.out
     assert "  f17: added to 1\n  … and 3 more\n" in done.out

@@ -48,7 +48,7 @@ def test_it_says_that_the_content_is_equal_and_how_to_read_it(
     assert re.fullmatch(r"  260 records in 4 shards \(4 converted\), \d+\.\d [kM]B", size)
     shown = cli("show", "digits@1.0.0", "--json").json
     assert shown["manifest"]["content"] in content
-    assert content.startswith("content digest equal: ")
+    assert content.startswith("content digest verified: ")
     assert last == f"read it: {how.format(out=out)}"
     document = cli("export", "digits", "--to", to, tmp_path / "more", "--json").json
     assert document["content"] == shown["manifest"]["content"]

@@ -121,7 +121,7 @@ def test_records_are_written_read_back_and_compared(
     assert done.returncode == 0, done.stderr
     assert "  260 records in 4 shards (4 converted), " in done.stdout
     assert "  note: 260 lines\n" in done.stdout
-    assert "content digest equal: " in done.stdout
+    assert "content digest verified: " in done.stdout
     assert done.stdout.endswith("read it: bytes.fromhex\n")
     assert len((out / "train-1-of-2.hex").read_text().splitlines()) == 100
     assert json.loads((out / "tfrecreg.json").read_text())["to"] == "hex"

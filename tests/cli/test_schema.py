@@ -215,7 +215,7 @@ def test_an_environment_that_there_is_not_is_one_line(cli: Any, root: Path) -> N
 def test_data_that_keep_their_schema_change_nothing(cli: Any, root: Path) -> None:
     done = cli("schema", "accept", "digits", "--write")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "digits keeps schemas/digits.pbtxt: there is nothing to accept\n"
+    assert done.err == "digits fits schemas/digits.pbtxt: there is nothing to accept\n"
 
 
 def test_a_change_is_shown_and_not_written(cli: Any, root: Path) -> None:

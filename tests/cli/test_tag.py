@@ -86,7 +86,7 @@ def test_the_log_says_what_changed_in_numbers(cli, here: Path) -> None:
     assert cli("release", "digits").code == 0
     log = cli("log", "digits").out
     assert "digits@1.0.1" in log
-    assert "  examples: the same; shards: 0 kept, 6 new\n" in log
+    assert "  examples: the same; shards: 0 unchanged, 6 new\n" in log
     newest, first = cli("log", "digits", "--json").json["releases"]
     assert newest["counts"]["added"] == 0
     assert newest["counts"]["shards_new"] == 6

@@ -250,12 +250,12 @@ provenance of m@1.1.0
   parent    1.0.0, manifest {"a" * 64}
   released  2027-01-31T12:00:00Z by ada on h
   with      tfrecreg 0.1.0, Python 3.11, commit abc123
-  gate      passed: a release is only made if it does
+  gate      passed, as for every release
   content   {"c" * 64}
   manifest  {"d" * 64}
   plan      {"p" * 64}
   receipts  3: 2 shards on h1
-  verified  1 shard made again and equal before it was published
+  verified  1 shard rebuilt before publishing, and equal
 
   shard         records      size  skipped  made                        on
   m-test          1,000  500.0 kB        2  when published              h1, 2027-01-30T08:00:00Z
@@ -280,10 +280,10 @@ provenance of m
   raw       unknown
   codecs    unknown
   schema    {"e" * 64}
-  gate      not judged: a build has no release yet
+  gate      not judged yet: a build is judged when it is released
   content   {"c" * 64}
   manifest  {"d" * 64}
-  receipts  none: it was not made in parts, or they are on another machine
+  receipts  none here: the build was not made in parts, or on another machine
 """
     )
 

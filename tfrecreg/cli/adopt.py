@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "splits",
     metavar="NAME=GLOB",
     multiple=True,
-    help="The files of a split, if their names do not say so. Repeatable.",
+    help="Files of a split, if their names do not contain it. Repeatable.",
 )
 @click.option(
     "--schema",
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     shell_complete=complete.files,
     help="Check every record against this schema.",
 )
-@click.option("--key", metavar="FEATURE", help="The feature to take record keys from.")
+@click.option("--key", metavar="FEATURE", help="Feature that holds the keys of the records.")
 @click.option(
     "--labels",
     metavar="FEATURE=FILE",

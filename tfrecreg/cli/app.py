@@ -110,8 +110,8 @@ def _is_of_output(error: Exception) -> bool:
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     epilog="Exit codes: 0 clean, 1 findings or refused, 2 usage or bad input, 3 the tool, a plugin "
-    "or the machine failed, or a check is incomplete, 130 interrupted, 141 nobody reads the "
-    "output.",
+    "or the machine failed, or a check is incomplete, 130 interrupted, 141 output pipe "
+    "closed.",
 )
 @click.option(
     "-C",

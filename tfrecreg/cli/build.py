@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--anew",
     is_flag=True,
-    help="Make every shard, also those that an earlier, unfinished run had finished.",
+    help="Rebuild every shard, including those that an unfinished run completed.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option(

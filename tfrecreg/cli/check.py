@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "--raw",
     metavar="PATH",
     shell_complete=complete.folders,
-    help="Compare the size with this folder of raw data, or its URL.",
+    help="Folder of the raw data, or its URL, to judge inflation.",
 )
 @click.option(
     "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."

@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     "targets", nargs=-1, required=True, metavar="TARGET..", shell_complete=complete.targets
 )
 @click.option(
-    "--split", metavar="NAME", help="The split of files whose names do not say one: train."
+    "--split", metavar="NAME", help="Split of files whose names contain none, such as train."
 )
 @jobs_option
 def command(session: Session, targets: tuple[str, ...], split: str | None, engine: Engine) -> None:
     """Print the content digest of each split.
 
     TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files of
-    any tool, which need no registry. The digest is computed from the records. It is equal for the
-    same records in a split of the same name, in any order and any shards, plain or gzip: that of a
-    release is the digest in its manifest. `tfrecreg check TARGET --same-as REF` names what differs.
+    any tool, which need no registry. The digest is computed from the records: equal records in
+    splits of equal names have equal digests, in any order and any shards, plain or gzip. The
+    manifest of a release has the same digest. `tfrecreg check TARGET --same-as REF` names the
+    records that differ.
     """
     from tfrecreg.operations.digest import digest
 

@@ -50,10 +50,10 @@ def command(
     tfx` writes examples, statistics and schema as the components of TFX do. Shards are hard links
     where possible: never edit them in place.
 
-    `--to arrayrecord`, `parquet` and `webdataset` write the records to files of these formats, one
-    for each shard, read them again, and compare their content digest with the manifest.
+    `--to arrayrecord`, `jsonl`, `parquet` and `webdataset` write one file of that format for each
+    shard, read it again, and compare its content digest with the manifest.
 
-    `--to intoto` writes an in-toto statement alone: the sha256 of every file, and the provenance.
+    `--to intoto` writes only an in-toto statement: the sha256 of every file, and the provenance.
 
     Existing files are never overwritten.
     """
@@ -88,5 +88,5 @@ def _print_result(session: Session, result: ExportResult) -> None:
     for note in result.notes:
         session.out.print(f"  note: {note}")
     if result.content is not None:
-        session.out.print(f"content digest equal: {result.content}")
+        session.out.print(f"content digest verified: {result.content}")
     session.out.print(result.how_to_read)

@@ -27,7 +27,7 @@ from tfrecreg.render.reports import choose_format, exit_code, format_options, sh
     "--until",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="Next expiry date of a waiver, kept in dvc.yaml so that DVC reruns the gate after it.",
+    help="Next expiry date of a waiver. In dvc.yaml, it makes DVC rerun the gate after that date.",
 )
 @format_options
 def command(

@@ -33,16 +33,15 @@ def command(
 ) -> None:
     """List or remove files that are no longer needed.
 
-    These are files left by killed commands, copies of releases that the DVC remote also has, and
-    objects in DVC's cache of builds that no release in any branch or tag, and no pointer, refers
-    to. Objects that tfrecreg did not create are never removed.
+    Lists files left by killed commands, copies of releases that the DVC remote also has, and builds
+    in DVC's cache without a pointer or a release in any branch or tag. Objects that tfrecreg did
+    not create stay.
 
-    Each object of a copied release is looked for in the remote. With --apply, the bytes there are
-    verified before the copy is removed: by the store's checksums, or by reading them.
+    A copy of a release is removed only if the remote has all its objects, whose bytes --apply
+    verifies first.
 
-    With --buckets they are also folders in buckets that no build here, and no release in any branch
-    or tag, refers to. Builds and unpushed releases of other clones are not known here: --older-than
-    has to be longer than they take.
+    With --buckets, also lists folders in buckets that no build here and no release in any branch or
+    tag refers to. --older-than must exceed the time that builds and releases in other clones take.
     """
     from tfrecreg.operations.remote.garbage import gc
 

@@ -31,12 +31,12 @@ def command(session: Session, folder: str | None, with_dvc: bool | None) -> None
     result = init(folder or session.registry or ".", with_dvc=with_dvc)
     if session.printed_json(result):
         return
-    made = f"made {', '.join(result.made)}" if result.made else "everything was there"
+    made = f"made {', '.join(result.made)}" if result.made else "nothing was missing"
     session.out.print(f"registry at {safe(result.root, limit=1000)}: {made}")
     if result.dvc == "made":
-        session.out.print("DVC repository made: it will keep the bytes of releases")
+        session.out.print("DVC repository created: DVC will store the bytes of releases")
     elif result.dvc == "absent":
-        session.err.print("DVC is not set up: releases will keep their bytes in versions/")
+        session.err.print("DVC is not set up: the bytes of releases will go to versions/")
         if with_dvc is None:
             session.err.print("`tfrecreg init --dvc` sets it up")
     session.commands(result.commands)

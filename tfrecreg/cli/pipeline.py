@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @session_command("pipeline")
 @click.argument("names", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
-@click.option("--check", "look", is_flag=True, help="Write nothing; exit 1 if it is out of date.")
+@click.option("--check", "look", is_flag=True, help="Write nothing; exit with 1 if it is stale.")
 @click.option(
     "--artifacts",
     "only_artifacts",
@@ -29,8 +29,8 @@ def command(session: Session, names: tuple[str, ...], look: bool, only_artifacts
     configured datasets are written. Other stages are left unchanged. `dvc repro` runs the stages
     whose inputs changed.
 
-    Each dataset also has an artifact of its name: with it and the tags of `tfrecreg tag`, `dvc
-    artifacts get` in another repository fetches a release by its number.
+    Each dataset also has an artifact of its name. With it and the tags of `tfrecreg tag`, `dvc
+    artifacts get` fetches a release by its number in other repositories.
     """
     from tfrecreg.operations.pipeline.run import pipeline
 

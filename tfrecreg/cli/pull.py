@@ -10,7 +10,7 @@ from tfrecreg.commands.session import Session, session_command
 
 @session_command("pull")
 @click.argument("references", nargs=-1, metavar="[REF..]", shell_complete=complete.references)
-@click.option("-r", "--remote", metavar="NAME", help="The DVC remote. Default: DVC's default one.")
+@click.option("-r", "--remote", metavar="NAME", help="DVC remote. Default: DVC's own default.")
 def command(session: Session, references: tuple[str, ...], remote: str | None) -> None:
     """Fetch the bytes of releases to this machine.
 
@@ -19,8 +19,8 @@ def command(session: Session, references: tuple[str, ...], remote: str | None) -
     the release, whether it comes from DVC's cache, from the remote or from a bucket. Damaged
     objects in DVC's cache are fetched again.
 
-    Without a REF, the latest release of each dataset is fetched; and each build that is missing in
-    data/, if DVC's pointer to it is of a release. Releases in a bucket stay there.
+    Without a REF, fetches the latest release of each dataset, and each build that is missing in
+    data/ if DVC's pointer to it names a release. Releases in a bucket stay there.
     """
     from tfrecreg.operations.remote.transfer import pull, pull_needed
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "--against",
     metavar="REF",
     shell_complete=complete.references,
-    help="Also show the difference from this version.",
+    help="Also show the changes since this version.",
 )
 @click.option(
     "--statistics",

@@ -39,9 +39,9 @@ def command(session: Session, reference: str, code: str | None, provenance: bool
     """Show a build or a release.
 
     REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
-    its splits, sizes, source, ledger, labels and digests. `--code` prints the few lines of Python
-    that read it in a framework or log it, ready to paste. `--provenance` shows how it was made; the
-    shards of a build in parts have receipts, which `--json` prints in full.
+    its splits, sizes, source, items, labels and digests. `--code` prints a few lines of Python to
+    paste, which read it in a framework or log it. `--provenance` shows how it was made; `--json`
+    prints the receipts of a build in parts in full.
     """
     from tfrecreg.registry.lookup import resolve
 

@@ -44,7 +44,7 @@ def jobs_option(function: F) -> F:
             "--engine-option",
             multiple=True,
             metavar="K=V",
-            help="An option of the engine, repeatable.",
+            help="Option of the engine. Repeatable.",
         ),
         click.option(
             "--engine",
@@ -53,7 +53,7 @@ def jobs_option(function: F) -> F:
             default="local",
             envvar="TFRECREG_ENGINE",
             shell_complete=named_by("EngineRecord", "local"),
-            help="Where to work: local, or an engine that `tfrecreg plugins list` shows. Default: "
+            help="Engine that runs the work: local, or one from `tfrecreg plugins list`. Default: "
             "TFRECREG_ENGINE, or local.",
         ),
         click.option(
@@ -62,8 +62,8 @@ def jobs_option(function: F) -> F:
             type=int,
             metavar="N",
             envvar="TFRECREG_JOBS",
-            help="Number of parallel processes. Default: TFRECREG_JOBS, or the number of "
-            "processors. With another engine: of its workers.",
+            help="Number of parallel processes or workers. Default: TFRECREG_JOBS, or all "
+            "processors; with another engine, all its workers.",
         ),
     ):
         call = decorate(call)

@@ -25,8 +25,8 @@ class Origin:
     def gate(self) -> str:
         """The result of the gate, as far as the version records it."""
         if self.manifest.release is None:
-            return "not judged: a build has no release yet"
-        return "passed: a release is only made if it does"
+            return "not judged yet: a build is judged when it is released"
+        return "passed, as for every release"
 
     def to_json(self) -> dict[str, Any]:
         """As the document of ``show --provenance --json`` has it."""

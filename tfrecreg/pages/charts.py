@@ -76,7 +76,7 @@ def _bytes(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
         yield Bars(
             heading="Size against raw data",
             unit="B",
-            labels=("raw, as stored", "raw, decompressed", "records", "shards"),
+            labels=("raw files", "decoded data", "records", "shards"),
             series=(
                 Series(
                     name="bytes",

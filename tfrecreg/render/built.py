@@ -62,7 +62,8 @@ def print_built(
     if result.resumed:
         kept = "shard" if result.resumed == 1 else "shards"
         session.err.print(
-            f"{result.resumed} finished {kept} of an earlier run kept; --anew makes every shard"
+            f"reused {result.resumed} finished {kept} of an earlier run; --anew rebuilds every "
+            "shard"
         )
     if result.growth is not None:
         print_growth(session.err, result.growth)
@@ -79,7 +80,7 @@ def print_growth(console: Console, growth: Growth, *, would: bool = False) -> No
     parts = [
         f"{count(number, 'shard')} {what} ({si_bytes(size)})"
         for number, what, size in (
-            (growth.kept, "kept", growth.kept_bytes),
+            (growth.kept, "unchanged", growth.kept_bytes),
             (growth.rewritten, "rewritten", growth.rewritten_bytes),
             (growth.new, "new", growth.new_bytes),
         )

@@ -106,14 +106,15 @@ def _yank_line(yank: Yank) -> str:
 
 
 def _change_counts(counts: ChangeCounts) -> str:
-    """``examples: 50 added; shards: 4 kept, 1 new``."""
+    """``examples: 50 added; shards: 4 unchanged, 1 new``."""
     parts = [
         f"{number:,} {kind}"
         for kind in ("added", "removed", "changed", "moved", "renamed")
         if (number := getattr(counts, kind))
     ]
     examples = ", ".join(parts) or "the same"
-    return f"examples: {examples}; shards: {counts.shards_kept:,} kept, {counts.shards_new:,} new"
+    shards = f"{counts.shards_kept:,} unchanged, {counts.shards_new:,} new"
+    return f"examples: {examples}; shards: {shards}"
 
 
 def print_manifest(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     """Yield every bundled validator; their modules load when a check uses them."""
     yield _record("crc", "framing, checksums and compression", "CRC*", reads_back=True)
-    yield _record("manifest", "the set of files, byte by byte", "SHD00*", reads_back=True)
+    yield _record("manifest", "all files, byte by byte", "SHD00*", reads_back=True)
     yield _record(
         "schema",
         "every record against the schema",
@@ -28,8 +28,8 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
         needs_schema=True,
     )
     yield _record("inflation", "size against the raw data", "INF*")
-    yield _record("source", "images against their origin", "SRC01[6-9]")
-    yield _record("duplicates", "the same content again, in one split or two", "DUP*")
+    yield _record("source", "images against their raw files, and the ledger", "SRC01[6-9]")
+    yield _record("duplicates", "duplicates in a split and across splits", "DUP*")
     yield _record("images", "encoded images", "IMG*")
     yield _record("annotations", "labels, boxes, classes", "ANN*")
     about = "whole splits against the schema, by TFDV"

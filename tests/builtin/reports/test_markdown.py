@@ -89,7 +89,7 @@ def test_a_report_whole() -> None:
     assert text == (
         "### `digits`: incomplete\n"
         "\n"
-        "1 error, 1 warning, 1 waived. 1 shard, 2 records, 3 B. Looked at by `crc`, `manifest`.\n"
+        "1 error, 1 warning, 1 waived. 1 shard, 2 records, 3 B. Validators: `crc`, `manifest`.\n"
         "\n"
         "| | code | what | where |\n"
         "|---|---|---|---|\n"

@@ -34,7 +34,7 @@ def test_a_dry_run(pipe, tmp_path: Path) -> None:
     assert [line.split()[:3] for line in lines[3:5]] == [["train", "40", "2"], ["test", "10", "2"]]
     assert {line.split()[-1] for line in lines[3:5]} == {"kB"}
     assert lines[5] == ""
-    assert lines[6].startswith("a push of its release would send about ")
+    assert lines[6].startswith("pushing its release would send about ")
     assert len(lines) == 7
 
 
@@ -42,7 +42,7 @@ def test_a_dry_run(pipe, tmp_path: Path) -> None:
     ("applied", "told"),
     [
         (True, "removed 2 things, 3.0 kB"),
-        (False, "nothing was removed; `tfrecreg gc --apply` removes 2 things, 3.0 kB"),
+        (False, "nothing was removed yet; `tfrecreg gc --apply` removes 2 things, 3.0 kB"),
     ],
 )
 def test_gc_says_whether_it_removed_anything(pipe, applied: bool, told: str) -> None:

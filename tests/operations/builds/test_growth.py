@@ -344,9 +344,9 @@ def test_the_command_tells_of_growth(story: Story, capsys: pytest.CaptureFixture
     arguments = ["-C", str(story.root), "build", "d"]
     assert main([*arguments, "--dry-run"]) == 0
     told = capsys.readouterr().out
-    assert "grown from d@1.0.0: 8 shards kept (" in told
+    assert "grown from d@1.0.0: 8 shards unchanged (" in told
     assert "1 shard new (" in told
-    assert "a push of its release would send about " in told
+    assert "pushing its release would send about " in told
     assert " to a remote with d@1.0.0: shards " in told
     assert main([*arguments, "--dry-run", "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)

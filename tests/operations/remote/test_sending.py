@@ -200,6 +200,6 @@ def test_the_command(story: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "hint: tfrecreg push --repair digits@1.0.0" in capsys.readouterr().err
     assert main(["-C", root, "push", "--repair"]) == 0
     assert (
-        "the remote has digits@1.0.0, digits@2.0.0: 1 object sent, 1 of them in place of damaged "
+        "the remote has digits@1.0.0, digits@2.0.0: 1 object sent, 1 of them replaced damaged "
         f"ones, 0 checksums compared, {count} objects read ("
     ) in " ".join(capsys.readouterr().out.split())

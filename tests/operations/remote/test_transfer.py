@@ -145,7 +145,7 @@ def test_a_clone_gets_the_build_and_the_newest_release(
     (again,) = pull_needed(open_registry(other.root))
     assert (again.folder, again.files) == ("data/digits", 0)
     assert main(["-C", str(other.root), "pull"]) == 0
-    assert capsys.readouterr().out == "digits@2.0.0 is in data/digits: here already\n"
+    assert capsys.readouterr().out == "digits@2.0.0 is in data/digits: already here\n"
 
 
 def test_a_clone_of_an_older_commit_gets_its_build_and_the_newest_release(story: Any) -> None:

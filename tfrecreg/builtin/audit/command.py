@@ -38,8 +38,8 @@ def command(
 ) -> int:
     """Check the releases of datasets, without their bytes.
 
-    Manifests, version numbers, parents and git history are checked, and that the schemas of today
-    parse. NAME is a dataset; without one, all datasets of the registry are audited.
+    Checks manifests, version numbers, parents and git history, and that today's schemas parse. NAME
+    is a dataset; without one, all datasets of the registry are audited.
     """
     from tfrecreg.builtin.audit.releases import audit_releases
 

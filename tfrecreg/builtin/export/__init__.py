@@ -10,7 +10,7 @@
 - `arrayrecord`: ArrayRecord files, which hold payloads as they are
 - `parquet`: Parquet files; `columns` has the columns of a schema, and their Arrow arrays
 - `webdataset`: tar files of samples; `samples` has the members of a sample, and features as JSON
-- `jsonl`: JSON Lines, a record a line
+- `jsonl`: JSON Lines, one record per line
 - `file_objects`: files of a storage as Python's file objects
 
 Nothing here imports TensorFlow or TFDS: TFDS's files are JSON and text.

@@ -30,17 +30,17 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
     )
     yield ExporterRecord(
         name="index",
-        summary="the shards with an index each, for readers that seek to records, such as DALI's",
+        summary="the shards, each with an index, for readers such as DALI's",
         load=partial(_load, "index", "IndexExporter"),
     )
     yield ExporterRecord(
         name="intoto",
-        summary="an in-toto statement on all files, to be signed, without the shards",
+        summary="an in-toto statement about all files, ready to sign, without the shards",
         load=partial(_load, "intoto", "IntotoExporter"),
     )
     yield ExporterRecord(
         name="jsonl",
-        summary="JSON Lines, a record a line",
+        summary="JSON Lines, one record per line",
         load=partial(_load, "jsonl", "JsonLinesExporter"),
     )
     yield ExporterRecord(

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 def command(session: Session, reference: str, raw: str | None, engine: Engine) -> None:
     """Rebuild missing and damaged files, byte for byte.
 
-    REF is a build (mnist) or a release (mnist@1.0.0). A file with a sound copy in versions/, data/,
-    DVC or the bucket is taken from there. Of other shards the undamaged records are kept, and the
-    rest is made again from the raw data. If the result is not byte for byte the original, nothing
-    is changed.
+    REF is a build (mnist) or a release (mnist@1.0.0). Files are restored from sound copies in
+    versions/, data/, DVC or the bucket. In shards without a copy, undamaged records stay and the
+    rest is rebuilt from the raw data. If the result is not byte for byte the original, nothing is
+    changed.
     """
     from tfrecreg.builtin.repair.run import repair
 

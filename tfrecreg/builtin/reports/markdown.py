@@ -105,7 +105,7 @@ def _summary(report: Report) -> str:
         read = [_count(report.shards, "shard"), _count(report.records, "record")]
         read.append(si_bytes(report.bytes))
     ran = ", ".join(code(name) for name in report.validators) or "nothing"
-    return f"{', '.join(found)}. {', '.join(read)}. Looked at by {ran}."
+    return f"{', '.join(found)}. {', '.join(read)}. Validators: {ran}."
 
 
 def _row(finding: Finding) -> str:

@@ -14,7 +14,7 @@ from tfrecreg.commands.session import Session, session_command
 @click.option(
     "--commit",
     metavar="REV",
-    help="The commit to tag. Default: the first one that holds the release and its bytes.",
+    help="Commit to tag. Default: the first one with the release and DVC's pointer to its bytes.",
 )
 def command(session: Session, reference: str, stage: str | None, commit: str | None) -> None:
     """Tag a release in git.

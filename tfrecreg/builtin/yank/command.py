@@ -11,13 +11,13 @@ from tfrecreg.commands.session import Session, session_command
 @session_command("yank")
 @click.argument("reference", metavar="REF", shell_complete=complete.releases)
 @click.option(
-    "--reason", metavar="TEXT", required=True, help="Why nobody should use it, for all who ask."
+    "--reason", metavar="TEXT", required=True, help="Reason to show to users of the release."
 )
 def command(session: Session, reference: str, reason: str) -> None:
     """Mark a release as wrong, so that `latest` skips it.
 
     REF is a release (mnist@1.2.0). It stays available under its full version, where `show` gives
-    the reason and `check` warns. Where GTO's tags register the version, one more deregisters it.
+    the reason and `check` warns. If GTO's tags register the version, a further tag deregisters it.
     """
     from tfrecreg.operations.yank import yank
 

@@ -52,7 +52,7 @@ def print_diff(
         _print_labels(console, diff)
     if diff.schema is None:
         console.print(
-            line(("schema: ", "bold"), "not compared, one of them is not here or does not parse")
+            line(("schema: ", "bold"), "not compared: one of them is missing or does not parse")
         )
     elif diff.schema:
         console.print(line(("schema: ", "bold"), count(len(diff.schema), "difference")))
@@ -83,13 +83,13 @@ def _step(before: int, after: int, change: str) -> str:
 
 def _shards(diff: DiffResult) -> str:
     shards = diff.shards
-    parts = [f"{shards.kept:,} kept ({si_bytes(shards.kept_bytes)})"]
+    parts = [f"{shards.kept:,} unchanged ({si_bytes(shards.kept_bytes)})"]
     if shards.recoded:
-        parts.append(f"{shards.recoded:,} compressed otherwise")
+        parts.append(f"{shards.recoded:,} recompressed")
     if shards.new or shards.recoded:
         parts.append(f"{shards.new:,} new or rewritten ({si_bytes(shards.new_bytes)})")
     if shards.gone:
-        parts.append(f"{shards.gone:,} gone")
+        parts.append(f"{shards.gone:,} removed")
     return ", ".join(parts)
 
 
@@ -170,7 +170,7 @@ def _feature(name: str) -> str:
 def _print_features(console: Console, diff: DiffResult) -> None:
     console.print("")
     of = count(diff.compared, "example")
-    console.print(line(("features: ", "bold"), f"of {of} that were compared"))
+    console.print(line(("features: ", "bold"), f"of {of} compared"))
     ordered = sorted(
         diff.features.items(),
         key=lambda item: (-(item[1].changed + item[1].added + item[1].removed), item[0]),

@@ -71,7 +71,7 @@ def _facts(origin: Origin) -> Iterator[tuple[str, str]]:
     if origin.parts is not None:
         yield from _parts(origin.parts)
     else:
-        yield "receipts", "none: it was not made in parts, or they are on another machine"
+        yield "receipts", "none here: the build was not made in parts, or on another machine"
 
 
 def _parts(parts: BuildProvenance) -> Iterator[tuple[str, str]]:
@@ -80,4 +80,4 @@ def _parts(parts: BuildProvenance) -> Iterator[tuple[str, str]]:
     shown = ", ".join(f"{count(shards, 'shard')} on {safe(host)}" for host, shards in hosts.items())
     yield "receipts", f"{len(parts.receipts)}: {shown}"
     verified = count(len(parts.verified), "shard")
-    yield "verified", f"{verified} made again and equal before it was published"
+    yield "verified", f"{verified} rebuilt before publishing, and equal"

@@ -38,20 +38,20 @@ def print_preview(console: Console, found: Preview) -> None:
     if plan.skipped:
         skipped = count(len(plan.skipped), "item")
         console.print("")
-        console.print(line(f"the source skips {skipped} while it lists them"))
+        console.print(line(f"the source would skip {skipped}"))
 
 
 def print_push_cost(console: Console, found: Preview) -> None:
     """The size of a push of the release, on one line."""
     push = found.push
     if not push.total:
-        console.print(line("a push would send nothing: it is the release again"))
+        console.print(line("a push would send nothing: the build equals the release"))
         return
     parts = f"shards {si_bytes(push.shards)}, indexes {si_bytes(push.indexes)}"
     where = f" to a remote with {found.growth.base}" if found.growth is not None else ""
     console.print(
         line(
-            f"a push of its release would send about {si_bytes(push.total)}{where}: {parts}, "
+            f"pushing its release would send about {si_bytes(push.total)}{where}: {parts}, "
             f"manifest and lists {si_bytes(push.manifests)}"
         )
     )

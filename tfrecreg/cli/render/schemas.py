@@ -60,7 +60,7 @@ def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: b
     elif proposal.before != proposal.after:
         err.print(line(("nothing was written: ", "bold"), f"--write puts the change into {where}"))
     elif not proposal.refused:
-        err.print(line(f"{proposal.target} keeps {where}: there is nothing to accept"))
+        err.print(line(f"{proposal.target} fits {where}: there is nothing to accept"))
 
 
 def _cells(text: str) -> list[str]:

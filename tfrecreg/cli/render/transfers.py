@@ -29,7 +29,7 @@ def print_push(console: Console, result: PushResult, *, verified: bool = False) 
     sent = count(result.objects, "object") if result.objects else "nothing new"
     parts = [f"{sent} sent"]
     if result.replaced:
-        parts.append(f"{result.replaced:,} of them in place of damaged ones")
+        parts.append(f"{result.replaced:,} of them replaced damaged ones")
     if verified:
         seen = result.verified
         read = f"{count(seen.read, 'object')} read ({si_bytes(seen.bytes)})"
@@ -40,9 +40,9 @@ def print_push(console: Console, result: PushResult, *, verified: bool = False) 
 def print_pull(console: Console, result: PullResult) -> None:
     """The folder with the bytes of a release."""
     if result.files:
-        what = f"{count(result.files, 'file')}, {si_bytes(result.bytes)}, all as released"
+        what = f"{count(result.files, 'file')}, {si_bytes(result.bytes)}, all verified"
     else:
-        what = "here already"
+        what = "already here"
     console.print(line(f"{result.name} is in {result.folder}: {what}"))
 
 
@@ -57,5 +57,5 @@ def print_gc(console: Console, doomed: Sequence[Doomed], *, applied: bool) -> No
     console.print(table)
     size = si_bytes(sum(each.bytes for each in doomed))
     things = count(len(doomed), "thing")
-    told = "removed" if applied else "nothing was removed; `tfrecreg gc --apply` removes"
+    told = "removed" if applied else "nothing was removed yet; `tfrecreg gc --apply` removes"
     console.print(line(f"{told} {things}, {size}"))

@@ -46,8 +46,9 @@ def command(
 ) -> int:
     """Check that readers of one version parse records of another.
 
-    SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file: today's schema. Yesterday's is
-    the one of the latest release. A reader parses by what `schema show --format tf` prints.
+    SCHEMA is today's schema: a dataset (mnist), a release (mnist@1.0.0), or a file. Yesterday's is
+    the schema of the latest release. A reader parses with the specification that `schema show
+    --format tf` prints.
     """
     from tfrecreg.operations.schemas.compare import CompatibilityOptions, check_compatibility
     from tfrecreg.schema.compat import parse_mode

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @session_command("build")
 @click.argument("folder", metavar="DIR", shell_complete=complete.folders)
 @click.option(
-    "--part", "text", required=True, metavar="I/N", help="The part: I of N, I from 1 to N."
+    "--part", "text", required=True, metavar="I/N", help="Number of the part, I from 1 to N."
 )
 @click.option(
     "--raw",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--verify",
     metavar="N|P%",
-    help="Make so many shards again, chosen at random, and compare the bytes.",
+    help="Rebuild N or P% of the shards, chosen at random, and compare them byte for byte.",
 )
 @click.option(
     "--release", "version", metavar="X.Y.Z|auto", help="Release the build under this number."
@@ -88,5 +88,5 @@ def _say(session: Session, collected: Collected) -> None:
     here = len(collected.made_here)
     said = f"{count(collected.from_parts, 'shard')} of parts, {here} made here"
     if collected.verified:
-        said += f", {len(collected.verified)} made again and equal"
+        said += f", {len(collected.verified)} rebuilt and equal"
     session.err.print(said)
