@@ -363,3 +363,21 @@ def test_loading_changes_nothing(tf: Any, digits_registry: Path) -> None:
     for _ in load("digits@1.0.0", "test", registry=digits_registry, decode=True):
         pass
     assert tree(digits_registry) == before
+
+
+def test_several_splits_are_a_tuple(tf: Any, digits_original: Path) -> None:
+    digits = {"reference": "digits@1.0.0", "registry": digits_original}
+    both = load(split=["train[:50]", "test"], batch_size=16, **digits)
+    assert isinstance(both, tuple)
+    assert [len(each) for each in both] == [4, 4]
+    for found, split in zip(both, ("train[:50]", "test"), strict=True):
+        expected = load(split=split, batch_size=16, **digits)
+        one, other = next(iter(found)), next(iter(expected))
+        assert one["image/encoded"].numpy().tolist() == other["image/encoded"].numpy().tolist()
+    (test,) = load(split=("test",), cache="unused", **digits)
+    assert len(test) == 60
+    with pytest.raises(UsageError) as caught:
+        load(split=["train", "test"], cache="elements", **digits)
+    assert caught.value.message == "`cache` names one file, and there are 2 splits"
+    with pytest.raises(UsageError, match="no split `tset`"):
+        load(split=["train", "tset"], **digits)

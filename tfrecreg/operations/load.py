@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.load_records import SplitRecords
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _CALLER = "load"
 
 
+@overload
 def load(
     reference: str | os.PathLike[str] | Resolved,
     split: str | None = None,
@@ -60,7 +62,64 @@ def load(
     host: int = 0,
     hosts: int = 1,
     options: tf.data.Options | None = None,
-) -> tf.data.Dataset:
+) -> tf.data.Dataset: ...
+@overload
+def load(
+    reference: str | os.PathLike[str] | Resolved,
+    split: Sequence[str],
+    *,
+    registry: RegistryLike | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    features: Sequence[str] | None = None,
+    decode: bool = False,
+    channels: int = 0,
+    image_size: tuple[int, int] | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    ragged: bool = False,
+    pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
+    as_supervised: bool | tuple[str, str] = False,
+    with_key: bool = False,
+    with_digest: bool = False,
+    batch_size: int | None = None,
+    drop_remainder: bool = False,
+    shuffle: bool | int = False,
+    seed: int | None = None,
+    repeat: bool | int = False,
+    cache: bool | str = False,
+    prefetch: int | None = None,
+    deterministic: bool = True,
+    host: int = 0,
+    hosts: int = 1,
+    options: tf.data.Options | None = None,
+) -> tuple[tf.data.Dataset, ...]: ...
+def load(
+    reference: str | os.PathLike[str] | Resolved,
+    split: str | Sequence[str] | None = None,
+    *,
+    registry: RegistryLike | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    features: Sequence[str] | None = None,
+    decode: bool = False,
+    channels: int = 0,
+    image_size: tuple[int, int] | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    ragged: bool = False,
+    pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
+    as_supervised: bool | tuple[str, str] = False,
+    with_key: bool = False,
+    with_digest: bool = False,
+    batch_size: int | None = None,
+    drop_remainder: bool = False,
+    shuffle: bool | int = False,
+    seed: int | None = None,
+    repeat: bool | int = False,
+    cache: bool | str = False,
+    prefetch: int | None = None,
+    deterministic: bool = True,
+    host: int = 0,
+    hosts: int = 1,
+    options: tf.data.Options | None = None,
+) -> tf.data.Dataset | tuple[tf.data.Dataset, ...]:
     """The examples of a build or a release, parsed by its schema.
 
     Without further arguments it is a plain dataset: one element an example, in the order of the
@@ -71,7 +130,8 @@ def load(
             release itself; or a folder that holds a build with its manifest. The folder may be a
             URL: then the shards are copied into the user's cache, once.
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``; see
-            ``docs/training.md``. May be left out where there is only one split.
+            ``docs/training.md``. May be left out where there is only one split. A list of
+            expressions gives a tuple of datasets.
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces that of the target. A folder without
             `schema.pbtxt` needs one.
@@ -129,6 +189,9 @@ def load(
         >>> for batch in train.batch(32).take(1):
         ...     print(batch["image/encoded"].shape)
         (32, 28, 28, 1)
+        >>> train, test = tr.load("mnist@1.0.0", ["train", "test"], registry=reg, batch_size=32)
+        >>> len(train), len(test)
+        (7, 2)
     """
     chosen = PipelineOptions(
         batch_size=batch_size,
@@ -153,6 +216,40 @@ def load(
         with_digest=with_digest,
     )
     _expect_sense(chosen, request)
+    make = partial(
+        _make_split,
+        reference,
+        registry=registry,
+        schema=schema,
+        chosen=chosen,
+        request=request,
+        host=host,
+        hosts=hosts,
+        options=options,
+    )
+    if split is None or isinstance(split, str):
+        return make(split)
+    if isinstance(cache, str) and len(split) > 1:
+        raise UsageError(
+            f"`cache` names one file, and there are {len(split)} splits",
+            hint="`cache=True` keeps elements in memory; or load each split with a file of its own",
+        )
+    return tuple(map(make, split))
+
+
+def _make_split(
+    reference: str | os.PathLike[str] | Resolved,
+    split: str | None,
+    *,
+    registry: RegistryLike | None,
+    schema: str | os.PathLike[str] | None,
+    chosen: PipelineOptions,
+    request: FormRequest,
+    host: int,
+    hosts: int,
+    options: tf.data.Options | None,
+) -> tf.data.Dataset:
+    """The dataset of one expression."""
     target = _find(reference, split, registry)
     form = ElementForm()
     if target.is_raw:
@@ -169,7 +266,7 @@ def load(
     assert target.storage is not None
     entries = [shard.entry for shard in target.shards if shard.entry is not None]
     records = SplitRecords(target.storage, entries, target.name)
-    if with_key and not records.have_keys:
+    if request.with_key and not records.have_keys:
         raise without_keys(target.name)
     counts: dict[str, list[int]] = {name: [] for name in target.splits}
     for entry in entries:
