@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from package_support import CHECKOUT, Interpreter, plain_environment
 from scan_support import framed
-from statistics_support import IMAGES, alike_examples, dealt, needs_tfdv, write
+from statistics_support import IMAGES, alike_examples, dealt, odd_examples, write
 from tests_support import flip
 
 from tfrecreg.errors import FailureError, UsageError
@@ -16,11 +16,6 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import int64_feature
 from tfrecreg.json_data import json_data
 from tfrecreg.operations.stats import stats
-
-
-@pytest.fixture(autouse=True)
-def tfdv() -> None:
-    needs_tfdv()
 
 
 def cached(root: Path) -> list[Path]:
@@ -89,8 +84,6 @@ def test_files_need_no_registry_and_are_not_remembered(tmp_path: Path) -> None:
 
 
 def test_json_has_no_nan_and_no_infinity(tmp_path: Path) -> None:
-    from statistics_support import odd_examples
-
     pattern = write(tmp_path, *dealt(odd_examples(100), 1))
     plain = json_data(stats(pattern))
     text = json.dumps(plain, allow_nan=False)
@@ -150,10 +143,12 @@ print(code, *sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
 
 
-def test_what_is_remembered_is_shown_without_tfdv(digits_registry: Path, tmp_path: Path) -> None:
-    stats("digits", registry=digits_registry)
+def test_neither_making_nor_showing_them_imports_anything_heavy(
+    digits_registry: Path, tmp_path: Path
+) -> None:
     path = f"{CHECKOUT}:{CHECKOUT / 'plugins'}"
     python = Interpreter(sys.executable, plain_environment(tmp_path, PYTHONPATH=path))
-    done = python.run("-c", RUN, "-C", digits_registry, "stats", "digits", "--json")
-    assert done.err.split() == ["0"]
-    assert all(each["cached"] for each in json.loads(done.out)["splits"])
+    for cached in (False, True):
+        done = python.run("-c", RUN, "-C", digits_registry, "stats", "digits", "--json")
+        assert done.err.split() == ["0"]
+        assert [each["cached"] for each in json.loads(done.out)["splits"]] == [cached, cached]

@@ -69,11 +69,17 @@ def test_a_protocol_needs_its_library(python: Interpreter) -> None:
     ]
 
 
-def test_statistics_need_tfdv(python: Interpreter, digits_registry: Path) -> None:
+def test_statistics_need_no_extra(python: Interpreter, digits_registry: Path) -> None:
     done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits")
+    assert (done.code, done.err) == (0, "")
+    assert "test: 60 examples" in done.out
+
+
+def test_statistics_of_tfdv_need_it(python: Interpreter, digits_registry: Path) -> None:
+    done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits", "--pbtxt")
     assert (done.code, done.out) == (3, "")
     error, hint = done.err.splitlines()
-    assert error.startswith("error: statistics needs ")
+    assert error.startswith("error: TensorFlow Data Validation ")
     assert hint.endswith(install_command(extra="tfdv"))
 
 

@@ -25,10 +25,10 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.errors import UsageError
 from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.pages.collect import BUDGET, _with_statistics, make_page
+from tfrecreg.pages.collect import BUDGET, _with_anomalies, make_page
 from tfrecreg.pages.content import Bars
 from tfrecreg.pages.make import diff_page
 from tfrecreg.progress import SILENT
@@ -540,17 +540,30 @@ def test_images_without_pillow_are_one_notice(
     assert report.status == "fail"
 
 
-def test_statistics_without_tfdv_are_refused_at_once(
+def test_statistics_without_tfdv_have_no_anomalies(
     digits_original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    told: list[str] = []
+
+    class Told(type(SILENT)):  # type: ignore[misc]
+        def note(self, message: str) -> None:
+            told.append(message)
+
     monkeypatch.setattr("tfrecreg.statistics.tfdv.find_spec", lambda name: None)
-    with pytest.raises(FailureError, match=r"^statistics needs "):
-        tfrecreg.report("digits", registry=digits_original, statistics=True)
+    made = tfrecreg.report(
+        "digits", registry=digits_original, statistics=True, against="digits@1.0.0", progress=Told()
+    )
+    headings = read_page(made.html).headings
+    assert {"train: 200 examples", "test: 60 examples"} <= set(headings)
+    assert [each for each in told if each.startswith("no anomalies of statistics: ")] == told
+    assert len(told) == 1
+    (report,) = made.reports
+    assert report.status == "pass"
 
 
 def test_statistics_are_checked_for_anomalies_and_drift_beside_what_was_asked_for() -> None:
     """What TFDV then finds is slow to look at."""
     needs_tfdv()
     options = CheckOptions(also=("duplicates",), skip=("crc",))
-    made = _with_statistics(options, "digits@1.0.0")
+    made = _with_anomalies(options, "digits@1.0.0", SILENT)
     assert made == replace(options, also=("duplicates", "statistics"), against="digits@1.0.0")

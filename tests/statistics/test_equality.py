@@ -1,4 +1,4 @@
-"""The statistics are those of TFDV itself, on the same files with the same options."""
+"""What TFDV's generators make of a scan is what TFDV makes, from the same files and options."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tfdv() -> None:
 @pytest.mark.parametrize("compress", [False, True], ids=["plain", "gzip"])
 def test_odd_examples_with_images_and_categories(tmp_path: Path, compress: bool) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(400), 3), compress=compress)
-    options = StatisticsOptions(schema=IMAGES + CATEGORIES)
+    options = StatisticsOptions(tfdv=True, schema=IMAGES + CATEGORIES)
     found = ours(pattern, options)
     assert differences(theirs(pattern, options), found.proto) == []
     assert found.examples == 400
@@ -49,7 +49,7 @@ def test_odd_examples_with_images_and_categories(tmp_path: Path, compress: bool)
 
 def test_odd_examples_without_a_schema(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(400), 2))
-    options = StatisticsOptions()
+    options = StatisticsOptions(tfdv=True)
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
@@ -57,6 +57,7 @@ def test_odd_examples_without_a_schema(tmp_path: Path) -> None:
 def test_options_mean_what_they_mean_to_tfdv(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(300), 2))
     options = StatisticsOptions(
+        tfdv=True,
         schema=CATEGORIES,
         num_top_values=3,
         frequency_threshold=2,
@@ -67,16 +68,21 @@ def test_options_mean_what_they_mean_to_tfdv(tmp_path: Path) -> None:
         epsilon=0.05,
     )
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
-    assert differences(ours(pattern, StatisticsOptions()).proto, ours(pattern, options).proto)
+    assert differences(
+        ours(pattern, StatisticsOptions(tfdv=True)).proto, ours(pattern, options).proto
+    )
 
 
 def test_numbers_of_type_float_as_categories_take_the_sketches_of_tfdv(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(300), 2))
     schema = IMAGES + CATEGORIES + FLOATS
-    asked = StatisticsOptions(schema=schema, use_sketch_based_topk_uniques=True)
+    asked = StatisticsOptions(tfdv=True, schema=schema, use_sketch_based_topk_uniques=True)
     expected = theirs(pattern, asked)
     assert differences(expected, ours(pattern, asked).proto) == []
-    assert differences(expected, ours(pattern, StatisticsOptions(schema=schema)).proto) == []
+    assert (
+        differences(expected, ours(pattern, StatisticsOptions(tfdv=True, schema=schema)).proto)
+        == []
+    )
 
 
 def test_generators_that_a_schema_asks_for(tmp_path: Path) -> None:
@@ -93,7 +99,7 @@ def test_generators_that_a_schema_asks_for(tmp_path: Path) -> None:
       name: "weighted" feature { step: "text" } weight_feature { step: "share" }
     }
     """
-    options = StatisticsOptions(schema=IMAGES + schema)
+    options = StatisticsOptions(tfdv=True, schema=IMAGES + schema)
     expected = theirs(pattern, options)
     assert {feature.path.step[0] for feature in expected.datasets[0].features} >= {
         "sparse",
@@ -106,7 +112,7 @@ def test_generators_that_a_schema_asks_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("schema", [IMAGES, None], ids=["images", "no schema"])
 def test_small_records_that_are_all_alike(tmp_path: Path, schema: str | None) -> None:
     pattern = write(tmp_path, *dealt(alike_examples(900), 2))
-    options = StatisticsOptions(schema=schema)
+    options = StatisticsOptions(tfdv=True, schema=schema)
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
@@ -124,7 +130,7 @@ def test_large_images_that_are_cut_out(tmp_path: Path) -> None:
     for example in examples[::7]:
         del example["image"]
     pattern = write(tmp_path, *dealt(examples, 2))
-    options = StatisticsOptions(schema=IMAGES)
+    options = StatisticsOptions(tfdv=True, schema=IMAGES)
     expected = theirs(pattern, options)
     assert differences(expected, ours(pattern, options).proto) == []
     (image,) = [each for each in expected.datasets[0].features if each.path.step[0] == "image"]
@@ -134,14 +140,14 @@ def test_large_images_that_are_cut_out(tmp_path: Path) -> None:
 def test_an_image_domain_of_what_is_no_bytes(tmp_path: Path) -> None:
     examples = [{"image": int64_feature(each), "label": int64_feature(each)} for each in range(50)]
     pattern = write(tmp_path, *dealt(examples, 1))
-    options = StatisticsOptions(schema=IMAGES)
+    options = StatisticsOptions(tfdv=True, schema=IMAGES)
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
 @pytest.mark.slow
 def test_two_jobs_make_the_same_as_one(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(600), 5))
-    options = StatisticsOptions(schema=IMAGES)
+    options = StatisticsOptions(tfdv=True, schema=IMAGES)
     one = ours(pattern, options)
     two = ours(pattern, options, LocalEngine(2))
     assert one.proto.SerializeToString(deterministic=True) == two.proto.SerializeToString(
@@ -151,7 +157,7 @@ def test_two_jobs_make_the_same_as_one(tmp_path: Path) -> None:
 
 
 def test_the_text_form_is_read_by_tfdv_and_by_us(tmp_path: Path) -> None:
-    found = ours(write(tmp_path, *dealt(odd_examples(50), 1)), StatisticsOptions())
+    found = ours(write(tmp_path, *dealt(odd_examples(50), 1)), StatisticsOptions(tfdv=True))
     path = tmp_path / "statistics.pbtxt"
     path.write_text(render_proto(found.proto), encoding="utf-8")
     assert differences(load_tfdv().api.load_stats_text(str(path)), found.proto) == []
@@ -167,7 +173,7 @@ class TestRealData:
         folder = realdata / "tfrecord/tfx/components/testdata/penguin"
         schema = (folder / "schema/schema.pbtxt").read_text(encoding="utf-8")
         pattern = str(folder / "data" / split / "*.gz")
-        options = StatisticsOptions(schema=schema)
+        options = StatisticsOptions(tfdv=True, schema=schema)
         assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
     @pytest.mark.slow
@@ -177,7 +183,7 @@ class TestRealData:
         then quantiles, and what is made from them, differ by less than `epsilon` of all values."""
         folder = realdata / "tfrecord/tfx/components/testdata/csv_example_gen/Split-train"
         pattern = str(folder / "*.gz")
-        options = StatisticsOptions()
+        options = StatisticsOptions(tfdv=True)
         expected, found = theirs(pattern, options), ours(pattern, options).proto
         told = differences(expected, found)
         assert all(".num_stats.histograms" in each or ".median" in each for each in told), told
@@ -200,7 +206,7 @@ class TestSketches:
         numbers = np.random.default_rng(1).normal(size=40_000).astype(np.float32)
         payloads = [as_written({"x": float_feature(float(each))}) for each in numbers]
         shards = [payloads[start::4] for start in range(4)]
-        options = StatisticsOptions(num_quantiles_histogram_buckets=20)
+        options = StatisticsOptions(tfdv=True, num_quantiles_histogram_buckets=20)
         (feature,) = ours(write(tmp_path, *shards), options).proto.datasets[0].features
         ordered = np.sort(numbers)
         quantiles = feature.num_stats.histograms[1]
@@ -235,7 +241,7 @@ class TestSketches:
 def statistics_of(values: list[bytes], max_value_bytes: int):
     """The features, and the names of those that were sketched, in three merged parts."""
     pa = load_tfdv().pa
-    options = StatisticsOptions()
+    options = StatisticsOptions(tfdv=True)
     whole = StatisticsPart(options, max_value_bytes)
     for start in range(3):
         part = StatisticsPart(options, max_value_bytes)

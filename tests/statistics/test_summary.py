@@ -37,11 +37,11 @@ def test_numbers() -> None:
     found = feature(
         f"""type: FLOAT num_stats {{ {COMMON} mean: 2 std_dev: 1 num_zeros: 1 min: -inf median: 2
         max: 4 histograms {{ num_nan: 2 buckets {{ sample_count: 3 }} buckets {{ }} }}
-        histograms {{ type: QUANTILES buckets {{ sample_count: 9 }} }} }}"""
+        histograms {{ type: QUANTILES buckets {{ low_value: 1 high_value: 4 }} }} }}"""
     )
     assert (found.name, found.type, found.present, found.missing) == ("x", "float", 3, 1)
     assert (found.values, found.min_values, found.mean_values, found.max_values) == (5, 1, 1.5, 2)
-    assert found.detail == Numbers(2, 1, -math.inf, 2, 4, 1, 2)
+    assert found.detail == Numbers(2, 1, -math.inf, 2, 4, 1, 2, (1, 4))
     assert found.histogram == (3, 0)
 
 

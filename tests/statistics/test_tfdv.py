@@ -54,7 +54,9 @@ def on(monkeypatch: pytest.MonkeyPatch):
 def test_where_it_can_be_had_the_extra_is_named(on, machine) -> None:
     error = on(*machine)
     assert isinstance(error, MissingExtraError)
-    assert error.message == "statistics needs the extra `tfdv`, which is not installed"
+    assert (
+        error.message == "TensorFlow Data Validation needs the extra `tfdv`, which is not installed"
+    )
     assert error.hint == install_command(extra="tfdv")
 
 
@@ -73,8 +75,7 @@ def test_where_it_can_be_had_the_extra_is_named(on, machine) -> None:
 def test_where_it_cannot_be_had_that_is_said(on, machine, named) -> None:
     error = on(*machine)
     assert error.message == (
-        "statistics needs TensorFlow Data Validation, which has no release for "
-        f"Python {machine[0]} on {named}"
+        f"TensorFlow Data Validation has no release for Python {machine[0]} on {named}"
     )
     assert error.hint == (
         "use Python 3.10 or 3.11 on Linux x86-64, or Python 3.12 or 3.13 where glibc is 2.39 or "

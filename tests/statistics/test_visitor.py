@@ -32,6 +32,7 @@ from tfrecreg.shardset.target import files_target
 from tfrecreg.statistics import part as parts_module
 from tfrecreg.statistics.collect import StatisticsCollector, StatisticsVisitor, make_visitor
 from tfrecreg.statistics.columns import LayoutReader
+from tfrecreg.statistics.numpy_visitor import NumpyVisitor
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.tfdv import load_tfdv
 from tfrecreg.storage.local import LocalStorage
@@ -39,22 +40,26 @@ from tfrecreg.storage.local import LocalStorage
 SEQUENCE = encode({"a": int64_feature(1)}) + b"\x12\x05\n\x03\n\x01x"
 EVENT = b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"
 UNKNOWN = b"\x0a\x02\x10\x01"
+VISITORS = {False: NumpyVisitor, True: StatisticsVisitor}
 END = StreamEnd("none", 0, 0, 0, 0, None, None)
 
 
-@pytest.fixture(autouse=True)
-def tfdv() -> None:
-    needs_tfdv()
+@pytest.fixture(params=[False, True], ids=["NumPy", "TFDV"])
+def tfdv(request: pytest.FixtureRequest) -> bool:
+    """Whether TFDV makes the statistics."""
+    if request.param:
+        needs_tfdv()
+    return bool(request.param)
 
 
-def statistics(folder: Path, *payloads: bytes, schema: str | None = None):
-    return ours(write(folder, payloads), StatisticsOptions(schema=schema))
+def statistics(folder: Path, *payloads: bytes, tfdv: bool, schema: str | None = None):
+    return ours(write(folder, payloads), StatisticsOptions(schema=schema, tfdv=tfdv))
 
 
 @pytest.mark.parametrize("size", [10, 20_000], ids=["small", "large"])
 @pytest.mark.parametrize("schema", [IMAGES, None], ids=["images", "no schema"])
 def test_what_is_no_example_is_left_out_and_counted(
-    tmp_path: Path, size: int, schema: str | None
+    tmp_path: Path, size: int, schema: str | None, tfdv: bool
 ) -> None:
     rng = random.Random(1)
     examples = [
@@ -64,7 +69,7 @@ def test_what_is_no_example_is_left_out_and_counted(
     strange = [SEQUENCE, EVENT, EVENT, b"{}", UNKNOWN, b"\x0a\x03\x0a\x05a"]
     payloads = [*examples, *strange, encode({})]
     rng.shuffle(payloads)
-    found = statistics(tmp_path, *payloads, schema=schema)
+    found = statistics(tmp_path, *payloads, schema=schema, tfdv=tfdv)
     assert found.examples == 9
     assert found.left_out.kinds == {
         PayloadKind.SEQUENCE_EXAMPLE: 1,
@@ -80,27 +85,27 @@ def test_what_is_no_example_is_left_out_and_counted(
     assert mean == size
 
 
-def test_an_example_that_no_encoder_writes_is_in_the_statistics(tmp_path: Path) -> None:
+def test_an_example_that_no_encoder_writes_is_in_the_statistics(tmp_path: Path, tfdv: bool) -> None:
     one = encode({"image": bytes_feature(b"x" * 9000)})
     other = encode({"n": int64_feature(3)})
-    found = statistics(tmp_path, one, one + other, one, schema=IMAGES)
+    found = statistics(tmp_path, one, one + other, one, schema=IMAGES, tfdv=tfdv)
     assert found.examples == 3
     image, number = found.proto.datasets[0].features
     assert (image.bytes_stats.min_num_bytes, image.bytes_stats.max_num_bytes) == (9000, 9000)
     assert number.num_stats.common_stats.num_non_missing == 1
 
 
-def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_damaged_records_are_left_out_and_counted(tmp_path: Path, tfdv: bool) -> None:
     pattern = write(tmp_path, *dealt(alike_examples(100), 1))
     (path,) = tmp_path.iterdir()
     flip(path, 40)
-    found = ours(pattern, StatisticsOptions())
+    found = ours(pattern, StatisticsOptions(tfdv=tfdv))
     assert (found.examples, found.left_out.damaged) == (99, 1)
     assert str(found.left_out) == "1 damaged"
 
 
-def test_records_too_large_to_be_held_are_left_out_and_counted() -> None:
-    visitor = StatisticsVisitor(StatisticsOptions())
+def test_records_too_large_to_be_held_are_left_out_and_counted(tfdv: bool) -> None:
+    visitor = VISITORS[tfdv](StatisticsOptions(tfdv=tfdv))
     visitor.batch(RecordBatch(0, [0], [1 << 27], [0], b"", whole=False))
     visitor.fault(Fault("CRC002", 0, 0, 1, ""))
     part = visitor.close(END)
@@ -119,9 +124,11 @@ class TestTwoTypes:
         [[[NUMBER, TEXT]], [[NUMBER] * 3000, [TEXT] * 3000], [[NUMBER] * 30_000 + [TEXT] * 9000]],
         ids=["in a batch", "in two shards", "far apart"],
     )
-    def test_of_a_feature_are_refused(self, tmp_path: Path, shards: list[list[bytes]]) -> None:
+    def test_of_a_feature_are_refused(
+        self, tmp_path: Path, shards: list[list[bytes]], tfdv: bool
+    ) -> None:
         pattern = write(tmp_path, *shards)
-        collector = StatisticsCollector(StatisticsOptions())
+        collector = StatisticsCollector(StatisticsOptions(tfdv=tfdv))
         run_scan(files_target([pattern], schema=None, raw=None), [collector], LocalEngine(1))
         (part,) = collector.parts.values()
         assert part.conflict is not None
@@ -136,9 +143,9 @@ class TestTwoTypes:
         )
         assert "SCH003" in caught.value.hint
 
-    def test_of_numbers_are_two_types_as_well(self, tmp_path: Path) -> None:
+    def test_of_numbers_are_two_types_as_well(self, tmp_path: Path, tfdv: bool) -> None:
         with pytest.raises(RefusedError, match="`a` has float values in some records and int64"):
-            statistics(tmp_path, NUMBER, FLOAT)
+            statistics(tmp_path, NUMBER, FLOAT, tfdv=tfdv)
 
 
 class TestTooManyFeatures:
@@ -149,7 +156,9 @@ class TestTooManyFeatures:
 
     @pytest.mark.parametrize("each", [1, 3, 9])
     @pytest.mark.parametrize("shards", [1, 3])
-    def test_are_refused_with_their_number(self, tmp_path: Path, each: int, shards: int) -> None:
+    def test_are_refused_with_their_number(
+        self, tmp_path: Path, each: int, shards: int, tfdv: bool
+    ) -> None:
         """Of 9 names, `each` in a record."""
         names = [f"f{number}" for number in range(9)]
         payloads = [
@@ -157,7 +166,7 @@ class TestTooManyFeatures:
             for start in range(0, 9, each)
         ]
         files = [payloads[at::shards] for at in range(shards)]
-        collector = StatisticsCollector(StatisticsOptions())
+        collector = StatisticsCollector(StatisticsOptions(tfdv=tfdv))
         pattern = write(tmp_path, *files)
         run_scan(files_target([pattern], schema=None, raw=None), [collector], LocalEngine(1))
         with pytest.raises(RefusedError) as caught:
@@ -171,9 +180,9 @@ class TestTooManyFeatures:
             "feature, as a list"
         )
 
-    def test_begin_above_the_limit(self, tmp_path: Path) -> None:
+    def test_begin_above_the_limit(self, tmp_path: Path, tfdv: bool) -> None:
         payload = encode({f"f{number}": int64_feature(1) for number in range(6)})
-        assert len(statistics(tmp_path, payload).proto.datasets[0].features) == 6
+        assert len(statistics(tmp_path, payload, tfdv=tfdv).proto.datasets[0].features) == 6
 
 
 def batches(tmp_path: Path, examples, count: int) -> list[RecordBatch]:
@@ -184,6 +193,7 @@ def batches(tmp_path: Path, examples, count: int) -> list[RecordBatch]:
 
 
 def test_alike_records_are_read_as_they_are_decoded(tmp_path: Path) -> None:
+    needs_tfdv()
     tfdv = load_tfdv()
     decode, reader = tfdv.decoder().DecodeBatch, LayoutReader(tfdv, ())
     for batch in batches(tmp_path, alike_examples, 200):
@@ -195,6 +205,7 @@ def test_alike_records_are_read_as_they_are_decoded(tmp_path: Path) -> None:
 
 
 def test_records_that_are_not_alike_are_left_and_soon_not_looked_at(tmp_path: Path) -> None:
+    needs_tfdv()
     reader = LayoutReader(load_tfdv(), ())
     found = batches(tmp_path, odd_examples, 1500)
     assert len(found) > 10
@@ -204,27 +215,29 @@ def test_records_that_are_not_alike_are_left_and_soon_not_looked_at(tmp_path: Pa
 
 
 class TestTwoValidators:
-    def test_of_one_scan_share_the_work(self, tmp_path: Path) -> None:
-        options = StatisticsOptions()
+    def test_of_one_scan_share_the_work(self, tmp_path: Path, tfdv: bool) -> None:
+        options = StatisticsOptions(tfdv=tfdv)
         (tmp_path / "x").write_bytes(framed(NUMBER) + framed(NUMBER))
         one = shard(LocalStorage(tmp_path), "x")
         leader, follower = make_visitor(options, one), make_visitor(options, one)
-        apart = make_visitor(StatisticsOptions(num_top_values=1), one)
+        apart = make_visitor(StatisticsOptions(num_top_values=1, tfdv=tfdv), one)
         for event in scan(LocalStorage(tmp_path), "x"):
             for visitor in (leader, follower, apart):
                 if isinstance(event, RecordBatch):
                     visitor.batch(event)
-        assert isinstance(leader, StatisticsVisitor)
-        assert isinstance(apart, StatisticsVisitor)
+        assert isinstance(leader, VISITORS[tfdv])
+        assert isinstance(apart, VISITORS[tfdv])
         assert leader.close(END) is follower.close(END)
         assert leader.close(END).examples == 2
         del leader, follower
-        assert isinstance(make_visitor(options, one), StatisticsVisitor)
+        assert isinstance(make_visitor(options, one), VISITORS[tfdv])
 
-    def test_the_second_has_nothing_where_the_first_failed(self, tmp_path: Path) -> None:
+    def test_the_second_has_nothing_where_the_first_failed(
+        self, tmp_path: Path, tfdv: bool
+    ) -> None:
         one = shard(LocalStorage(tmp_path), "x")
-        leader = make_visitor(StatisticsOptions(), one)
-        follower = make_visitor(StatisticsOptions(), one)
+        leader = make_visitor(StatisticsOptions(tfdv=tfdv), one)
+        follower = make_visitor(StatisticsOptions(tfdv=tfdv), one)
         with pytest.raises(RuntimeError, match="were not finished"):
             follower.close(END)
         assert leader is not None

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_support import jpeg, png
 
+from tfrecreg.example import columns
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.model import Feature
 from tfrecreg.records.batch import RecordBatch
-from tfrecreg.validators import record_tables
 from tfrecreg.validators.record_tables import Tables, holds_bytes, holds_integers, tables_of
 
 VALIDATORS = ("annotations", "duplicates", "images", "inflation")
@@ -77,10 +77,10 @@ def test_there_are_no_tables_where_most_records_have_no_layout() -> None:
 
 
 def test_few_records_are_read_one_by_one() -> None:
-    batch = batch_of(*(row(number) for number in range(record_tables._WORTH_IT - 1)))
+    batch = batch_of(*(row(number) for number in range(columns._WORTH_IT - 1)))
     made = tables_of(batch)
     assert made.tables == []
-    assert len(list(made.examples())) == record_tables._WORTH_IT - 1
+    assert len(list(made.examples())) == columns._WORTH_IT - 1
 
 
 def test_lists_of_several_values_are_read_one_by_one() -> None:
@@ -146,7 +146,7 @@ def test_what_is_found_is_the_same_either_way(
     planted: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_table = look(planted)
-    monkeypatch.setattr(record_tables, "_WORTH_IT", 1 << 40)
+    monkeypatch.setattr(columns, "_WORTH_IT", 1 << 40)
     one_by_one = look(planted)
     assert by_table == one_by_one
     codes = {each["code"] for each in by_table["findings"]}
@@ -181,7 +181,7 @@ def test_each_declared_field_is_compared_in_each_record(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(record_tables, "_WORTH_IT", least)
+    monkeypatch.setattr(columns, "_WORTH_IT", least)
     payloads = [row(number, channels=int64_feature(3)) for number in range(100)]
     payloads[61] = row(61, **{"channels": int64_feature(3), name: wrong})
     path = tmp_path / "x-train.tfrecord-00000-of-00001"
@@ -224,9 +224,9 @@ def test_any_records_give_the_same_findings_either_way(
             path = Path(folder, f"x-{('train', 'test')[number]}.tfrecord-00000-of-00001")
             path.write_bytes(framed(*payloads[number::splits]))
             paths.append(path)
-        patch.setattr(record_tables, "_WORTH_IT", 8)
+        patch.setattr(columns, "_WORTH_IT", 8)
         by_table = look(paths)
-        patch.setattr(record_tables, "_WORTH_IT", 1 << 40)
+        patch.setattr(columns, "_WORTH_IT", 1 << 40)
         assert look(paths) == by_table
 
 
@@ -242,7 +242,7 @@ def test_a_label_map_is_held_against_either_way(
         config.write(f"\n[gates.default]\nlimits.annotations.label_map = '{names}'\n")
     found = []
     for least in (32, 1 << 40):
-        monkeypatch.setattr(record_tables, "_WORTH_IT", least)
+        monkeypatch.setattr(columns, "_WORTH_IT", least)
         found.append(document(planted, tmp_path / "registry", only=("annotations",)))
     assert found[0] == found[1]
     counts = {each["code"]: each["count"] for each in found[0]["findings"]}

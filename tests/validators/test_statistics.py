@@ -293,4 +293,4 @@ def test_a_check_that_asks_for_statistics_is_incomplete_without_tfdv(
     told = json.loads(capsys.readouterr().out)
     assert told["status"] == "error"
     (error,) = told["errors"]
-    assert "statistics needs the extra `tfdv`, which is not installed" in str(error)
+    assert "TensorFlow Data Validation needs the extra `tfdv`, which is not installed" in str(error)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--statistics",
     is_flag=True,
-    help="Also show TFDV's statistics and anomalies, and with --against drift. Needs TFDV.",
+    help="Also show statistics; if TFDV is installed, its anomalies, and with --against drift.",
 )
 @click.option(
     "--budget",

@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     shell_complete=complete.files,
     help="Use this schema instead of the target's own.",
 )
-@click.option("--pbtxt", is_flag=True, help="Print TFDV's text form, for tfdv.load_stats_text.")
+@click.option(
+    "--pbtxt",
+    is_flag=True,
+    help="Print TFDV's own statistics, for tfdv.load_stats_text. Needs TFDV.",
+)
 @click.option(
     "--output",
     metavar="FILE",
@@ -54,8 +58,8 @@ def command(
     """Show the statistics of the features.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
-    TFRecord files, which need no registry. Statistics are computed per split by TensorFlow Data
-    Validation, which needs the extra `tfdv`. Those of a build or a release are cached.
+    TFRecord files, which need no registry. Statistics are computed per split. Those of a build or a
+    release are cached.
     """
     from tfrecreg.operations.stats import stats
 
@@ -67,6 +71,7 @@ def command(
         split=split,
         features=features,
         schema=schema,
+        tfdv=pbtxt,
         engine=engine,
         progress=session.progress(),
     )

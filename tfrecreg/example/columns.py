@@ -10,7 +10,7 @@ Layouts hold features of a single BYTES or INT64 value, and of any number of FLO
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,11 @@ _LONG_BYTES = 1 << 12
 
 MAX_SLOTS = 200
 """Maximum number of features of a layout: the cost of trying one grows with their number."""
+
+_TRIES = 6
+"""Maximum number of records of a batch whose layout is tried on the others."""
+_WORTH_IT = 32
+"""Number of records from which on arrays are faster than decoding each record."""
 
 
 class Slot(NamedTuple):
@@ -100,6 +105,48 @@ def read_columns(
         for column in columns
         if rows.size
     ]
+
+
+Group = tuple[_Ints, Example, dict[str, tuple[Slot, Column]]]
+"""Records of one layout: their positions, ascending; one of them, decoded; columns by feature."""
+
+
+def divide(
+    memory: bytes,
+    starts: Sequence[int],
+    lengths: Sequence[int],
+    example: Callable[[int], Example | None],
+) -> tuple[list[Group], Sequence[int]]:
+    """Divide payloads into groups of one layout, and the positions of all others, ascending.
+
+    There are no groups if they would hold less than half of the payloads: reading both ways costs
+    more than decoding all.
+
+    Args:
+        example: decodes the payload at a position; the others are as in :func:`read_columns`.
+    """
+    rows = np.arange(len(lengths))
+    offsets, sizes = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
+    apart: list[int] = []
+    groups: list[Group] = []
+    for _ in range(_TRIES):
+        if len(rows) < _WORTH_IT:
+            break
+        sample = example(int(rows[0])) or {}
+        layout = layout_of(sample)
+        if layout is None:
+            apart.append(int(rows[0]))
+            rows = rows[1:]
+            continue
+        found, columns = read_columns(layout, memory, offsets[rows], sizes[rows])
+        if not found.size:
+            break
+        named = {slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)}
+        groups.append((rows[found], sample, named))
+        rows = np.delete(rows, found)
+    if 2 * (len(apart) + len(rows)) > len(lengths):
+        return [], range(len(lengths))
+    return groups, sorted((*apart, *rows.tolist()))
 
 
 def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:

@@ -304,7 +304,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> Stats:
-        """The statistics of the features. Needs TFDV.
+        """The statistics of the features.
 
         Args:
             split: only this one.
@@ -314,7 +314,6 @@ class Versioned(SchemaVerbs, lookup.Resolved):
 
         Raises:
             UsageError: there is no such split or feature.
-            MissingExtraError: TFDV is not installed.
 
         Example:
             >>> statistics = reg["mnist@1.0.0"].stats("train", features=["image/class/label"])
@@ -348,7 +347,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         Args:
             output: the file to write, which is replaced; None to write none.
             against: a version: the page also shows the difference from it.
-            statistics: whether to show statistics. Needs TFDV.
+            statistics: whether to show statistics; with TFDV, also its anomalies.
             budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
                 are left out, and the page says how many.
             schema: file of a schema to use in place of its own.

@@ -9,7 +9,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.shardset.find import TargetLike
 from tfrecreg.shardset.target import find_target
-from tfrecreg.statistics.make import Stats, stats_of
+from tfrecreg.statistics.make import Stats, options_of, stats_of
 
 
 def stats(
@@ -19,6 +19,7 @@ def stats(
     split: str | None = None,
     features: Sequence[str] = (),
     schema: str | None = None,
+    tfdv: bool = False,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Stats:
@@ -30,6 +31,7 @@ def stats(
         split: as in :func:`stats_of`.
         features: as in :func:`stats_of`.
         schema: the path of a schema to take instead of the target's own.
+        tfdv: whether TFDV's own generators make them.
         engine: as in :func:`stats_of`.
         progress: as in :func:`stats_of`.
 
@@ -44,4 +46,7 @@ def stats(
     target = find_target(argument, registry=registry, schema=schema)
     for note in target.notes if target.kind == "files" else ():
         progress.note(note)
-    return stats_of(target, split=split, features=features, engine=engine, progress=progress)
+    options = options_of(target, tfdv=tfdv)
+    return stats_of(
+        target, split=split, features=features, options=options, engine=engine, progress=progress
+    )

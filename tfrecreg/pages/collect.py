@@ -64,7 +64,7 @@ class Surveys:
     """What is seen of the records of targets while they are checked, for a page about them.
 
     Args:
-        statistics: whether to collect TFDV's statistics.
+        statistics: whether to collect statistics.
     """
 
     def __init__(self, *, statistics: bool = False) -> None:
@@ -137,7 +137,7 @@ def make_page(
         _expect_one_version(targets, registry)
         resolve_in(registry, against)
     if statistics:
-        options = _with_statistics(options or CheckOptions(), against)
+        options = _with_anomalies(options or CheckOptions(), against, progress)
     surveys = Surveys(statistics=statistics)
     reports = check(
         targets,
@@ -193,10 +193,11 @@ def _resolved(target: Target) -> Build | Release:
     return resolve(Registry(target.home), target.reference)
 
 
-def _with_statistics(options: CheckOptions, against: str | None) -> CheckOptions:
-    missing = missing_tfdv()
-    if missing is not None:
-        raise missing
+def _with_anomalies(options: CheckOptions, against: str | None, progress: Progress) -> CheckOptions:
+    """The options of a check that looks at statistics too, if TFDV is installed."""
+    if missing := missing_tfdv():
+        progress.note(f"no anomalies of statistics: {missing.message}: {missing.hint}")
+        return options
     return replace(options, also=(*options.also, "statistics"), against=against)
 
 

@@ -129,7 +129,7 @@ class TargetPage:
     """The contact sheet: a sample, and the extremes."""
     charts: tuple[Bars | Scatter, ...] = ()
     statistics: Stats | None = None
-    """TFDV's statistics; None if they were not asked for."""
+    """Statistics; None if they were not asked for."""
     difference: PageDifference | None = None
     provenance: PageProvenance | None = None
     """None for bare files."""

@@ -71,7 +71,7 @@ def report(
         options: of the check.
         against: a version: the page also shows the difference from it. Only for a single build or
             release.
-        statistics: whether to show TFDV's statistics, its anomalies and, with `against`, drift.
+        statistics: whether to show statistics, and what TFDV finds in them if it is installed.
             It takes the extra `tfdv`.
         budget: size of the page in bytes, at least 500,000. Images, and then records, that do not
             fit are left out, and the page says how many.
@@ -81,7 +81,6 @@ def report(
     Raises:
         UsageError: as :func:`tfrecreg.check`; a budget that is too small; `output` cannot be
             written.
-        MissingExtraError: `statistics` without TFDV.
     """
     if budget < _SMALLEST:
         raise UsageError(

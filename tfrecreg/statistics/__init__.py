@@ -1,9 +1,10 @@
-"""TFDV's statistics at scan speed: its own generators, fed by the scan instead of by Beam.
+"""Statistics of features at scan speed, by NumPy alone or by TFDV's own generators.
 
-What comes out is the `DatasetFeatureStatisticsList` that
+What comes out is a `DatasetFeatureStatisticsList`, with the numbers that
 `tfdv.generate_statistics_from_tfrecord` gives for the same files, options and schema; see
-``docs/statistics.md`` for the effect of sketches. For code that shows statistics, or judges by
-them::
+``docs/statistics.md`` for the effect of sketches. NumPy makes what is shown; TFDV makes what TFDV
+judges (``StatisticsOptions(tfdv=True)``), by its own generators, fed by the scan instead of by
+Beam. For code that shows statistics, or judges by them::
 
     collector = StatisticsCollector(StatisticsOptions(schema=target.schema))
     run_scan(target, [collector], engine)
@@ -22,11 +23,15 @@ from the :class:`StatisticsCache` of its registry.
 
 * :mod:`.tfdv` - the one home of TFDV, `tfx_bsl` and pyarrow
 * :mod:`.options` - which statistics
+* :mod:`.numpy_visitor` - from payloads to columns, without TFDV
+* :mod:`.numpy_accumulate` - statistics of columns, without TFDV
+* :mod:`.quantiles` - the distribution of numbers, in bounded memory
+* :mod:`.frequent` - the most frequent values, in bounded memory
 * :mod:`.columns` - from payloads to record batches, images as sizes
-* :mod:`.accumulate` - TFDV's generators, and the most frequent values
+* :mod:`.accumulate` - TFDV's generators
 * :mod:`.part` - what a shard contributes
 * :mod:`.collect` - the visitor of a shard, and all splits of a target
-* :mod:`.summary` - statistics as bytes, as text, as plain values, without TFDV
+* :mod:`.summary` - statistics as bytes, as text, as plain values
 * :mod:`.judge` - TFDV's anomalies and distances, and the features that it compares
 * :mod:`.make` - the statistics of a target, in a pass of their own or in that of a check
 * :mod:`.cache` - statistics by content digest

@@ -20,7 +20,7 @@ from tfrecreg.statistics.summary import parse_proto
 from tfrecreg.statistics.tfdv import tfdv_version
 from tfrecreg.storage.interface import Storage
 
-_FORMAT = 1
+_FORMAT = 2
 """Version of the file format and of the computation: a new number discards old files."""
 
 
@@ -89,5 +89,5 @@ class StatisticsCache:
 
 
 def _path(content: str, options: StatisticsOptions) -> str:
-    made_by = f"{_FORMAT} {tfdv_version()} {options.digest}"
+    made_by = f"{_FORMAT} {tfdv_version() if options.tfdv else ''} {options.digest}"
     return layout.cached_statistics(content, blake3(made_by.encode()).hexdigest()[:16])

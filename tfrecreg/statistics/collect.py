@@ -25,6 +25,7 @@ from tfrecreg.statistics.columns import (
     merged,
     take_sizes,
 )
+from tfrecreg.statistics.numpy_visitor import NumpyVisitor
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart
 from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv
@@ -46,7 +47,7 @@ _TYPES = {"large_binary": "bytes", "float": "float", "int64": "int64"}
 
 
 class StatisticsVisitor(Visitor):
-    """Makes the statistics of one shard. A :class:`tfrecreg.scan.interface.Visitor`.
+    """Makes the statistics of one shard by TFDV's generators.
 
     Raises:
         MissingExtraError: TFDV is not installed.
@@ -178,7 +179,7 @@ class StatisticsVisitor(Visitor):
             self._part.add(merged(self._tfdv, pieces))
 
 
-_open: WeakValueDictionary[tuple[str, str, StatisticsOptions], StatisticsVisitor] = (
+_open: WeakValueDictionary[tuple[str, str, StatisticsOptions], StatisticsVisitor | NumpyVisitor] = (
     WeakValueDictionary()
 )
 """Visitors whose shard is being scanned by this process."""
@@ -190,14 +191,15 @@ def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
     leader = _open.get(key)
     if leader is not None:
         return _Follower(leader)
-    visitor = _open[key] = StatisticsVisitor(options)
+    made = StatisticsVisitor(options) if options.tfdv else NumpyVisitor(options)
+    visitor = _open[key] = made
     return visitor
 
 
 class _Follower(Visitor):
     """Hands back the part of another visitor of the same scan, which comes before it."""
 
-    def __init__(self, leader: StatisticsVisitor) -> None:
+    def __init__(self, leader: StatisticsVisitor | NumpyVisitor) -> None:
         self._leader = leader
 
     def batch(self, batch: RecordBatch) -> None:
@@ -272,7 +274,7 @@ class StatisticsCollector(Validator):
 
     def applies(self, target: Target) -> str | None:
         del target
-        missing = missing_tfdv()
+        missing = missing_tfdv() if self.options.tfdv else None
         return missing.message if missing is not None else None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:

@@ -23,8 +23,9 @@ from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-_WORTH_WORKERS = 16 << 30
-"""Bytes of shards from which on workers gain more than each of them loses to importing TFDV."""
+_WORTH_WORKERS = 128 << 20
+_WORTH_TFDV = 16 << 30
+"""Bytes of shards above which workers gain more than their start costs, and the import of TFDV."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,15 @@ def stats_of(
     Args:
         split: the only one to look at; None for all.
         features: globs of the features to summarize; empty for all. The protos have all of them.
-        options: which statistics; None for TFDV's defaults and the target's own schema.
+        options: which statistics; None for those of :func:`options_of`.
 
     Raises:
         UsageError: no such split or feature, no Examples, or a schema that does not parse.
         RefusedError: a feature has values of two types.
-        MissingExtraError: TFDV is not installed, and something has to be made.
+        MissingExtraError: the options ask for TFDV, which is not installed.
         FailureError: a shard could not be read, or there is no TFDV for this Python.
     """
-    options = options or _options_of(target)
+    options = options or options_of(target)
     target = _only(target, split)
     known = _recalled(target, options)
     left = tuple(shard for shard in target.shards if shard.split not in known)
@@ -110,7 +111,7 @@ class StatsOfCheck:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._options = _options_of(target)
+        self._options = options_of(target)
         self._known = _recalled(target, self._options)
         self._collector, self._sound = StatisticsCollector(self._options), _Soundness()
         self.validators: list[Validator] = []
@@ -131,8 +132,14 @@ class StatsOfCheck:
         return _summed_up(self._target, self._options, known, made)
 
 
-def _options_of(target: Target) -> StatisticsOptions:
-    return StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
+def options_of(target: Target, *, tfdv: bool = False) -> StatisticsOptions:
+    """The default options, with the target's own schema.
+
+    Args:
+        tfdv: whether TFDV's own generators make the statistics.
+    """
+    path = target.schema_path or "schema"
+    return StatisticsOptions(schema=target.schema, schema_path=path, tfdv=tfdv)
 
 
 def _recalled(target: Target, options: StatisticsOptions) -> dict[str, SplitStatistics]:
@@ -205,11 +212,12 @@ def _make(
     target: Target, options: StatisticsOptions, engine: Engine | None, progress: Progress
 ) -> dict[str, tuple[SplitStatistics, bool]]:
     """The statistics of each split, and whether the bytes are those that the manifest names."""
-    missing = missing_tfdv()
+    missing = missing_tfdv() if options.tfdv else None
     if missing is not None:
         raise missing
     collector, sound = StatisticsCollector(options), _Soundness()
-    engine = (engine or LocalEngine(1)).for_work(map(_size, target.shards), _WORTH_WORKERS)
+    worth = _WORTH_TFDV if options.tfdv else _WORTH_WORKERS
+    engine = (engine or LocalEngine(1)).for_work(map(_size, target.shards), worth)
     read_whole(
         target,
         [collector, sound] if target.manifest is not None else [collector],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from blake3 import blake3
 
 from tfrecreg.errors import UsageError
+from tfrecreg.example.model import Kind
 from tfrecreg.schema.proto import parse_schema, schema_message
 
 _COUNTS = (
@@ -19,6 +21,10 @@ _COUNTS = (
     "num_quantiles_histogram_buckets",
     "frequency_threshold",
 )
+
+
+_INT, _FLOAT = 2, 3
+"""Numbers of `FeatureType`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +60,9 @@ class StatisticsOptions:
     FLOAT categories has no other statistics."""
     epsilon: float = 0.01
     """Maximum error of the rank of a quantile, as a fraction of all values."""
+    tfdv: bool = False
+    """Whether TFDV's own generators make them. Without TFDV, `epsilon` and the options of its
+    sketches and of the histogram of values per example have no effect."""
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -91,11 +100,30 @@ class StatisticsOptions:
         Raises:
             SchemaError: the schema does not parse, or contradicts itself.
         """
-        message = self.schema_proto()
-        if message is None:
-            return ()
         return tuple(
             feature.name
-            for feature in message.feature
+            for feature in self._features()
             if feature.WhichOneof("domain_info") == "image_domain"
         )
+
+    def categories(self) -> dict[str, Kind]:
+        """The features of numbers whose values are counted, and the kind of these numbers.
+
+        Raises:
+            SchemaError: the schema does not parse, or contradicts itself.
+        """
+        found: dict[str, Kind] = {}
+        for feature in self._features():
+            domain = feature.WhichOneof("domain_info")
+            if feature.type == _INT and (
+                domain in ("bool_domain", "natural_language_domain")
+                or feature.int_domain.is_categorical
+            ):
+                found[feature.name] = Kind.INT64
+            elif feature.type == _FLOAT and feature.float_domain.is_categorical:
+                found[feature.name] = Kind.FLOAT
+        return found
+
+    def _features(self) -> Sequence[Any]:
+        message = self.schema_proto()
+        return () if message is None else tuple(message.feature)

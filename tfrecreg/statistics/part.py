@@ -7,7 +7,9 @@ from typing import Any
 
 from tfrecreg.errors import RefusedError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.statistics.accumulate import MAX_BYTES, Accumulator
+from tfrecreg.statistics.accumulate import Accumulator
+from tfrecreg.statistics.frequent import MAX_BYTES
+from tfrecreg.statistics.numpy_accumulate import NumpyAccumulator
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.text import safe
 
@@ -106,7 +108,7 @@ class StatisticsPart:
     """Statistics of some records, to be merged with others of the same split. Picklable.
 
     Args:
-        max_value_bytes: see :data:`tfrecreg.statistics.accumulate.MAX_BYTES`.
+        max_value_bytes: see :data:`tfrecreg.statistics.frequent.MAX_BYTES`.
     """
 
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
@@ -119,12 +121,12 @@ class StatisticsPart:
         self.types: dict[str, str] = {}
         """Type of the values, by feature."""
         self._max_value_bytes = max_value_bytes
-        self._accumulator: Accumulator | None = None
+        self._accumulator: Accumulator | NumpyAccumulator | None = None
         self._waiting: list[bytes] = []
         """Dumps of other accumulators, in order, after this one's own values."""
 
     def add(self, batch: Any) -> None:
-        """Take in a pyarrow `RecordBatch` of examples, whose features were met.
+        """Take in what the accumulator takes: examples whose features were met.
 
         After a conflict nothing is taken in but the number of examples.
         """
@@ -177,10 +179,11 @@ class StatisticsPart:
             if known != kind:
                 self.clash(Conflict.of(name, known, kind))
 
-    def _own(self) -> Accumulator:
+    def _own(self) -> Accumulator | NumpyAccumulator:
         """The accumulator, with everything that waited in it."""
         if self._accumulator is None:
-            self._accumulator = Accumulator(self.options, self._max_value_bytes)
+            make = Accumulator if self.options.tfdv else NumpyAccumulator
+            self._accumulator = make(self.options, self._max_value_bytes)
         waiting, self._waiting = self._waiting, []
         for dumped in waiting:
             self._accumulator.merge(dumped)

@@ -1,4 +1,4 @@
-"""Statistics without TFDV: as bytes, as text, and as plain values for people and JSON."""
+"""Statistics as bytes, as text, and as plain values for people and JSON. Needs no TFDV."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
     """
     message_error = importlib.import_module("google.protobuf.message").DecodeError
     try:
-        return _messages().DatasetFeatureStatisticsList.FromString(data)
+        return messages().DatasetFeatureStatisticsList.FromString(data)
     except message_error as error:
         raise ValueError(str(error)) from error
 
@@ -35,7 +35,7 @@ def named(
     statistics: Iterable[tuple[str, DatasetFeatureStatisticsList]],
 ) -> DatasetFeatureStatisticsList:
     """One list of several: each dataset with its name, which for TFDV is that of a slice."""
-    together = _messages().DatasetFeatureStatisticsList()
+    together = messages().DatasetFeatureStatisticsList()
     for name, proto in statistics:
         for dataset in proto.datasets:
             together.datasets.add().CopyFrom(dataset)
@@ -43,7 +43,8 @@ def named(
     return together
 
 
-def _messages() -> Any:
+def messages() -> Any:
+    """The module of TensorFlow Metadata with the messages of statistics."""
     return importlib.import_module("tensorflow_metadata.proto.v0.statistics_pb2")
 
 
@@ -64,6 +65,8 @@ class Numbers:
     max: float
     zeros: int
     nan: int
+    quantiles: tuple[float, ...] = ()
+    """Bounds of ten parts that hold as many numbers each, from `min` to `max`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,8 @@ def _detail(feature: Any, values: int) -> tuple[Numbers | Texts | Image | None, 
             none = math.nan
             return Numbers(none, none, none, none, none, 0, nan), ()
         numbers = Numbers(
-            stats.mean, stats.std_dev, stats.min, stats.median, stats.max, stats.num_zeros, nan
+            *(stats.mean, stats.std_dev, stats.min, stats.median, stats.max, stats.num_zeros, nan),
+            quantiles=tuple(_bounds(stats.histograms)),
         )
         return numbers, tuple(each.sample_count for each in standard.buckets) if standard else ()
     if kind == "bytes_stats":
@@ -160,3 +164,11 @@ def _detail(feature: Any, values: int) -> tuple[Numbers | Texts | Image | None, 
     top = tuple((each.value, each.frequency) for each in text.top_values)
     ranks = tuple(each.sample_count for each in text.rank_histogram.buckets)
     return Texts(text.unique, text.avg_length, text.invalid_utf8_count, top), ranks
+
+
+def _bounds(histograms: Any) -> Iterator[float]:
+    """The bounds of the histogram whose buckets hold as many numbers each."""
+    for histogram in histograms:
+        if histogram.type == histogram.QUANTILES:
+            yield from (each.low_value for each in histogram.buckets[:1])
+            yield from (each.high_value for each in histogram.buckets)

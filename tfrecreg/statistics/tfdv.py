@@ -28,7 +28,6 @@ from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError
 from tfrecreg.install_hint import install_command
 from tfrecreg.text import safe
 
-_FEATURE = "statistics"
 _GLIBC = (2, 39)
 """The oldest that the wheels of TFDV 1.21 for Linux run on."""
 
@@ -53,7 +52,6 @@ class Tfdv(NamedTuple):
     """`tfx_bsl.arrow.array_util`."""
     tables: Any
     """`tfx_bsl.arrow.table_util`."""
-    sketches: Any
     pa: Any
     """pyarrow."""
 
@@ -66,11 +64,11 @@ def missing_tfdv() -> TfrecregError | None:
     if find_spec("tensorflow_data_validation") is not None:
         return None
     if _release_for(sys.version_info[:2], sys.platform, platform.machine()):
-        return MissingExtraError(_FEATURE, "tfdv")
+        return MissingExtraError("TensorFlow Data Validation", "tfdv")
     libc = " ".join(platform.libc_ver()).strip()
     here = f"{sys.platform} {platform.machine()}{libc and f' with {libc}'}"
     return FailureError(
-        f"{_FEATURE} needs TensorFlow Data Validation, which has no release for "
+        "TensorFlow Data Validation has no release for "
         f"Python {platform.python_version()} on {here}",
         hint="use Python 3.10 or 3.11 on Linux x86-64, or Python 3.12 or 3.13 where glibc is 2.39 "
         "or later (Debian 13, Ubuntu 24.04), or a Mac with Apple silicon: "
@@ -169,7 +167,6 @@ def _import() -> Tfdv:
     from tensorflow_data_validation.statistics import stats_impl
     from tensorflow_data_validation.statistics.generators import stats_generator
     from tensorflow_data_validation.utils import schema_util, top_k_uniques_stats_util
-    from tfx_bsl import sketches
     from tfx_bsl.arrow import array_util, table_util
     from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
@@ -184,6 +181,5 @@ def _import() -> Tfdv:
         decoder=ExamplesToRecordBatchDecoder,
         arrays=array_util,
         tables=table_util,
-        sketches=sketches,
         pa=pyarrow,
     )

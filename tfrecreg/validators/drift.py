@@ -81,7 +81,7 @@ class DriftValidator(Validator):
         path = target.schema_path or "schema"
         if target.schema is not None:
             self._schema = schema_message(parse_schema(target.schema, path))
-        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
+        wanted = StatisticsOptions(schema=target.schema, schema_path=path, tfdv=True)
         if target.baseline is not None:
             given = target.baseline
             try:

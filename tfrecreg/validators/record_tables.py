@@ -9,7 +9,7 @@ batch, and all others share them.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +17,11 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.digests import DIGEST_BYTES
-from tfrecreg.example.columns import Column, Slot, layout_of, read_columns
+from tfrecreg.example.columns import Column, Slot, divide
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.records.batch import RecordBatch
 
 _Ints = npt.NDArray[np.int64]
-
-_TRIES = 6
-"""Maximum number of records of a batch whose layout is tried on the others."""
-_WORTH_IT = 32
-"""Number of records from which on arrays are faster than decoding each record."""
 
 
 class Table(NamedTuple):
@@ -54,10 +49,10 @@ class Tables:
         # The batch holds its tables. A cycle would keep its memory until the next collection.
         self._batch: RecordBatch = weakref.proxy(batch)
         self._digests: dict[tuple[int, str], list[bytes]] = {}
-        self.tables: list[Table] = []
-        self.rest: Sequence[int] = range(len(batch))
+        groups, rest = divide(batch.memory, batch.starts, batch.lengths, batch.example)
+        self.tables = [Table(*each) for each in groups]
+        self.rest = rest
         """Positions of the records that are not in a table."""
-        self._divide()
 
     def examples(self) -> Iterator[tuple[int, Example | None]]:
         """Position and content of the records that are not in a table."""
@@ -82,34 +77,6 @@ class Tables:
                 blake3(value).digest(DIGEST_BYTES) for value in self.values(table, name)
             ]
         return self._digests[key]
-
-    def _divide(self) -> None:
-        batch = self._batch
-        rows = np.arange(len(batch))
-        starts, lengths = np.asarray(batch.starts, np.int64), np.asarray(batch.lengths, np.int64)
-        apart: list[int] = []
-        for _ in range(_TRIES):
-            if len(rows) < _WORTH_IT:
-                break
-            sample = batch.example(int(rows[0]))
-            layout = None if sample is None else layout_of(sample)
-            if sample is None or layout is None:
-                apart.append(int(rows[0]))
-                rows = rows[1:]
-                continue
-            found, columns = read_columns(layout, batch.memory, starts[rows], lengths[rows])
-            if not found.size:
-                break
-            named = {
-                slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)
-            }
-            self.tables.append(Table(rows[found], sample, named))
-            rows = np.delete(rows, found)
-        if 2 * (len(apart) + len(rows)) > len(batch):
-            # Most records are decoded anyway, and both ways together cost more than one.
-            self.tables = []
-        else:
-            self.rest = sorted((*apart, *rows.tolist()))
 
 
 def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:

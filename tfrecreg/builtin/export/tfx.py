@@ -56,6 +56,7 @@ class TfxExporter(Exporter):
         found = stats(
             dataset.resolved,
             registry=dataset.resolved.registry,
+            tfdv=True,
             engine=dataset.engine,
             progress=dataset.progress,
         )

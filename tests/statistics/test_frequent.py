@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pickle
+import random
+
+import pytest
+
+from tfrecreg.statistics.frequent import ValueCounts, value_key
+from tfrecreg.statistics.options import StatisticsOptions
+
+
+def counted(values: list[bytes | int], max_bytes: int, parts: int = 3) -> ValueCounts:
+    whole = ValueCounts(StatisticsOptions(), max_bytes)
+    for start in range(parts):
+        part = ValueCounts(StatisticsOptions(), max_bytes)
+        for value in values[start::parts]:
+            part.add("x", [(value, 1)])
+        whole.merge(pickle.loads(pickle.dumps(part)))
+    return whole
+
+
+def test_what_fits_is_exact() -> None:
+    found = counted([b"a", b"b", b"a", b"c"], 1 << 20)
+    assert found.sketched == ()
+    ((name, frequent),) = found.features()
+    assert (name, frequent.unique) == ("x", 3)
+    assert frequent.top == [(2, b"a"), (1, b"c"), (1, b"b")]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("make", [lambda number: b"%d" % number, lambda number: number])
+def test_what_does_not_is_within_the_bounds(parts: int, make) -> None:
+    rng = random.Random(3)
+    values = [make(-1)] * 6_000 + [make(-2)] * 2_000 + [make(number) for number in range(50_000)]
+    rng.shuffle(values)
+    found = counted(values, 1 << 18, parts)
+    assert found.sketched == ("x",)
+    ((_, frequent),) = found.features()
+    assert abs(frequent.unique - 50_002) <= 0.03 * 50_002
+    counts = {value: count for count, value in frequent.top}
+    for value, count in ((make(-1), 6_000), (make(-2), 2_000)):
+        assert 0 <= count - counts[value] <= len(values) / 1024
+
+
+def test_few_values_of_a_sketch_are_exact() -> None:
+    values: list[bytes | int] = [b"%d" % (number % 900) for number in range(5_000)]
+    found = counted(values, 1000)
+    ((_, frequent),) = found.features()
+    assert (found.sketched, frequent.unique) == (("x",), 900)
+    assert sum(count for count, _ in frequent.top) == 5_000
+
+
+def test_the_feature_that_takes_most_is_sketched() -> None:
+    counts = ValueCounts(StatisticsOptions(), 1000)
+    counts.add("small", [(1, 1)])
+    counts.add("large", [(b"x" * 2000, 2), (b"y" * 3000, 1)])
+    assert counts.sketched == ("large",)
+    found = dict(counts.features())
+    assert found["large"].unique == 2
+    assert found["large"].top == [(3, b"__LARGE_BYTES__")]
+    assert found["small"].top == [(1, 1)]
+
+
+def test_long_values_that_are_not_text_are_counted_by_their_digest() -> None:
+    text = b"a" * 1000
+    assert value_key(text) == text
+    assert value_key(b"\xff" * 256) == b"\xff" * 256
+    keys = {value_key(b"\x89" + bytes(500) + bytes([last])) for last in range(9)}
+    assert {len(key) for key in keys} == {81}
+    assert len(keys) == 9

@@ -1,0 +1,172 @@
+"""Statistics without TFDV are those of TFDV, and their estimates keep within their bounds."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from statistics_support import (
+    CATEGORIES,
+    IMAGES,
+    alike_examples,
+    as_written,
+    dealt,
+    differences,
+    needs_tfdv,
+    odd_examples,
+    ours,
+    write,
+)
+
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.model import Feature
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts, summarize
+
+FLOATS = 'feature { name: "share" type: FLOAT float_domain { is_categorical: true } }'
+
+
+def estimated(difference: str) -> bool:
+    """Whether it is about what TFDV estimates, or about what only TFDV has."""
+    return bool(re.search(r"\.(histograms|num_values_histogram)\b", difference))
+
+
+def summary(
+    folder: Path, *examples: dict[str, Feature], schema: str | None = None
+) -> dict[str, FeatureSummary]:
+    pattern = write(folder, *dealt(examples, 2))
+    proto = ours(pattern, StatisticsOptions(schema=schema)).proto
+    return {feature.name: feature for feature in summarize(proto)}
+
+
+class TestTfdv:
+    @pytest.mark.parametrize("schema", [None, IMAGES + CATEGORIES], ids=["no schema", "schema"])
+    @pytest.mark.parametrize("examples", [odd_examples, alike_examples])
+    def test_all_that_it_counts_is_equal(self, tmp_path: Path, schema, examples) -> None:
+        needs_tfdv()
+        pattern = write(tmp_path, *dealt(examples(700), 3))
+        found = ours(pattern, StatisticsOptions(schema=schema)).proto
+        expected = ours(pattern, StatisticsOptions(schema=schema, tfdv=True)).proto
+        assert [each for each in differences(expected, found) if not estimated(each)] == []
+        assert sum(len(each.num_stats.histograms) for each in found.datasets[0].features) > 1
+
+    def test_what_it_estimates_is_close(self, tmp_path: Path) -> None:
+        needs_tfdv()
+        pattern = write(tmp_path, *dealt(alike_examples(900), 2))
+        protos = (
+            ours(pattern, StatisticsOptions(tfdv=tfdv)).proto.datasets[0].features
+            for tfdv in (False, True)
+        )
+        for mine, other in zip(*protos, strict=True):
+            for one, two in zip(mine.num_stats.histograms, other.num_stats.histograms, strict=True):
+                assert (one.type, len(one.buckets)) == (two.type, len(two.buckets))
+                total = sum(each.sample_count for each in two.buckets)
+                for left, right in zip(one.buckets, two.buckets, strict=True):
+                    assert abs(left.sample_count - right.sample_count) <= 0.02 * total
+
+    def test_numbers_of_type_float_as_categories(self, tmp_path: Path) -> None:
+        needs_tfdv()
+        shares = [0.1, 2.0, 2.0, -1.5, 2.0, 0.1]
+        pattern = write(tmp_path, *dealt(({"share": float_feature(x)} for x in shares), 2))
+        found = ours(pattern, StatisticsOptions(schema=FLOATS)).proto
+        expected = ours(pattern, StatisticsOptions(schema=FLOATS, tfdv=True)).proto
+        assert [each for each in differences(expected, found) if not estimated(each)] == []
+        (feature,) = summarize(found)
+        assert isinstance(feature.detail, Texts)
+        assert feature.detail.top == (("2", 3.0), ("0.1", 2.0), ("-1.5", 1.0))
+
+
+def test_numbers(tmp_path: Path) -> None:
+    values = [3.0, 0.0, math.nan, -1.0, 0.0, 8.0]
+    found = summary(
+        tmp_path,
+        {"x": float_feature(values), "n": int64_feature(2)},
+        {"n": int64_feature([])},
+        {"n": int64_feature([-(2**63), 4, 4])},
+    )
+    x, n = found["x"].detail, found["n"]
+    assert isinstance(x, Numbers)
+    assert (found["x"].present, found["x"].missing, found["x"].values) == (1, 2, 6)
+    assert (x.mean, x.min, x.median, x.max, x.zeros, x.nan) == (2.0, -1.0, 0.0, 8.0, 2, 1)
+    assert x.std == pytest.approx(np.std([3, 0, -1, 0, 8]), rel=1e-12)
+    assert (n.min_values, n.max_values) == (0, 3)
+    assert n.mean_values == pytest.approx(4 / 3)
+    assert isinstance(n.detail, Numbers)
+    assert n.detail.min == -(2.0**63)
+
+
+def test_infinite_numbers_have_buckets_of_their_own(tmp_path: Path) -> None:
+    values = [math.inf, 1.0, 2.0, -math.inf, math.inf]
+    found = summary(tmp_path, {"x": float_feature(values)})["x"]
+    assert isinstance(found.detail, Numbers)
+    assert (found.detail.min, found.detail.max, found.detail.median) == (-math.inf, math.inf, 2.0)
+    assert math.isnan(found.detail.mean)
+    assert found.histogram == (1, 1, *[0] * 8, 1, 2)
+
+
+def test_numbers_that_are_all_nan_and_a_feature_without_values(tmp_path: Path) -> None:
+    found = summary(
+        tmp_path, {"x": float_feature(math.nan), "y": unset_feature(), "z": bytes_feature([])}
+    )
+    assert isinstance(found["x"].detail, Numbers)
+    assert (found["x"].detail.nan, found["x"].histogram) == (1, ())
+    assert (found["y"].detail, found["y"].present, found["y"].missing) == (None, 0, 1)
+    assert (found["z"].detail, found["z"].present, found["z"].type) == (None, 1, "bytes")
+
+
+def test_images_by_their_schema_and_texts(tmp_path: Path) -> None:
+    examples = [
+        {"image": bytes_feature(b"\xff" * size), "text": bytes_feature([b"a", b"\xff" * size])}
+        for size in (3, 300, 300)
+    ]
+    found = summary(tmp_path, *examples, schema=IMAGES)
+    assert (found["image"].type, found["image"].detail) == ("picture", Image(201, 3, 300))
+    text = found["text"].detail
+    assert isinstance(text, Texts)
+    assert (text.unique, text.mean_length, text.not_utf8) == (3, 101, 3)
+    assert text.top == (("a", 3.0), ("__BYTES_VALUE__", 2.0), ("__BYTES_VALUE__", 1.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("examples", [odd_examples, alike_examples])
+def test_two_jobs_make_the_same_as_one(tmp_path: Path, examples) -> None:
+    pattern = write(tmp_path, *dealt(examples(3000), 5))
+    options = StatisticsOptions(schema=IMAGES)
+    one, two = (ours(pattern, options, LocalEngine(jobs)) for jobs in (1, 2))
+    assert one == two
+
+
+def ragged(count: int) -> Iterator[dict[str, Feature]]:
+    rng = random.Random(4)
+    for _ in range(count):
+        yield {"x": float_feature([rng.gauss(0, 1) for _ in range(rng.randrange(40))])}
+
+
+def test_quantiles_are_those_of_numpy_within_their_bound(tmp_path: Path) -> None:
+    examples = list(ragged(5_000))
+    found = summary(tmp_path, *examples)["x"].detail
+    assert isinstance(found, Numbers)
+    numbers = np.sort(np.concatenate([each["x"].values for each in examples]))
+    assert len(numbers) > 80_000
+    assert (found.quantiles[0], found.quantiles[-1]) == (numbers[0], numbers[-1])
+    bound = (1 + math.log2(len(numbers) / 4096)) / 4095
+    for number, quantile in enumerate(found.quantiles):
+        rank = np.searchsorted(numbers, quantile, "right") / len(numbers)
+        assert abs(rank - number / 10) <= bound + 1 / len(numbers)
+    assert found.quantiles[5] == found.median
+
+
+def test_the_same_columns_decoded_and_from_the_wire(tmp_path: Path, monkeypatch) -> None:
+    from tfrecreg.example import columns
+
+    pattern = write(tmp_path, map(as_written, alike_examples(500)))
+    found: Any = ours(pattern, StatisticsOptions(schema=IMAGES))
+    monkeypatch.setattr(columns, "_WORTH_IT", 1 << 40)
+    assert differences(ours(pattern, StatisticsOptions(schema=IMAGES)).proto, found.proto) == []

@@ -1,0 +1,312 @@
+"""Statistics of features with NumPy alone, as TFDV's message: the numbers that TFDV gives.
+
+Where TFDV estimates (quantiles, histograms), these are exact up to some thousand distinct numbers,
+and estimates of their own beyond: see :mod:`.quantiles`.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfrecreg.example.model import Kind
+from tfrecreg.statistics.frequent import MAX_BYTES, CountedValue, Frequent, ValueCounts
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.quantiles import Quantiles, ranked
+from tfrecreg.statistics.summary import messages
+
+_Ints = NDArray[np.int64]
+
+_NOT_UTF8 = "__BYTES_VALUE__"
+"""What TFDV calls values that are not UTF-8."""
+
+
+class Values(NamedTuple):
+    """The values of a feature in some examples."""
+
+    kind: Kind
+    per_example: _Ints
+    """Number of values in each example that has the feature with a kind."""
+    numbers: NDArray[Any]
+    """Of INT64 and FLOAT the values, one after another; of BYTES their sizes in bytes."""
+    keys: Sequence[bytes] = ()
+    """Of BYTES the values as :func:`value_key` has them; empty for images."""
+
+
+class ExampleColumns(NamedTuple):
+    """Examples in columns."""
+
+    num_rows: int
+    columns: Mapping[str, Values]
+    """By feature. Of a feature that no example has with a kind, the kind is UNSET."""
+
+
+class NumpyAccumulator:
+    """Statistics in the making; the same interface as :class:`.accumulate.Accumulator`.
+
+    Args:
+        max_value_bytes: see :data:`tfrecreg.statistics.frequent.MAX_BYTES`.
+    """
+
+    def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
+        self._options = options
+        self._images, self._categories = options.images(), options.categories()
+        self._examples = 0
+        self._features: dict[str, _Feature] = {}
+        self._values = ValueCounts(options, max_value_bytes)
+
+    @property
+    def sketched(self) -> tuple[str, ...]:
+        """The features whose values were too many to be counted exactly."""
+        return self._values.sketched
+
+    def add(self, rows: ExampleColumns) -> None:
+        """Take in examples."""
+        self._examples += rows.num_rows
+        for name, values in rows.columns.items():
+            feature = self._features.setdefault(name, _Feature())
+            feature.add_counts(values)
+            if not len(values.numbers):
+                continue
+            if values.kind is Kind.BYTES:
+                feature.add_sizes(values.numbers)
+                counted: Mapping[CountedValue, int] = Counter(values.keys)
+                feature.not_utf8 += sum(
+                    count for value, count in counted.items() if _text(value) is None
+                )
+            elif self._is_category(name, values.kind):
+                counted, size = _categories(values.numbers)
+                feature.size += size
+            else:
+                feature.add_numbers(values.numbers)
+                continue
+            self._values.add(name, counted.items())
+
+    def dump(self) -> bytes:
+        """All that was taken in, for :meth:`merge` in another process."""
+        return pickle.dumps((self._examples, self._features, self._values))
+
+    def merge(self, dumped: bytes) -> None:
+        """Take in what another accumulator of the same options dumped."""
+        examples, features, values = pickle.loads(dumped)
+        self._examples += examples
+        for name, feature in features.items():
+            if name in self._features:
+                self._features[name].merge(feature)
+            else:
+                self._features[name] = feature
+        self._values.merge(values)
+
+    def extract(self) -> Any:
+        """The `DatasetFeatureStatisticsList`: one dataset, its features in order of their names."""
+        found = messages().DatasetFeatureStatisticsList()
+        dataset = found.datasets.add(num_examples=self._examples)
+        frequent = dict(self._values.features())
+        for name, feature in sorted(self._features.items()):
+            proto = dataset.features.add()
+            proto.path.step.append(name)
+            self._fill(proto, name, feature, frequent.get(name))
+        return found
+
+    def _is_category(self, name: str, kind: Kind) -> bool:
+        return self._categories.get(name) is kind
+
+    def _fill(self, proto: Any, name: str, feature: _Feature, frequent: Frequent | None) -> None:
+        kind, options = feature.kind, self._options
+        if kind in (Kind.UNSET, Kind.BYTES):
+            proto.type = proto.BYTES if name in self._images else proto.STRING
+        else:
+            proto.type = proto.INT if kind is Kind.INT64 else proto.FLOAT
+        if proto.type == proto.BYTES:
+            stats = proto.bytes_stats
+            feature.fill_sizes(stats)
+        elif proto.type == proto.STRING or self._is_category(name, kind):
+            stats = proto.string_stats
+            stats.SetInParent()
+            stats.invalid_utf8_count = feature.not_utf8
+            if feature.values:
+                stats.avg_length = feature.size / feature.values
+            if frequent is not None:
+                _fill_frequent(stats, frequent, options)
+        else:
+            stats = proto.num_stats
+            feature.fill_numbers(stats, options)
+        feature.fill_common(stats.common_stats, self._examples)
+
+
+class _Feature:
+    """What is known of a feature."""
+
+    def __init__(self) -> None:
+        self.kind = Kind.UNSET
+        self.present = self.values = 0
+        self.fewest, self.most = math.inf, 0
+        """Values in an example that has it."""
+        self.size = 0
+        """Total size of values in bytes; of numbers that are categories, in digits."""
+        self.smallest, self.largest = math.inf, 0
+        """Sizes of values in bytes."""
+        self.not_utf8 = 0
+        self.nan = self.zeros = self.counted = 0
+        self.mean = self.variance = 0.0
+        """Of the `counted` numbers that are not NaN."""
+        self.low, self.high = math.inf, -math.inf
+        self.quantiles = Quantiles()
+
+    def add_counts(self, values: Values) -> None:
+        self.kind = self.kind or values.kind
+        counts = values.per_example
+        if len(counts):
+            self.present += len(counts)
+            self.values += int(counts.sum())
+            self.fewest = min(self.fewest, int(counts.min()))
+            self.most = max(self.most, int(counts.max()))
+
+    def add_sizes(self, sizes: _Ints) -> None:
+        self.size += int(sizes.sum())
+        self.smallest = min(self.smallest, int(sizes.min()))
+        self.largest = max(self.largest, int(sizes.max()))
+
+    def add_numbers(self, values: NDArray[Any]) -> None:
+        numbers = values.astype(np.float64)
+        if values.dtype.kind == "f":
+            is_nan = np.isnan(numbers)
+            if is_nan.any():
+                self.nan += int(is_nan.sum())
+                numbers = numbers[~is_nan]
+        if not len(numbers):
+            return
+        self.zeros += len(numbers) - int(np.count_nonzero(numbers))
+        self.low = min(self.low, float(numbers.min()))
+        self.high = max(self.high, float(numbers.max()))
+        with np.errstate(all="ignore"):  # infinite values have no mean
+            self._combine(len(numbers), float(numbers.mean()), float(numbers.var()))
+        self.quantiles.add(numbers)
+
+    def merge(self, other: _Feature) -> None:
+        self.kind = self.kind or other.kind
+        for name in ("present", "values", "size", "not_utf8", "nan", "zeros"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("fewest", "smallest", "low"):
+            setattr(self, name, min(getattr(self, name), getattr(other, name)))
+        for name in ("most", "largest", "high"):
+            setattr(self, name, max(getattr(self, name), getattr(other, name)))
+        self._combine(other.counted, other.mean, other.variance)
+        self.quantiles.merge(other.quantiles)
+
+    def _combine(self, counted: int, mean: float, variance: float) -> None:
+        """Mean and variance with those of further numbers (Chan, Golub and LeVeque)."""
+        total = self.counted + counted
+        if not counted:
+            return
+        share, step = counted / total, mean - self.mean
+        self.variance += share * (variance - self.variance + (1 - share) * step * step)
+        self.mean += share * step
+        self.counted = total
+
+    def fill_common(self, stats: Any, examples: int) -> None:
+        """Fill in `CommonStatistics`."""
+        stats.num_non_missing = self.present
+        stats.num_missing = examples - self.present
+        stats.tot_num_values = self.values
+        if self.present:
+            stats.min_num_values, stats.max_num_values = int(self.fewest), self.most
+            stats.avg_num_values = self.values / self.present
+
+    def fill_sizes(self, stats: Any) -> None:
+        """Fill in `BytesStatistics`."""
+        stats.SetInParent()
+        if self.values:
+            stats.avg_num_bytes = self.size / self.values
+            stats.min_num_bytes = self.smallest
+            stats.max_num_bytes = stats.max_num_bytes_int = self.largest
+
+    def fill_numbers(self, stats: Any, options: StatisticsOptions) -> None:
+        """Fill in `NumericStatistics`."""
+        stats.SetInParent()
+        if not self.counted:
+            if self.nan:
+                stats.histograms.add(type=messages().Histogram.STANDARD, num_nan=self.nan)
+                stats.histograms.add(type=messages().Histogram.QUANTILES, num_nan=self.nan)
+            return
+        stats.mean, stats.num_zeros = self.mean, self.zeros
+        stats.std_dev = math.sqrt(self.variance) if self.variance > 0 else 0.0
+        stats.min, stats.max = self.low, self.high
+        values, counts = self.quantiles.counts()
+        stats.median = float(ranked(values, counts, 2)[1])
+        standard = stats.histograms.add(type=messages().Histogram.STANDARD, num_nan=self.nan)
+        for low, high, count in _equal_width(values, counts, options.num_histogram_buckets):
+            standard.buckets.add(low_value=low, high_value=high, sample_count=count)
+        bounds = ranked(values, counts, options.num_quantiles_histogram_buckets)
+        bounds[0], bounds[-1] = self.low, self.high
+        quantiles = stats.histograms.add(type=messages().Histogram.QUANTILES, num_nan=self.nan)
+        each = self.counted / (len(bounds) - 1)
+        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            quantiles.buckets.add(low_value=low, high_value=high, sample_count=each)
+
+
+def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
+    """How often each number occurs, and the size of all of them as text.
+
+    Numbers of type FLOAT are counted as text, without a fraction that is 0: as TFDV names them.
+    """
+    distinct, counts = np.unique(numbers, return_counts=True)
+    names: list[CountedValue] = distinct.tolist()
+    size = int(np.dot([len(str(number)) for number in names], counts))
+    if distinct.dtype.kind == "f":
+        names = [str(number).removesuffix(".0").encode() for number in distinct]
+    return dict(zip(names, counts.tolist(), strict=True)), size
+
+
+def _equal_width(
+    values: NDArray[np.float64], counts: _Ints, buckets: int
+) -> Iterator[tuple[float, float, float]]:
+    """Bounds and counts of buckets of equal width; infinite values have buckets of their own."""
+    finite = np.isfinite(values)
+    below, above = (int(counts[values == bound].sum()) for bound in (-math.inf, math.inf))
+    values, counts = values[finite], counts[finite]
+    if below:
+        yield -math.inf, -math.inf, below
+    if len(values):
+        low, high = float(values[0]), float(values[-1])
+        with np.errstate(over="ignore"):
+            bounds = np.linspace(low, high, buckets + 1) if low < high else np.array([low, high])
+        if np.isfinite(bounds).all():
+            reached = np.concatenate(([0], np.cumsum(counts)))
+            places = np.searchsorted(values, bounds)
+            places[-1] = len(values)  # the last bucket has its upper bound
+            found = np.diff(reached[places]).tolist()
+            yield from zip(bounds[:-1].tolist(), bounds[1:].tolist(), found, strict=True)
+    if above:
+        yield math.inf, math.inf, above
+
+
+def _fill_frequent(stats: Any, frequent: Frequent, options: StatisticsOptions) -> None:
+    """Fill in the most frequent values of `StringStatistics`."""
+    stats.unique = frequent.unique
+    for rank, (count, value) in enumerate(frequent.top):
+        if count < options.frequency_threshold:
+            break
+        text = _NOT_UTF8 if (shown := _text(value)) is None else shown
+        if rank < options.num_top_values:
+            stats.top_values.add(value=text, frequency=count)
+        if rank < options.num_rank_histogram_buckets:
+            stats.rank_histogram.buckets.add(
+                low_rank=rank, high_rank=rank, sample_count=count, label=text
+            )
+
+
+def _text(value: CountedValue) -> str | None:
+    """The text of a value; None for bytes that are not UTF-8."""
+    if isinstance(value, int):
+        return str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
