@@ -36,9 +36,9 @@ def cli_page() -> str:
     parts = [
         "# The command line",
         MADE,
-        "This page has the help of each command, in the groups of `tfrecreg --help`. Results go to "
-        "stdout,\nmessages and progress to stderr; every command takes `--json`. "
-        "[Reference](reference.md) has the exit codes\nand the JSON of `check`.\n\n"
+        "This reference has the help of each command, in the groups of `tfrecreg --help`. Results "
+        "go to\nstdout, messages and progress to stderr; every command takes `--json`. "
+        "[Reference](reference.md)\nhas the exit codes and the JSON of `check`.\n\n"
         "An error is one line and a hint. `TFRECREG_DEBUG=1` adds its traceback on stderr, also "
         "that of a\nworker process or a plugin.",
     ]
@@ -63,9 +63,10 @@ def codes_page() -> str:
     parts = [
         "# Finding codes",
         MADE,
-        "A code never changes its meaning. `tfrecreg explain CODE` prints its part of this page. "
-        "The severity\napplies unless a gate in `tfrecreg.toml` overrides it. Plugins may define "
-        "their own codes:\n`tfrecreg explain` without a code lists those as well.",
+        "This reference lists the finding codes. A code never changes its meaning. "
+        "`tfrecreg explain CODE`\nprints its part of this page. The severity applies unless a "
+        "gate in `tfrecreg.toml` overrides it.\nPlugins may define their own codes: "
+        "`tfrecreg explain` without a code lists those as well.",
     ]
     codes = CORE_CODES.values()
     rows = [f"| [{c.code}](#{_anchor(c)}) | {c.severity.value} | {c.summary} |" for c in codes]

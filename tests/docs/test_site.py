@@ -131,6 +131,22 @@ def test_the_contents_list_the_pages_in_the_kinds_of_the_navigation(
         assert found[kind] == [each for each in wanted[kind] if each[1] != site_source.LIBRARY]
 
 
+FIRST_WORDS = {
+    "Tutorials": "This tutorial ",
+    "How-to guides": "This guide shows how to ",
+    "Reference": "This reference ",
+    "Explanation": "This page explains ",
+}
+
+
+def test_a_page_begins_with_what_it_is_for() -> None:
+    contents = (ROOT / "docs/contents.md").read_text("utf-8")
+    for kind, listed in re.findall(r"^## (.+)\n\n((?:\|.*\n)+)", contents, re.M):
+        for target in re.findall(r"\]\(([^.)][^)]*\.md)\)", listed):
+            text = re.sub(r"<!-- .*? -->\n\n", "", (ROOT / "docs" / target).read_text("utf-8"))
+            assert text.split("\n\n")[1].startswith(FIRST_WORDS[kind]), target
+
+
 def test_the_reference_lists_every_public_name(pages: Path) -> None:
     import tfrecreg
     import tfrecreg.api
