@@ -27,10 +27,10 @@ _LARGE = 1 << 26
 
 @cache
 def code_of(distribution: str, *modules: str) -> str:
-    """The digest of code that can change under its version; empty where the version tells it.
+    """The digest of code that can change under its version; empty if the version identifies it.
 
     Args:
-        modules: of classes that it brings, beside those of its entry points.
+        modules: of its classes, beside those of its entry points.
     """
     return code_digest(distribution, *modules) if _can_change(distribution) else ""
 
@@ -50,10 +50,10 @@ def code_digest(distribution: str, *modules: str) -> str:
 
 
 def code_beside(distribution: str, said: str) -> str:
-    """What to compare with the digest that another process told of a distribution.
+    """The digest to compare with that of a distribution in another process.
 
     Args:
-        said: what :func:`code_of` found there.
+        said: the result of :func:`code_of` there.
     """
     return code_digest(distribution) if said else code_of(distribution)
 
@@ -81,7 +81,7 @@ def _entry_modules(distribution: str) -> Iterator[str]:
 
 
 def _packages(modules: set[str]) -> dict[str, ModuleSpec]:
-    """The outermost packages of modules that are no namespaces, which others share."""
+    """The outermost packages of modules, except namespaces, which distributions share."""
     found: dict[str, ModuleSpec] = {}
     for module in modules:
         name = ""

@@ -1,4 +1,4 @@
-"""What the bytes of a feature say: the door by which decoders of formats come in.
+"""The interface of decoders for the formats of a feature's bytes.
 
 A decoder serves ``data_source(decode=…)``, the check of images, and pages at once.
 :mod:`tfrecreg.plugins.decoders` finds the one that reads a value.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfrecreg.images.model import ImageHeader
 
 START = 64
-"""Bytes of a value that tell which decoder reads it."""
+"""Number of bytes of a value that decide which decoder reads it."""
 _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}
 """Color type of a PNG by its number of channels."""
 
@@ -71,7 +71,7 @@ class FeatureDecoder(ABC):
         return None
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
-        """A small picture for a page; None if there is none. Here it is :meth:`array`, if that has
+        """A small image for a page, or None. Here it is :meth:`array`, if that has
         the shape of an image: numbers other than uint8 go from black, the lowest, to white.
 
         Args:

@@ -1,4 +1,4 @@
-"""JSON files of this package: parsing, formats, digests, and errors about what is none of them.
+"""JSON files of this package: parsing, formats, digests, and errors about invalid files.
 
 Digests cover the canonical form, RFC 8785 (JCS). Only objects, arrays, strings, integers, booleans
 and null are allowed there: RFC 8785's rules for numbers are those of ECMAScript doubles, and

@@ -51,7 +51,7 @@ class EntryPoint(NamedTuple):
 
         Raises:
             Broken: the value is invalid.
-            Exception: whatever the module raises.
+            Exception: any exception of the module.
         """
         if not self.module:
             shown = safe(self.value)

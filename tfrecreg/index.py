@@ -20,7 +20,7 @@ from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 
-if TYPE_CHECKING:  # who only collects rows needs no NumPy
+if TYPE_CHECKING:  # collecting rows needs no NumPy
     import numpy as np
     import numpy.typing as npt
 
@@ -31,7 +31,7 @@ INDEX_LIMIT = 1 << 34
 
 _DIGEST_BYTES = 16
 ROW_BYTES = _DIGEST_BYTES + 8 + 8
-"""Size of what an index has of each record besides its key."""
+"""Size in bytes of a record's entry without its key."""
 _HEADER = struct.Struct("<8sIIQQQ")
 _HASH_BYTES = 32
 _MEMBER = struct.Struct("<QQ")

@@ -38,7 +38,7 @@ class PageError(ValueError):
 
 
 class _Section(NamedTuple):
-    """A heading of the second level, and what follows it."""
+    """A heading of the second level with its text."""
 
     heading: str
     line: int

@@ -123,7 +123,7 @@ def _writing(manifest: Manifest) -> AbstractContextManager[None]:
 
 
 def build_manifest(manifest: Manifest) -> Manifest:
-    """The manifest that lies with the bytes: a release's is that of its build and more.
+    """The manifest beside the bytes: that of a release extends its build's.
 
     Raises:
         ManifestError: it is not the one that the release names.

@@ -16,8 +16,8 @@
 - `salvage`: undamaged records of damaged shards
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data
-- `overwrite_guard`: what a new build may not replace; `bucket_guard`: where builds go by the key
-  `data`, and what is not done there; `reshuffle_advice`: whether growth calls for
-  a fresh shuffle; `provenance`: who, and when; `leftovers`: temporary files in a stage
+- `overwrite_guard`: files that a new build may not replace; `bucket_guard`: the bucket of the key
+  `data`, and operations refused there; `reshuffle_advice`: whether growth calls for a fresh
+  shuffle; `provenance`: author and time; `leftovers`: temporary files in a stage
 - `origin`: how a version was made, by its manifest and its receipts
 """

@@ -1,4 +1,4 @@
-"""The key `data` of a dataset: the bucket that its builds go to, and what is not done there."""
+"""The key `data` of a dataset: the bucket of its builds, and operations that are refused there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bucket_of(dataset: Dataset) -> str | None:
 
 
 def expect_no_bucket(dataset: Dataset, what: str) -> None:
-    """Refuse what is not done for builds in a bucket.
+    """Refuse an operation that is not possible for builds in a bucket.
 
     Args:
         what: the subject of the message: ``"a pipeline"``.

@@ -24,7 +24,7 @@ class Listed:
     name: str
     state: Literal["configured", "built", "released", "broken"]
     latest: str
-    """The newest release that was not yanked; empty where there is none."""
+    """The newest release that was not yanked; empty without one."""
     releases: int
     records: int | None
     """Records of the newest release, else of the build; None if there is neither."""

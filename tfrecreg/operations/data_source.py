@@ -1,4 +1,4 @@
-"""From what the user names to a :class:`DataSource`: which shards, which records, which form."""
+"""Opening a :class:`DataSource`: the shards, the records and their form."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def _to_decode(
 
 
 def _verify(group: SplitTarget) -> None:
-    """Read all shards, and refuse those that are not what they were."""
+    """Read all shards, and refuse those that changed."""
     if group.manifest is not None and group.storage is not None:
         entries = [shard.entry for shard in group.shards if shard.entry is not None]
         indexes = {each.index for each in entries}
@@ -289,7 +289,7 @@ def _verify(group: SplitTarget) -> None:
 
 
 def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
-    """Where the records are. Shards without a manifest are looked into."""
+    """The places of the records. Shards without a manifest are read."""
     places: list[ShardPlace] = []
     offsets: dict[int, RecordOffsets] = {}
     files = group.manifest.files if group.manifest is not None else ()

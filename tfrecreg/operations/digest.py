@@ -56,7 +56,7 @@ def digest(
 ) -> list[ContentDigests]:
     """The content digests of references and files, computed from the records.
 
-    Equal for the same records in splits of the same names, whatever shards, order and compression.
+    Equal for the same records in splits of the same names, for any shards, order and compression.
 
     Args:
         targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs

@@ -55,7 +55,7 @@ class ShownImage:
 
 
 def words(feature: Feature, decoders: Decoders, name: str = "") -> str:
-    """The first values of a feature, or what they are. Every string is escaped."""
+    """The first values of a feature, or a description of them. Every string is escaped."""
     shown = [_value(feature.kind, value, name, decoders) for value in feature.first(_VALUES)]
     more = [f"… {feature.count - _VALUES:,} more"] if feature.count > _VALUES else []
     return ", ".join(shown + more)
@@ -194,7 +194,7 @@ def _sequence(payload: bytes, values: _Values) -> Iterator[ShownPart]:
 
 
 def _text(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
-    """The payload as a text, if it is one that a person would write: no control characters."""
+    """The payload as text, if it is text without control characters."""
     if len(payload) > _TEXT_LIMIT:
         return ()
     try:
@@ -238,7 +238,7 @@ def _content(payload: bytes, wire: int, start: int, end: int, values: _Values) -
 
 
 def _varint(payload: bytes, position: int) -> int:
-    """As int64, which is what most fields hold."""
+    """As int64, the type of most fields."""
     number = shift = 0
     while True:
         byte = payload[position]

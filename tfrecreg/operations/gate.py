@@ -1,4 +1,4 @@
-"""The operation `gate`: judging what a check measured, under today's gate and waivers.
+"""The operation `gate`: judging the report of a check under today's gate and waivers.
 
 A check is a function of the data and may be cached; a verdict also depends on the date. So a
 pipeline measures in one stage and judges in the next. A report counts only where it is about the
@@ -117,7 +117,7 @@ def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
 
 
 def _has_the_bytes(basis: Basis, resolved: Resolved, path: str) -> None:
-    """Refuse a report about other bytes than those of the shards that are on this machine.
+    """Refuse a report about other bytes than those of the shards on this machine.
 
     Sizes are compared. A shard that changed after the report was written, or was put in its place
     again, is read for its digest.
@@ -153,7 +153,7 @@ def _has_the_bytes(basis: Basis, resolved: Resolved, path: str) -> None:
 def _looked_at_all(
     found: Report, config: Config, policy: GateConfig, resolved: Resolved, path: str
 ) -> None:
-    """Refuse a report that leaves out what the gate asks for."""
+    """Refuse a report that lacks something that the gate requires."""
     basis = found.basis or Basis()
     looked = {*found.validators, *(each.name for each in found.skipped)}
     missing = [name for name in wanted_validators(config, policy) if name not in looked]

@@ -1,4 +1,4 @@
-"""The first records of a target, or any one of them, as people want to see them."""
+"""The first records of a target, or any one of them, for people to read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ShownFeature:
     count: int
     """Values."""
     shown: str
-    """The first of them, or what they are."""
+    """The first values, or a description of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +99,8 @@ def head(
 ) -> Iterator[ShownRecord]:
     """The first `count` records of a target, over its shards in order; or from any record on.
 
-    Damaged records are passed over, and `damage` tells which. But the one that `at` asks for has
-    to be sound.
+    Damaged records are skipped and listed in `damage`. But the record named by `at` has to be
+    undamaged.
 
     Args:
         target: a reference, a build or a release; or a path, folder or glob of files.
@@ -254,7 +254,7 @@ def _from(
     passed: list[PassedOver],
     decoders: Decoders,
 ) -> Iterator[ShownRecord]:
-    """Those from number `at` on, found without reading what lies before them.
+    """Records from number `at` on, found without reading those before.
 
     Args:
         stop: the number after the last; None for all, of which the first has to be sound.

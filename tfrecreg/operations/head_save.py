@@ -67,9 +67,9 @@ def _plain(name: str) -> str:
 
 
 def _free(stem: str, suffix: str, used: set[str]) -> str:
-    """A name that this call has not used: other names may have become the same."""
+    """A name that this call has not used: replacing characters may make names equal."""
     name, number = stem + suffix, 1
-    # Some file systems do not tell cases apart.
+    # Some file systems ignore case.
     while name.lower() in used:
         number += 1
         name = f"{stem}~{number}{suffix}"

@@ -84,7 +84,7 @@ def init(
     wanted = is_new if with_dvc is None else with_dvc
     made = [path for path, data in _REST.items() if storage.put_if_absent(path, data)]
     state = tracker().begin(storage.root, wanted=wanted, required=bool(with_dvc))
-    # Last, for it is what makes the folder a registry: before, all of this is done again.
+    # Last, because it makes the folder a registry: without it, all of this is repeated.
     if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
         made.insert(0, CONFIG_NAME)
     return InitResult(

@@ -323,9 +323,9 @@ def _find(
 
 
 def _expect_build(word: str, registry: RegistryLike | None) -> Resolved:
-    """Refuse what names no build or release."""
+    """Refuse a target that is neither a build nor a release."""
     if not names_files(word):
-        return resolve_in(registry, word)  # says why it is no reference
+        return resolve_in(registry, word)  # raises the reason why it is not a reference
     for each in files_targets([word]):
         if each.storage is not None:
             folder = safe(each.storage.root, limit=1000)

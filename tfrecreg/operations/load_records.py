@@ -101,7 +101,7 @@ class SplitRecords:
         return f"{len(shards)} of {len(self._all)} shards of the split `{split}` of `{self._name}`"
 
     def first_payload(self) -> bytes | None:
-        """That of the first record; None if there is none, or it is damaged."""
+        """The payload of the first record; None if it is missing or damaged."""
         for entry in self._shards:
             first = next(scan(self._storage, entry.path), None)
             return first.payload(0) if isinstance(first, RecordBatch) and first.whole else None
@@ -113,7 +113,7 @@ class SplitRecords:
         return f"record {record} of `{safe(entry.path)}` of {self._name}"
 
     def key(self, number: int) -> str:
-        """The end of a sentence that says its key; empty where the index does not say it."""
+        """The end of a sentence with its key; empty if the index lacks it."""
         entry, record = self._place(number)
         if not entry.index:
             return ""
@@ -129,7 +129,7 @@ class SplitRecords:
         return self._other(entry, f"should have {entry.records} records, it has more")
 
     def why_lost(self, numbers: Iterable[int], look: DamageSearch) -> str:
-        """Why records did not come, in one sentence about the first that is at fault.
+        """Why records are missing, in one sentence about the first faulty one.
 
         Args:
             numbers: of the records, at least one.

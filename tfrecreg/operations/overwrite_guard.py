@@ -10,7 +10,7 @@ from tfrecreg.registry.registry import Dataset
 
 
 def expect_no_foreign_files(dataset: Dataset) -> None:
-    """Refuse to replace a folder of files that are no build.
+    """Refuse to replace a folder of files that are not a build.
 
     Raises:
         UsageError: `data/<name>` holds something, and no manifest.
@@ -31,7 +31,7 @@ def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> N
     """Refuse to replace an adopted build that cannot be rebuilt.
 
     Args:
-        content: digest of what would come in its place.
+        content: digest of the replacement.
 
     Raises:
         UsageError: it holds other records, and no release has them.

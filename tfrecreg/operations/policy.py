@@ -106,7 +106,7 @@ def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
     if not any(fnmatchcase(code, waiver.code) for code in known):
         raise _no_code(place / "code", waiver.code, known)
     named, colon, _ = waiver.fingerprint.partition(":")
-    # A `*` may stand for more than the rest of the code.
+    # A `*` may match more than the rest of the code.
     start = f"{named.partition('*')[0]}*" if "*" in named or not colon else named
     if not any(fnmatchcase(code, start) for code in known):
         raise _no_code(place / "fingerprint", named, known)

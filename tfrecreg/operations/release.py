@@ -65,7 +65,7 @@ class ReleaseRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseResult:
-    """A release, made now or found to be there already."""
+    """A release, made now or already present."""
 
     manifest: Manifest = field(repr=False)
     version: Version
@@ -162,7 +162,7 @@ def _exists(
             progress=progress,
         )
         wrong = tracker().pointer_issue(dataset, {version: link_of(there)})
-        if wrong is not None:  # the other releases are looked at only then
+        if wrong is not None:  # only then the other releases are read
             wrong = tracker().pointer_issue(dataset, links_of(dataset))
         if wrong is not None:
             raise RefusedError(
@@ -196,7 +196,7 @@ def _same_as(
 def _parent(
     registry: Registry, name: str, versions: list[Version], version: Version | None
 ) -> Resolved | None:
-    """The release that comes before: the newest, or the newest below the number asked for."""
+    """The parent: the newest release, or the newest below the requested number."""
     below = [each for each in versions if version is None or each < version]
     if versions and not below:
         raise UsageError(
@@ -312,10 +312,10 @@ def choose_number(
         version: the number that was asked for; None to count up from the parent.
         bump: which part to count up; ``auto`` for the smallest legal one.
         parent: the release before; None for a first one.
-        hint: how to know more of the change, where not all is known of it.
+        hint: how to learn more about a change that is known only in part.
 
     Raises:
-        RefusedError: it says less than what changed (REG001), or what changed would be missing
+        RefusedError: it understates the change (REG001), or what changed would be missing
             from a release above it that has the same MAJOR number (REG005).
     """
     if parent is None or parent.release is None or change.level == "initial":

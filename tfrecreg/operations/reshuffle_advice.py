@@ -45,7 +45,7 @@ def long_tails(registry: Registry, manifest: Manifest) -> tuple[LongTail, ...]:
     found = []
     for split in manifest.splits:
         if split.name not in before:
-            continue  # it was shuffled when it came
+            continue  # it was shuffled when it was added
         tail = LongTail(
             split=split.name,
             since=origin.release.version,

@@ -1,4 +1,4 @@
-"""A check report that was saved as JSON, read again: what contradicts itself is refused."""
+"""Reading a saved check report: one that contradicts itself is refused."""
 
 from __future__ import annotations
 

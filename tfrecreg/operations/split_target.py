@@ -23,7 +23,7 @@ from tfrecreg.training.split_words import named_splits
 
 
 class SplitTarget(NamedTuple):
-    """What a target has, before anything in its shards is looked at."""
+    """A target before its shards are read."""
 
     name: str
     """For messages, escaped."""
@@ -41,7 +41,7 @@ class SplitTarget(NamedTuple):
 
     @property
     def is_raw(self) -> bool:
-        """Whether its records are known not to be Examples."""
+        """Whether its records are certainly not Examples."""
         return self.manifest is not None and adopted_kind(self.manifest) is not PayloadKind.EXAMPLE
 
     @property
@@ -53,7 +53,7 @@ class SplitTarget(NamedTuple):
         return registry.storage if registry is not None else None
 
     def find_schema(self, path: str | os.PathLike[str] | None) -> tuple[str, str] | None:
-        """The text of its schema, and the path of that for messages; None if there is none.
+        """The text of its schema with its path for messages; None without a schema.
 
         Args:
             path: of a schema that replaces its own; None for that.
@@ -116,7 +116,7 @@ def splits_of(found: Built, split: str | None, caller: str) -> SplitTarget:
 
 
 def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None:
-    """Refuse files of a build that are not what its manifest lists. Reads none of them.
+    """Refuse files of a build that differ from its manifest in name or size, without reading them.
 
     Args:
         target: the files that were named.

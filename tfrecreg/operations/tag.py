@@ -70,15 +70,15 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
 
 
 def released(registry: Registry, reference: str, what: str) -> Release:
-    """The release that is meant.
+    """The release to tag or yank.
 
     Args:
         registry: of the release.
         reference: as the user named it.
-        what: what is to be done to it: tagged.
+        what: the participle for the message: tagged.
 
     Raises:
-        UsageError: there is none, or it is a build.
+        UsageError: there is no such release, or it is a build.
         ManifestError: its manifest is damaged.
     """
     found = resolve(registry, reference)

@@ -21,7 +21,7 @@ from tfrecreg.storage.local import LocalStorage, user_cache
 def local_copy(
     name: str, manifest: Manifest, remote: Readable, shards: Sequence[ShardEntry]
 ) -> LocalStorage:
-    """Where shards of a build behind a URL are as local files, with their indexes and the schema.
+    """A local copy of a build's shards behind a URL, with their indexes and the schema.
 
     Args:
         name: of the build, for messages.
@@ -31,7 +31,7 @@ def local_copy(
 
     Raises:
         UsageError: this user has no folder for caches.
-        RefusedError: a file is not what the manifest names.
+        RefusedError: a file differs from the manifest.
     """
     cache = user_cache()
     if cache is None:

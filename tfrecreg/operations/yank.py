@@ -28,15 +28,15 @@ class YankResult(TagResult):
 def yank(
     registry: Registry, reference: str, reason: str, *, progress: Progress = SILENT
 ) -> YankResult:
-    """Mark a release as one that nobody should use, for a reason.
+    """Mark a release as wrong, with a reason.
 
     Doing it again for the same reason does nothing more.
 
     Args:
         registry: of the release.
         reference: of the release.
-        reason: shown to everybody who asks for the release.
-        progress: notes what it waits for.
+        reason: shown wherever the release is named.
+        progress: receives a note while it waits.
 
     Raises:
         UsageError: there is no such release, or no reason.
@@ -79,7 +79,7 @@ def yank(
 
 
 def _deregister(release: Release, reason: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Tell GTO, too, where it knows the version: by a tag, for tags are never moved or removed."""
+    """Deregister a registered version in GTO, by a tag: tags are never moved or removed."""
     root = release.registry.storage.root
     try:
         name = gto.artifact(release.dataset.name, git.folder_in_tree(root))

@@ -3,11 +3,11 @@
 - `layout`: the location of everything, as paths relative to the registry's root
 - `registry`: opening one, listing it, reading its manifests and schemas
 - `lookup`: from a reference, or a stage in git's tags, to a manifest, a schema and a folder
-- `schemas`: the schema that a build was made with, whatever was written into it since
+- `schemas`: the schema that a build was made with, even if it changed since
 - `absence`: missing datasets, and the command that fetches them
-- `transaction`: the only module that changes published files; `beside` has those that come with a
+- `transaction`: the only module that changes published files; `beside` has those that accompany a
   build, `verify` compares bytes with a manifest, `output_folder` makes folders of the user's
-- `keeper`: who keeps the bytes of releases, as protocols; `versions` is the one who is always there
+- `keeper`: protocols for keeping the bytes of releases; `versions` is the default keeper
 - `indexes`: the indexes of builds and releases; `locations`: buckets as keepers, and
   where the shards are then
 - `receipts`: the file with the receipts of a build in parts

@@ -164,7 +164,7 @@ def absent_schema(dataset: Dataset) -> NotHereError:
 
 
 def schema_hint(dataset: Dataset) -> str:
-    """How a missing schema comes back: from git, from a release, or drafted from the records."""
+    """How to restore a missing schema: from git, from a release, or drafted from the records."""
     from tfrecreg.tracking import git
 
     name, path = dataset.name, dataset.schema_path
@@ -205,7 +205,7 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
 
     Args:
         dataset: one whose working schema is missing.
-        default: the text that would become its schema.
+        default: the text of its schema by default.
         drafted: whether it was drafted from the data of a program.
 
     Raises:

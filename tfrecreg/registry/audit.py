@@ -31,7 +31,7 @@ _FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME, LOCATION_NAME)
 
 
 def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tuple[Link, Link]]:
-    """Releases that were made after another one than that which comes before them by number.
+    """Releases whose parent is not the release before them by number.
 
     A release between the two that has the content of the parent and added no names does not count.
 
@@ -216,11 +216,11 @@ def _parents(
 
 
 def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
-    """That a release was not made after the one that comes before it.
+    """A release whose parent is not the release before it.
 
     Args:
         other: the one before it.
-        where: which branch has which of them, to be added to the message.
+        where: which branch has which of them, for the message.
     """
     return _issue(
         REG005,
@@ -232,7 +232,7 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
 
 
 def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where: str) -> Issue:
-    """That a release of another MAJOR number was made without one that comes before it.
+    """A release of another MAJOR number that was made without the one before it.
 
     Args:
         other: the one before it.

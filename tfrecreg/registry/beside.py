@@ -1,6 +1,6 @@
 """Files that belong to a build and are not in its folder: published with it, or not at all.
 
-The schema of a first build is one. It is put before the folder, so that nobody sees a build without
+The schema of a first build is one. It is put before the folder, so that no build is seen without
 it. A note in the stage says which files these are; where the folder did not follow, whoever holds
 the lock next removes them.
 """
@@ -74,7 +74,7 @@ def settle_beside(dataset: Dataset, stage: str) -> None:
     try:
         note = read_note(storage.read(place), _Note)
     except ValueError:
-        note = _Note("", {})  # not ours: nothing is known of any file
+        note = _Note("", {})  # not ours: no file is recorded
     if not _is_published(dataset, note.manifest):
         for path, digest in note.files.items():
             if storage.stat(path) is not None and blake3(storage.read(path)).hexdigest() == digest:

@@ -40,7 +40,7 @@ def link_of(manifest: Manifest) -> Link:
     """The link that a release's manifest is.
 
     Raises:
-        UsageError: a version in it is none.
+        UsageError: a version in it is invalid.
         ValueError: it is not a release.
     """
     release = manifest.release
@@ -60,7 +60,7 @@ def link_of(manifest: Manifest) -> Link:
 
 
 def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
-    """What a number says of the change since another one."""
+    """The level of change that a number claims against another."""
     if after.major != before.major:
         return "major"
     return "minor" if after.minor != before.minor else "patch"

@@ -15,11 +15,11 @@ from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.storage.interface import Readable
 
 IndexPlace: TypeAlias = tuple[Readable, str]
-"""Where an index may be: a storage, and the path there."""
+"""Possible places of an index: a storage, and the path there."""
 
 
 def index_places(registry: Registry, folder: str | None, entry: FileEntry) -> list[IndexPlace]:
-    """Where the index may be in the registry, the surest place first.
+    """Possible places of the index in the registry, the most reliable first.
 
     Args:
         folder: of the bytes that it belongs to; None where they are not on this machine.
@@ -58,7 +58,7 @@ def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, byt
 def keep_indexes_of_release(dataset: Dataset) -> None:
     """Keep the indexes of a build that is a release, before another one takes its place.
 
-    Where DVC or a person brought it, they may be nowhere else, and the next release is compared
+    If DVC or a person copied the build, they may be nowhere else, and the next release is compared
     with them.
     """
     registry = dataset.registry
@@ -76,7 +76,7 @@ def keep_indexes_of_release(dataset: Dataset) -> None:
         if not lost or not _is_released(dataset, build):
             return
     except (ManifestError, NewerFormatError):
-        return  # nothing is compared with what is damaged
+        return  # a damaged index is not compared
     for entry in lost:
         places = index_places(registry, layout.build_folder(dataset.name), entry)
         found = find_index(places, entry)

@@ -42,12 +42,12 @@ class Releasing(Protocol):
         """Write a file of the registry, or replace it."""
 
     def undo(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Note what is to be done if nothing is released; the last step comes first."""
+        """Note a step to take back if the release fails; the last one is taken first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What a release says of the keeper of its bytes."""
+    """The part of a release that concerns the keeper of its bytes."""
 
     dvc: str | None = None
     """DVC's hash of the folder."""
@@ -56,14 +56,14 @@ class Keeping:
 
 
 class Keeper(Protocol):
-    """One who keeps bytes of releases."""
+    """Keeps the bytes of releases."""
 
     def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:
         """Keep the bytes of the build in the registry, and verify those that are kept; None where
         this build is for another keeper.
 
         Raises:
-            UsageError: DVC says otherwise of what is in the folder.
+            UsageError: DVC's metadata disagree with the folder.
             RefusedError: the bytes that are kept are not those of the manifest.
             ConflictError: the number is another release's.
             FailureError: the keeper or the file system refused.
@@ -131,7 +131,7 @@ class Tracker(Keeper, Protocol):
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
         """The files of the folder with this hash in DVC's cache on this machine: absolute path by
-        path in the folder. Empty if there are none, or DVC cannot say.
+        path in the folder. Empty if there are none, or they are unknown to DVC.
         """
 
     def keeps(self, registry: Registry, manifest: Manifest) -> bool:

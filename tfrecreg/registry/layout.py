@@ -13,7 +13,7 @@ RELEASES = "registry"
 REPORTS = "reports"
 """Reports of a pipeline: `reports/<name>/`, small, in git."""
 VERSIONS = "versions"
-"""Bytes of releases brought back on demand, ignored by git."""
+"""Bytes of releases restored on demand, ignored by git."""
 STATE = ".tfrecreg"
 """State of this machine only; ignored by git."""
 STAGE = f"{STATE}/stage"
@@ -35,7 +35,7 @@ RECEIPTS_NAME = "receipts.jsonl.gz"
 YANKS_SUFFIX = ".yanks.jsonl"
 """Suffix of the file beside a release's folder that holds its yanks."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
-"""Tells git how yanks on two branches become one file. It never changes."""
+"""Makes git merge the yanks of two branches. It never changes."""
 MERGE_YANKS = f"*{YANKS_SUFFIX} merge=union\n".encode()
 """Content of the attributes file: a merge keeps the lines of both branches."""
 
@@ -81,12 +81,12 @@ def report_path(dataset: str) -> str:
 
 
 def stage_folder(dataset: str) -> str:
-    """Where everything of a dataset is staged until it is published."""
+    """The folder in which files of a dataset are staged until they are published."""
     return f"{STAGE}/{dataset}"
 
 
 def build_record(dataset: str) -> str:
-    """What this machine remembers of the last build: when, from where, in what state."""
+    """A local note on the last build: time, folder and state of the raw data."""
     return f"{STATE}/builds/{dataset}.json"
 
 
@@ -106,12 +106,12 @@ def cached_index(digest: str) -> str:
 
 
 def cached_schema(digest: str) -> str:
-    """A copy of the schema whose blake3 this is: what builds were made with can be compared."""
+    """A copy of the schema with this blake3, to compare the schemas of builds."""
     return f"{STATE}/cache/schemas/{digest}.pbtxt"
 
 
 def cached_statistics(content: str, made_by: str) -> str:
-    """The statistics of the split with this content digest; `made_by` tells options apart."""
+    """The statistics of the split with this content digest; `made_by` distinguishes options."""
     return f"{STATE}/cache/statistics/{content}-{made_by}"
 
 

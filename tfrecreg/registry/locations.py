@@ -1,4 +1,4 @@
-"""Where the bytes of a build or release are, if they are in a store, and whose a number is there.
+"""The locations of builds and releases in a store, and the owners of numbers there.
 
 `location.json` beside the manifest has the URL of the folder with the shards. No digest covers it:
 the same content has the same manifest wherever its bytes are.
@@ -42,7 +42,7 @@ def location_of(registry: Registry, folder: str) -> str | None:
         folder: with the manifest: ``data/mnist`` or ``registry/mnist/1.0.0``.
 
     Raises:
-        ManifestError: the file that says so is damaged.
+        ManifestError: the file with the location is damaged.
         NewerFormatError: a newer tfrecreg wrote it.
     """
     path = f"{folder}/{LOCATION_NAME}"

@@ -35,11 +35,11 @@ def dataset_lock(
 
     The lock is reentrant, so that several operations can be combined.
 
-    The holder is about to write, so what git and DVC are to ignore says so from then on: a
+    The holder is about to write, so the files for git and DVC to ignore are listed from then on: a
     registry that was cloned comes without `.tfrecreg/` and `versions/`.
 
     Args:
-        waiting: called once if somebody else has the lock.
+        waiting: called once if another process has the lock.
     """
     with (
         _lock(registry, layout.EVERYTHING, waiting, shared=True),

@@ -1,4 +1,4 @@
-"""From a reference to what it names: a manifest, a schema, and the folder of the bytes."""
+"""From a reference to its manifest, its schema, and the folder of the bytes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Resolved(ABC):
 
     @property
     def yanks(self) -> tuple[Yank, ...]:
-        """Yanks of the release; empty if there are none, and for a build.
+        """Yanks of the release; empty for a build.
 
         Raises:
             ManifestError: the file that says so cannot be read.
@@ -122,7 +122,7 @@ class Resolved(ABC):
     @property
     @abstractmethod
     def _noted(self) -> str:
-        """The folder in the registry with what git has of it."""
+        """The folder in the registry with the files that git has."""
 
     @abstractmethod
     def storage(self, *, to_check: bool = False) -> Readable:
@@ -158,7 +158,7 @@ class Build(Resolved):
     def schema(self) -> str | None:
         return self.dataset.schema_text()
 
-    def storage(self, *, to_check: bool = False) -> Readable:  # noqa: ARG002 - it is what it is
+    def storage(self, *, to_check: bool = False) -> Readable:  # noqa: ARG002 - releases use it
         return buckets().storage(self.registry, self.folder)
 
     @property
@@ -234,7 +234,7 @@ def expect_schema(resolved: Resolved) -> str:
 
     Raises:
         NotHereError: it is missing.
-        ManifestError: that of a release was changed.
+        ManifestError: the manifest of a release was changed.
     """
     text = resolved.schema
     if text is None:
@@ -258,7 +258,7 @@ def resolve(registry: Registry, text: str) -> Build | Release:
     """Find what the reference `text` names.
 
     Raises:
-        UsageError: it is no reference, or there is no such dataset, release or stage.
+        UsageError: it is not a reference, or there is no such dataset, release or stage.
         NotHereError: there is no build of that dataset on this machine.
         FailureError: it names a stage, and git refused or is not there.
         ManifestError: its manifest does not parse, breaks its digest, or is another's.
@@ -366,7 +366,7 @@ def open_release(dataset: Dataset, version: Version) -> Release:
 
 
 def _bytes_of(dataset: Dataset, version: Version, manifest: Manifest) -> tuple[str | None, bool]:
-    """The build while it still is the release, else the copy that was brought back.
+    """The build while it still is the release, else the restored copy.
 
     Returns:
         the folder, and whether its own manifest proves it. What proves nothing comes last: a
@@ -393,7 +393,7 @@ def _proves(made: Manifest | Literal["damaged"] | None, released: Manifest) -> b
 
 
 def _folders(dataset: Dataset, version: Version) -> tuple[str, str]:
-    """Where the bytes of a release may be: in the build, and in the copy brought back."""
+    """Possible folders of a release's bytes: the build, and the restored copy."""
     return layout.build_folder(dataset.name), layout.version_folder(dataset.name, version)
 
 
@@ -404,7 +404,7 @@ def _shards(manifest: Manifest) -> tuple[str, frozenset[tuple[str, int, str]]]:
 
 
 def _manifest_in(registry: Registry, folder: str) -> Manifest | Literal["damaged"] | None:
-    """What the manifest in `folder` says; None where there is none."""
+    """The manifest in `folder`, or None."""
     path = f"{folder}/{MANIFEST_NAME}"
     try:
         return parse_manifest(registry.storage.read(path), path)

@@ -1,4 +1,4 @@
-"""A new folder of the user's: its name has to be free, and it appears whole or not at all."""
+"""A new folder for the user: its name has to be free, and it appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def free_folder(
 
     Args:
         folder: as the user named it.
-        registry: the current registry, whose own folders are excluded; None where there is none.
-        what: is to be written there, for messages.
+        registry: the current registry, whose own folders are excluded; None outside of one.
+        what: the contents, for messages.
 
     Raises:
         UsageError: it is anything else, cannot be put in place by a rename, or is where only
@@ -69,7 +69,7 @@ def _require_strange(path: Path, root: Path, shown: str) -> None:
 
 @contextmanager
 def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
-    """A folder in the making beside `path`, which takes that name when the block is left well.
+    """An unfinished folder beside `path`, renamed to it if the block succeeds.
 
     Left by an exception, it is removed without a trace, with the folders above it that were made
     for it. After a kill it stays, hidden and with a name that ends in ``.tmp``, until the next
@@ -80,7 +80,7 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
         what: part of the hidden name: ``.tfrecreg-export.….tmp``.
 
     Raises:
-        UsageError: somebody else took the name meanwhile.
+        UsageError: the name was taken meanwhile.
     """
     missing = [each for each in path.parents if not each.exists()]
     name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"
@@ -129,14 +129,14 @@ def _make_locked(path: str) -> int:
 
 
 def _remove_abandoned(beside: LocalStorage) -> None:
-    """Remove folders in the making whose makers were killed."""
+    """Remove unfinished folders of killed processes."""
     for entry in list(beside.list(recursive=False)):
         if entry.kind != "dir" or not _HIDDEN.fullmatch(entry.path):
             continue
         try:
             handle = os.open(Path(beside.root, entry.path), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            continue  # somebody else removed it, or it is somebody else's
+            continue  # it was removed meanwhile, or belongs to another user
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             beside.remove(entry.path)
@@ -167,7 +167,7 @@ def _require_free(path: Path, shown: str, hint: str) -> None:
 def _put_in_place(beside: LocalStorage, name: str, path: Path, hint: str) -> None:
     shown = safe(str(path), limit=1000)
     try:
-        # rmdir(2) takes empty folders only, whatever came into it meanwhile.
+        # rmdir(2) removes empty folders only, so nothing added meanwhile is lost.
         path.rmdir()
     except FileNotFoundError:
         pass

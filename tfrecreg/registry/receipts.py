@@ -18,7 +18,7 @@ RECEIPTS_LIMIT = 1 << 30
 
 
 class _Head(msgspec.Struct, frozen=True):
-    """What a release has to know of it."""
+    """The fields that a release needs."""
 
     manifest: str
     """Digest of the manifest of the build."""
@@ -33,7 +33,7 @@ def receipts_of(registry: Registry, build: Manifest) -> bytes | None:
     try:
         return data if read_note(lines_of(data)[0], _Head).manifest == build.digest else None
     except ValueError:
-        return None  # a damaged note says as much as none
+        return None  # a damaged note is ignored
 
 
 def lines_of(data: bytes) -> list[bytes]:

@@ -157,7 +157,7 @@ class Registry:
                 yield Dataset(self, name)
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a file of the registry, None where there is none."""
+        """The bytes of a file of the registry; None if it does not exist."""
         # Looking first would be a race with a build that is swapped in.
         try:
             return self.storage.read(path)
@@ -184,7 +184,7 @@ class Dataset:
         """Its configuration; all defaults where it has none.
 
         Raises:
-            ConfigError: it is damaged, or that of the registry is.
+            ConfigError: its file or that of the registry is damaged.
         """
         return self.registry.config.dataset(self.name)
 
@@ -262,7 +262,7 @@ class Dataset:
         return totals
 
     def build_manifest(self) -> Manifest | None:
-        """The manifest of the build, None where there is no build.
+        """The manifest of the build; None without a build.
 
         Raises:
             ManifestError: it does not parse, breaks its digest, or is another build's.
@@ -283,7 +283,7 @@ class Dataset:
         return self.config.schema or layout.schema_path(self.name)
 
     def schema_text(self) -> str | None:
-        """The working schema's text, None where there is none."""
+        """The working schema's text; None without one."""
         data = self.registry.read(self.schema_path)
         return None if data is None else data.decode("utf-8", "replace")
 

@@ -1,4 +1,4 @@
-"""The schema that a build was made with, whatever was written into the working schema since.
+"""The schema that a build was made with, even if the working schema changed since.
 
 A manifest names a schema by the digest of its text. The working schema may be edited after the
 build: as long as it means the same, the build stands, and a release freezes the text that its
@@ -33,7 +33,7 @@ def keep_schema(registry: Registry, text: str) -> None:
 def built_schema(resolved: Resolved) -> str:
     """The text of the schema that a build was made with.
 
-    The working schema may differ from it in comments, layout and whatever else means nothing.
+    The working schema may differ from it in comments, layout and anything else without meaning.
 
     Raises:
         UsageError: the working schema is missing or means something else, or the text of then
@@ -90,4 +90,4 @@ def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
             if touch.blob:
                 yield git.read_object(registry.storage.root, touch.blob)
     except FailureError:
-        return  # git is missing or refused: then its history knows nothing
+        return  # git is missing or refused: then there is no history to search

@@ -1,5 +1,4 @@
-"""The only place that changes what a registry publishes: `data/`, `registry/`, `versions/`, and
-what DVC keeps of them.
+"""The only module that changes `data/`, `registry/`, `versions/`, and DVC's copies of them.
 
 A command opens a :func:`transaction` on a dataset, stages files in a folder of it, and publishes
 them: every byte is verified against the manifest where it is going to stay, then one rename or one
@@ -45,7 +44,7 @@ _PLAN = "plan-"
 
 @contextlib.contextmanager
 def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Transaction]:
-    """Hold the lock of a dataset, and clear away what a killed command left of it.
+    """Hold the lock of a dataset, and remove the leftovers of a killed command.
 
     Args:
         progress: updated during the work, with notes about waiting and about leftovers.
@@ -86,7 +85,7 @@ class Transaction:
             self._discard(purpose)
 
     def plan_stage(self, plan: str) -> Storage:
-        """The folder of a build in the making. It stays until a build of the dataset is published,
+        """The folder of an unfinished build. It stays until a build of the dataset is published,
         so that the same plan can be resumed.
 
         Args:
@@ -95,7 +94,7 @@ class Transaction:
         return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
     def discard_plans(self) -> None:
-        """Remove the folders of builds in the making: nothing is resumed."""
+        """Remove the folders of unfinished builds: nothing is resumed."""
         for entry in list(self._storage.list(self._stage, recursive=False)):
             name = entry.path.rpartition("/")[2]
             if name.startswith(_PLAN):
@@ -121,7 +120,7 @@ class Transaction:
                 come with it, or not at all.
 
         Raises:
-            StorageError: a staged file is not what the manifest says, or the file system refused;
+            StorageError: a staged file does not match the manifest, or the file system refused;
                 nothing was changed.
         """
         if not verified:
@@ -142,7 +141,7 @@ class Transaction:
                     f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
                 )
             self._storage.replace_dir(swap, folder)
-        # It is published: leftovers do no harm, and the next command removes what stays.
+        # It is published: leftovers do no harm, and the next command removes them.
         planned = self._registry_path(staged).startswith(f"{self._stage}/{_PLAN}")
         self._discard("" if planned else _SWAP)
 
@@ -163,7 +162,7 @@ class Transaction:
 
         Args:
             staged: rooted at a folder below :meth:`stage`, which holds all but the manifest.
-            manifest: of the build that it is to be.
+            manifest: of the build to publish.
             indexes: name of the folder in `staged` that holds the indexes.
             files: names of the single files in `staged`.
             beside: as for :meth:`replace`.
@@ -208,7 +207,7 @@ class Transaction:
                 clone gave it to another build in the bucket.
             FailureError: DVC or the file system refused.
         """
-        # DVC's lock is held until the release names what DVC keeps: before, that is anybody's.
+        # DVC's lock is held until the release names DVC's objects, so that `dvc gc` keeps them.
         with self._tracked(), contextlib.ExitStack() as self._undo:
             keepers = (buckets(), tracker(), VersionsKeeper())
             asked = (keeper.keep(self, build, version) for keeper in keepers)
@@ -232,7 +231,7 @@ class Transaction:
         return manifest
 
     def undo(self, step: Callable[..., None], *arguments: Any) -> None:
-        """What is to be done if the release is refused, as far as possible."""
+        """Add a step that undoes work if the release is refused, as far as possible."""
         self._undo.callback(self._tried, step, *arguments)
 
     def write(self, path: str, data: bytes) -> None:
@@ -241,7 +240,7 @@ class Transaction:
             writer.write(data)
 
     def yank(self, version: Version, yank: Yank) -> None:
-        """Append a yank to those of a release.
+        """Append a yank to a release.
 
         Raises:
             ManifestError: the existing file cannot be read; nothing is added.
@@ -251,7 +250,7 @@ class Transaction:
         self.write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
-        """Make durable what a command that was killed may have committed just before."""
+        """Make releases durable that a killed command may have just committed."""
         for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
             self._storage.sync_dir(folder)
 
@@ -272,7 +271,7 @@ class Transaction:
             return True
 
     def _keep_indexes(self, build: Manifest) -> None:
-        """Indexes are small and say what a release held: the next one is compared with them."""
+        """Indexes are small and list a release's records: the next one is compared with them."""
         wanted = {shard.index for shard in build.shards}
         for entry in build.files:
             target = layout.cached_index(entry.blake3)
@@ -304,7 +303,7 @@ class Transaction:
         return published_with(self.dataset, self._stage, manifest, files, self._tried)
 
     def _registry_path(self, staged: Storage) -> str:
-        """Where a staged folder is in the registry."""
+        """The path of a staged folder in the registry."""
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
 
     def _discard(self, name: str) -> None:
@@ -356,7 +355,7 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
 
 
 class Removal:
-    """Takes away what nothing refers to. Made by :func:`removal`, which holds all locks."""
+    """Removes unreferenced files. Made by :func:`removal`, which holds all locks."""
 
     def __init__(self, registry: Registry, progress: Progress) -> None:
         self._registry = registry
@@ -367,7 +366,7 @@ class Removal:
         self._registry.storage.remove(path)
 
     def remove_temporary(self, path: str) -> bool:
-        """Remove a temporary file, unless somebody is writing it; whether it was removed."""
+        """Remove a temporary file unless a process is writing it; whether it was removed."""
         return self._registry.storage.remove_abandoned(path)
 
     def remove_copy(self, folder: str) -> bool:

@@ -1,4 +1,4 @@
-"""Whether files are, byte for byte, what a manifest says."""
+"""Comparing files with a manifest, byte for byte."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _THREADS = min(4, os.cpu_count() or 1)
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """A file that is not what a manifest says."""
+    """A file that differs from the manifest."""
 
     path: str
     """Path in the build's folder."""
@@ -44,7 +44,7 @@ class Altered:
 
 
 def below(storage: Readable) -> Place:
-    """Where the files are, if they lie in one folder.
+    """The folder of the files, if they are in one.
 
     Args:
         storage: rooted at that folder.
@@ -53,7 +53,7 @@ def below(storage: Readable) -> Place:
 
 
 def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> Iterator[Altered]:
-    """The files that are not what a manifest says. Every byte is hashed.
+    """The files that differ from a manifest. Every byte is hashed.
 
     Args:
         manifest: of a build, or of a release: then the files are those of its build.
@@ -66,7 +66,7 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
     entries = manifest.entries.values()
     with (
         ThreadPoolExecutor(_THREADS) as pool,
-        # Closing it cancels what has not begun, for callers that need only the first fault.
+        # Closing it cancels pending work, for callers that need only the first fault.
         closing(_faults(pool, entries, place)) as faults,
     ):
         for entry, fault in zip(entries, faults, strict=True):
@@ -88,7 +88,7 @@ def copy_verified(
         source: where from.
         target: where to.
         entry: the file.
-        hint: what to do about other bytes; empty to check the folder.
+        hint: for files that differ; empty to check the folder.
 
     Raises:
         RefusedError: it is not the file that the manifest names; it does not appear.
@@ -117,7 +117,7 @@ def expect_intact(
     error: type[TfrecregError] = RefusedError,
     progress: Progress = SILENT,
 ) -> None:
-    """Refuse files that are not what a manifest says.
+    """Refuse files that differ from a manifest.
 
     Args:
         manifest: as for :func:`altered`.
@@ -141,7 +141,7 @@ def expect_intact(
 
 
 def repair_hint(reference: str) -> str:
-    """What to do about files that are not what the manifest says.
+    """The hint for files that differ from the manifest.
 
     Args:
         reference: of the build or release: ``mnist`` or ``mnist@1.0.0``.

@@ -17,7 +17,7 @@ class VersionsKeeper:
     """Keeps the bytes of every build, and never those of two releases of one number."""
 
     def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping:
-        """Keep the bytes of the build, as :meth:`tfrecreg.registry.keeper.Keeper.keep` says."""
+        """Keep the bytes of the build: see :meth:`tfrecreg.registry.keeper.Keeper.keep`."""
         dataset = change.dataset
         storage = dataset.registry.storage
         folder = layout.build_folder(dataset.name)

@@ -46,7 +46,7 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
     """Read the lines of such a file.
 
     Raises:
-        ManifestError: a line is not what it should be.
+        ManifestError: a line is invalid.
         NewerFormatError: a newer tfrecreg wrote it.
     """
     found = []
@@ -73,7 +73,7 @@ def _yank(line: bytes, has: str) -> Yank:
 
 
 def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, tuple[Yank, ...]]:
-    """The yanked releases of a dataset, and who yanked them and why.
+    """The yanked releases of a dataset, with authors and reasons.
 
     Args:
         releases: its releases, where they are known.

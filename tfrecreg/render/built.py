@@ -30,7 +30,7 @@ def print_built(
     """Print the new build, and its release if there is one.
 
     Args:
-        parts: what was published of parts, for programs.
+        parts: the published parts, for programs.
     """
     manifest = result.manifest
     if session.as_json:
@@ -68,7 +68,7 @@ def print_built(
     if result.growth is not None:
         print_growth(session.err, result.growth)
     if released is None or released.report is None:
-        print_accepted(session.err, result.report)  # else it is among what the gate found
+        print_accepted(session.err, result.report)  # else it is among the gate's findings
     title = f"built {manifest.dataset}{again}, in {result.folder}"
     print_manifest(session.out, title, result.folder, manifest, brief=True)
     if released is not None:

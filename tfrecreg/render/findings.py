@@ -94,7 +94,7 @@ def print_report(console: Console, report: Report) -> None:
 def print_page(
     console: Console, path: str, page: str, reports: Sequence[Report], left_out: Sequence[str] = ()
 ) -> None:
-    """Where the page is, and what the check found."""
+    """The path of the page, and the findings of the check."""
     for each in reports:
         found = count(len(each.findings), "finding")
         console.print(line(f"{each.target}: {each.status}, {found}"))

@@ -1,4 +1,4 @@
-"""What was released, and what its gate accepted."""
+"""A new release, with the findings that its gate accepted."""
 
 from __future__ import annotations
 

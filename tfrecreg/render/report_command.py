@@ -1,7 +1,7 @@
 """Base class of commands that write reports, also for runs without a verdict.
 
-A later reader of the report, such as a CI step, must never find that of an earlier run.
-So a file for the report says that the run is not finished until it is, whatever ends the run.
+A later reader of the report, such as a CI step, must never find that of an earlier run. So the
+report's file says that the run did not finish, until it does.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Wanted:
     @classmethod
     def of(cls, session: Session, options: Mapping[str, Any]) -> _Wanted:
         """Read it from the options, which may be invalid."""
-        # Where the arguments do not parse, click has values of its own in place of some.
+        # If the arguments do not parse, click has replaced some values by its own.
         texts = {name: value for name, value in options.items() if isinstance(value, str)}
         several = options.get("targets")
         named = several if isinstance(several, tuple) else (texts.get("target", ""),)
@@ -109,7 +109,7 @@ class _Wanted:
 
     def tell(self, error: TfrecregError) -> None:
         """Write the reason of the failure as the requested report."""
-        # What cannot be written is what the command fails for, or less than that.
+        # An error of writing is the command's failure, or less important than that.
         if self.saved is not None:
             with suppress(UsageError):
                 self._write(error, error.exit_code, "json", self.saved)

@@ -1,8 +1,8 @@
-"""Reports of checks, and what writes them for other programs.
+"""Reports of checks, and their formats for other programs.
 
 - `model`: the result of a check, as data
 - `places`: where a finding was seen, as text
-- `interface`: what a report format is, and what it is given
+- `interface`: the base class of report formats, and its arguments
 
 Text and JSON are the core's; every other format is a plugin.
 """

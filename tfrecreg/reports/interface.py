@@ -32,8 +32,8 @@ class ReportContext:
     none, or if it is the current folder.
     """
     codes: Mapping[str, Code] = field(default_factory=dict)
-    """What is known of the codes of the findings. A report may come from where other plugins are
-    installed, so that some of its codes are not known here.
+    """Descriptions of the codes of the findings. A report may come from a machine with other
+    plugins, so that some of its codes are unknown here.
     """
     note: Callable[[str], None] = _no_note
     """Tells the user something in one line, beside the document."""
@@ -54,12 +54,12 @@ class ReportContext:
             shard = None  # no file has such a name
         if report.folder is None:
             return shard
-        # Inside the folder, whatever name a damaged manifest gives it.
+        # Inside the folder, even if a damaged manifest gives it another name.
         inner = posixpath.normpath(f"/{shard or MANIFEST_NAME}").lstrip("/")
         if is_url(report.folder):
             return f"{report.folder}/{inner}"
         folder, prefix = report.folder, self.prefix
-        if posixpath.isabs(folder):  # a path in the work tree is what other programs know
+        if posixpath.isabs(folder):  # other programs expect a path in the work tree
             folder, prefix = os.path.relpath(folder), ""
         return posixpath.normpath(posixpath.join(prefix, folder, inner))
 
@@ -90,7 +90,7 @@ class ReportFormat(ABC):
         """
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
-        """Do what there is to do beside the document, once it is written. Nothing by default.
+        """Called once the document is written. Does nothing by default.
 
         Not called for the report of before the work.
         """

@@ -106,7 +106,7 @@ class Report:
     """Shards that were not read again, being as an earlier check saw them; None where the check
     was not asked to reuse anything."""
     releases: int | None = None
-    """Releases whose manifests and history were looked at, and nothing else was; None for every
+    """Releases whose manifests and history alone were read; None for every
     other check."""
     splits: Mapping[str, int] = field(default_factory=dict)
     """Split to its records whose checksums hold; empty where nothing was read."""
@@ -133,7 +133,7 @@ class Report:
     files, whose locations have complete paths.
     """
     notes: tuple[str, ...] = ()
-    """What the target was judged by, or why not by what lies beside the shards, one line each."""
+    """What the target was judged by, or why not by the files beside the shards, one line each."""
     basis: Basis | None = None
     """Inputs of the check; None if it did not run."""
 

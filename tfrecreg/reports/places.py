@@ -1,4 +1,4 @@
-"""Where a finding was seen, as text. All formats share it."""
+"""The locations of a finding, as text. All formats share it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which shards are meant: from what the user names to a :class:`~tfrecreg.scan.interface.Target`,
+"""Finding shards: from the user's words to a :class:`~tfrecreg.scan.interface.Target`,
 the shards with their manifest, their indexes and the schema that they are held against.
 
 A reference, the folder of a build, a copy of that, a URL of it and single shards of it come to the

@@ -70,7 +70,7 @@ def names_folder(word: str) -> bool:
 
 
 def names_files(word: str) -> bool:
-    """Whether a word that is no reference means files, such as ``shards/train-*``."""
+    """Whether a word that is not a reference means files, such as ``shards/train-*``."""
     return "/" in word or glob.has_magic(word) or os.path.lexists(word)
 
 
@@ -140,7 +140,7 @@ class _Paths:
         return [each for each in found if not os.path.isdir(each)]  # noqa: PTH112 - as above
 
     def file(self, path: str) -> BareFile:
-        # Links above the file are followed, for that is what `..` means; its own name is kept.
+        # Links above the file are followed, as `..` requires; its own name is kept.
         folder, name = os.path.split(path)
         absolute = str(Path(os.path.realpath(folder or "."), name))
         return BareFile(_ROOT, absolute.lstrip("/"), path)
@@ -149,7 +149,7 @@ class _Paths:
         return ""
 
     def _may_exist(self) -> bool:
-        """Whether it exists or is not accessible: then reading it will tell."""
+        """Whether it exists or is not accessible: then reading it shows which."""
         try:
             os.lstat(self.pattern)
         except PermissionError:
@@ -171,7 +171,7 @@ class _Urls:
         self._is_glob = glob.has_magic(self.pattern)
 
     def is_folder(self) -> bool:
-        """Web servers have none: there a slash at the end says so."""
+        """Web servers have none: there a trailing slash marks a folder."""
         if self._is_glob or not self.pattern or self.pattern.endswith("/"):
             return not self._is_glob
         return not is_web(self._url) and self._kind() == "dir"

@@ -59,7 +59,7 @@ def find(word: str | Resolved, registry: RegistryLike | None) -> Built | str:
 
     Raises:
         UsageError: it is a reference, and there is no such thing.
-        ManifestError: the manifest of what it names is damaged.
+        ManifestError: the manifest is damaged.
         NewerFormatError: a newer tfrecreg wrote it.
     """
     found = find_reference(word, registry)
@@ -93,13 +93,13 @@ def find_reference(word: str | Resolved, registry: RegistryLike | None) -> Resol
 
 
 def expect_no_misspelt_reference(word: str, registry: RegistryLike | None) -> None:
-    """Refuse what names no file and was meant as a reference: ``mnist@1``, ``Mnist@latest``.
+    """Refuse a misspelt reference that names no file: ``mnist@1``, ``Mnist@latest``.
 
     What has a slash or a wildcard means files, and so does ``prefix@5``, the files of one set of
     five, unless a dataset has that name.
 
     Raises:
-        UsageError: it is such a word; the message says which part of it is wrong.
+        UsageError: it is such a word; the message names the wrong part.
     """
     name, *others = re.split("([@#])", word, maxsplit=1)
     mark, rest = others or ("", "")

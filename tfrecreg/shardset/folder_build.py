@@ -19,7 +19,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True)
 class FolderBuild:
-    """A build of no registry. It answers what :class:`tfrecreg.registry.lookup.Resolved` does."""
+    """A build outside of a registry; see :class:`tfrecreg.registry.lookup.Resolved`."""
 
     name: str
     """Path or URL of the folder, escaped."""
@@ -30,7 +30,7 @@ class FolderBuild:
     registry: ClassVar[None] = None
     folder: ClassVar[None] = None
 
-    def storage(self, *, to_check: bool = False) -> Readable:  # noqa: ARG002 - it is what it is
+    def storage(self, *, to_check: bool = False) -> Readable:  # noqa: ARG002 - releases use it
         """Rooted at the folder."""
         return self._storage
 

@@ -24,7 +24,7 @@ _WHERE = (
 
 
 def total_raw(files: Iterable[RawFile]) -> RawSize:
-    """The sum over what a source calls its raw files."""
+    """The sum over the raw files of a source."""
     stored = decoded = 0
     for file in files:
         stored += file.stored
@@ -39,7 +39,7 @@ def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
 
 
 def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
-    """Every file below `folder`, whatever made the dataset.
+    """Every file below `folder`, for any source.
 
     A link counts as the file or folder that it leads to: raw data are often links into a cache.
     A folder counts once, however many links lead to it. Behind a URL, only files whose names end in

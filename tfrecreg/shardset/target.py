@@ -35,7 +35,7 @@ def find_target(
 
     Raises:
         UsageError: it does not exist.
-        ManifestError: the manifest of what it names is damaged.
+        ManifestError: the manifest is damaged.
     """
     found: Built | str
     if isinstance(word, FolderBuild):
@@ -92,7 +92,7 @@ def target_of(
         named=named,
     )
     if named is not None:
-        # The raw data are those of the whole build.
+        # The raw data belong to the whole build.
         made = replace(made, partial=True, raw=made.raw if raw is not None else None)
     if isinstance(found, FolderBuild):
         made = replace(made, notes=(_basis(text, schema),))
@@ -100,7 +100,7 @@ def target_of(
 
 
 def _basis(text: str | None, given: str | None) -> str:
-    """The note that says by what a build of no registry is judged."""
+    """The note on what a build outside of a registry is judged by."""
     if given is not None:
         return f"judged by the `{MANIFEST_NAME}` in its folder, and the schema that was named"
     if text is None:
@@ -144,7 +144,7 @@ def build_target(
     for entry in manifest.shards:
         number = numbers[entry.split] = numbers.get(entry.split, -1) + 1
         if not exists(entry.path) if named is None else entry.path not in named:
-            continue  # the `manifest` validator says so
+            continue  # the `manifest` validator reports it
         index = entry.index if entry.index and exists(entry.index) else None
         shards.append(
             Shard(
@@ -308,12 +308,12 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> Built | None:
     above = first.name.rpartition("/")[0]
     if not first.storage.is_local:
         if query_of(first.name):
-            return None  # what signs this URL does not sign others
+            return None  # the signature of this URL is not valid for others
         try:
             folder = first.storage.below(first.path.rpartition("/")[0])
             return folder_build(above, folder, notes)
         except StorageError as error:
-            # A store need not let everybody look at what was not named.
+            # A store may refuse access to files that were not named.
             notes.append(f"`{MANIFEST_NAME}` beside the shards is not used: {error.message}")
             return None
     path = os.path.dirname(first.name) or os.curdir  # noqa: PTH120 - a str stays a str

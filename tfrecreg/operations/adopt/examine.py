@@ -1,4 +1,4 @@
-"""One pass over a foreign shard: its index, its features, and what its payloads are."""
+"""One pass over a foreign shard: its index, its features, and the kinds of its payloads."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
 
 def index_path(split: str, number: int) -> str:
-    """Where the index of a shard is put while the files are examined."""
+    """Path of a shard's index while the files are examined."""
     return f"{split}-{number:05d}.index"
 
 
 @dataclass(frozen=True, slots=True)
 class ExamineSettings:
-    """What every visitor of an adoption has to know. Picklable."""
+    """Settings of the visitors of an adoption. Picklable."""
 
     scratch: Storage
     """Storage for the new indexes."""
@@ -147,7 +147,7 @@ class _Examiner(Visitor):
                 self._sketch.add(example if kind is PayloadKind.EXAMPLE else None)
 
     def fault(self, fault: Fault) -> None:
-        del fault  # the validator `crc` tells of it
+        del fault  # the validator `crc` reports it
         self._sound = False
 
     def close(self, end: StreamEnd) -> Examined:
@@ -200,7 +200,7 @@ def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature:
 
     Args:
         indexes: split and path of each, the splits one after the other.
-        feature: that the keys came from.
+        feature: the origin of the keys.
 
     Raises:
         RefusedError: two records have one key.

@@ -1,4 +1,4 @@
-"""Place shards in the folder of the build, and refuse what does not fit there."""
+"""Put shards into the folder of the build, and refuse shards that do not fit there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tfrecreg.validators.crc import CrcValidator
 
 
 def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
-    """The build that there is, None where there is none.
+    """The existing build, or None.
 
     Raises:
         UsageError: adopting would cost somebody's files, or there is nothing to adopt.
@@ -90,7 +90,7 @@ def keep_indexes(
     seen: Sequence[tuple[Shard, Examined]],
     scratch: Storage,
 ) -> None:
-    """Keep the indexes of shards that did not change: their keys tell where records came from.
+    """Keep the indexes of unchanged shards: their keys are the origins of the records.
 
     Args:
         before: the manifest of the build as it was adopted before.
@@ -126,7 +126,7 @@ class PlaceTask:
     file: PlannedFile
     how: How
     folder: Storage
-    """Rooted at the folder of the build in the making."""
+    """Rooted at the folder of the unfinished build."""
     blake3: str
     """Digest of the file when it was examined."""
     records: int

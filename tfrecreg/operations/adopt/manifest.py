@@ -46,7 +46,7 @@ RESERVED = (LABELS_NAME, LEDGER_NAME)
 
 
 def index_entry(file: PlannedFile) -> str:
-    """Where the index of a shard is, in the build's folder."""
+    """The entry of a shard's index in the build's folder."""
     return f"{INDEX_FOLDER}/{file.path}.index"
 
 
@@ -90,7 +90,7 @@ def own_files(
 
 
 def salvage_mark(seen: Iterable[tuple[Shard, Examined]]) -> str | None:
-    """The mark of shards that were cut out of damaged ones; None where there is none of these.
+    """The mark of shards cut out of damaged ones; None for other shards.
 
     That of one salvage is the digest of its report; of several, one over theirs.
     """
@@ -193,7 +193,7 @@ def adopted_labels(
     """Names of classes by feature, in order of their numbers.
 
     Args:
-        said: feature and file of its class names, as the request has them.
+        said: feature and file of its class names, from the request.
         before: the build's own names if the shards stay in place.
 
     Raises:
@@ -238,7 +238,7 @@ def _in_folder(
 ) -> list[tuple[str, list[str], str]]:
     """Feature, names and file, for those that a file of this folder names the classes of.
 
-    In the build's `own` folder `labels.json` is what an adoption wrote before.
+    In the build's `own` folder `labels.json` is from an earlier adoption.
     """
     prefix = f"{folder}/" if folder else ""
     found = []
@@ -248,7 +248,7 @@ def _in_folder(
             if feature in features:
                 found.append((feature, names, built))
     for feature in features:
-        # TFDS has dots for slashes within a name, and hyphens between those of nested features.
+        # TFDS writes slashes in a name as dots, and joins the names of nested features by hyphens.
         for file in dict.fromkeys((feature.replace("/", "."), feature.replace("/", "-"))):
             path = f"{prefix}{file}.labels.txt"
             if storage.stat(path) is not None:
@@ -259,7 +259,7 @@ def _in_folder(
 
 
 def _of_build(storage: Readable, path: str) -> Mapping[str, list[str]]:
-    """The label maps of a build; empty where the file is somebody else's."""
+    """The label maps of a build; empty if another program wrote the file."""
     try:
         return read_note(storage.read(path, limit=_MOST_BYTES), dict[str, list[str]])
     except ValueError:

@@ -42,7 +42,7 @@ class AdoptRequest:
     already in ``data/<name>`` and stay unchanged, including names.
     """
     splits: tuple[tuple[str, str], ...] = ()
-    """Split and glob over the files of it: before what names say."""
+    """Split, and glob over its files; it takes precedence over names."""
     schema: str | None = None
     """A schema's file or a reference; None for the dataset's own, or one that is drafted."""
     raw: str | None = None
@@ -178,7 +178,7 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
 
 
 def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
-    """What names and folders say; `alone` if nothing was said of any file."""
+    """Splits by names and folders; `alone` if the request names no split."""
     folders = _folder_splits(files)
     owner: dict[str, _File] = {}
     found: dict[str, str] = {}
@@ -210,7 +210,7 @@ def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
 def _folder_splits(files: Sequence[_File]) -> dict[str, str]:
     """What folders say of the files in them: ``Split-train``, as TFX has it, or ``train``.
 
-    A folder that is merely called `test` says nothing where it is the only one.
+    The name `test` of a folder means nothing if it is the only folder.
     """
     folders = sorted({file.folder for file in files})
     found = {}

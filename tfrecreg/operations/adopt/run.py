@@ -63,7 +63,7 @@ _PATH = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptResult:
-    """What came of an adoption."""
+    """The result of an adoption."""
 
     manifest: Manifest = field(repr=False)
     folder: str
@@ -75,7 +75,7 @@ class AdoptResult:
     schema_path: str
     """Path of the schema, relative to the registry."""
     drafted: bool
-    """Whether that schema was drafted from the records, and wants to be reviewed."""
+    """Whether that schema was drafted from the records, and needs a review."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
 
@@ -101,7 +101,7 @@ class AdoptResult:
 
 
 def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
-    """Plan, look at no record, and write nothing.
+    """Plan without reading records or writing files.
 
     Raises:
         UsageError: as :func:`adopt` does before its work starts.
@@ -271,7 +271,7 @@ def _schema(
     kind: PayloadKind,
     known: KnownSchema | None,
 ) -> str:
-    """The text of the schema: the known one, a draft, or one that says nothing."""
+    """The text of the schema: the known one, a draft, or an empty one."""
     if known is not None:
         if kind is PayloadKind.EXAMPLE and not known.judges:
             path = registry.dataset(plan.dataset).schema_path

@@ -1,11 +1,11 @@
 """Making a build: a pure function of raw data, options and schema.
 
-- `settings`: what a request asks for, over what the file of a dataset has
-- `request`: what a request leaves open, decided
+- `settings`: the settings of a request merged over those of the dataset's file
+- `request`: the defaults of a request
 - `data`: a build from the data of a program
 - `changed_settings`: settings of this build that an earlier or the next build does not have
 - `base`: the release that a build grows from, and the builds before it
-- `growth`: which shards of the base stay, and what a push will send
+- `growth`: the shards kept of the base, and an estimate of the push
 - `item_store`: the items of a split, on disk where they are many
 - `plan`: the order of the items and their shards, before any work starts
 - `shard`: make one shard, or a segment of one, in a worker

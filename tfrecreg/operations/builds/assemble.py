@@ -37,7 +37,7 @@ from tfrecreg.sources.interface import Remark, Skipped
 from tfrecreg.storage.interface import Storage
 
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Surrogates that do not stand for a byte of a name from the file system."""
+"""Surrogates that do not represent a byte of a file name."""
 
 
 def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:

@@ -7,7 +7,7 @@
   it at most: so an incremental build writes little more than the additions, and tails do not
   accumulate.
 
-Whether an item's record changed, only its record can tell: it is made and compared by its digest.
+Only the record shows whether an item changed: it is made and compared by its digest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.sources.interface import Item
 from tfrecreg.storage.interface import Readable
 
-if TYPE_CHECKING:  # only who deals items needs NumPy
+if TYPE_CHECKING:  # only assigning items to shards needs NumPy
     import numpy as np
     import numpy.typing as npt
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # only who deals items needs NumPy
 _MERGED = 10
 """Merge small shards up to one part in this many of the added bytes."""
 _SMALL = 64 << 20
-"""Bytes of a shard from which on it is none of the small ones: the least of TFDS's rule."""
+"""Shards of at least this size in bytes (TFDS's minimum) are never merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class ShardItems:
-    """Items of one shard to be, and the base's shard that they lay in."""
+    """Items of one planned shard, and the base's shard that they were in."""
 
     items: Sequence[Item]
     base: BaseShard | None = None
@@ -146,7 +146,7 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
 
 
 class _Row(msgspec.Struct):
-    """What a line of the ledger says of an item, or of a remark, which has `times`."""
+    """A line of the ledger about an item, or about a remark, which has `times`."""
 
     split: str
     key: str
@@ -214,7 +214,7 @@ class _Kept:
 def _kept(
     shards: Sequence[BaseShard], store: ItemStore, left: npt.NDArray[np.bool_]
 ) -> Iterator[_Kept]:
-    """Take from `left` what each shard of the base holds."""
+    """Take from `left` the items of each shard of the base."""
     for shard in shards:
         index = shard.read_index()
         positions = _taken(store.find(index.key(at) for at in range(len(index))), left)
@@ -232,9 +232,9 @@ def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt
 
 
 def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
-    """The newest release, which the next one is compared with, or the build where there is none.
+    """The newest release, which the next one is compared with, or the build without one.
 
-    One that is damaged says nothing here.
+    A damaged one is ignored.
     """
     versions = registry.dataset(name).versions
     try:
@@ -256,7 +256,7 @@ def announced_source(registry: Registry, name: str, source: str) -> Announced[So
     """The source of that name, to make the dataset `name` with.
 
     Raises:
-        UnknownPluginError: there is none; the message says which distribution brought it when the
+        UnknownPluginError: it is not installed; the message names its distribution when the
             dataset was made before.
         PluginError: there is more than one.
     """

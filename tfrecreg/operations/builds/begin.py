@@ -49,7 +49,7 @@ def begin(
     engine: Engine,
     progress: Progress,
 ) -> BuildStart:
-    """Plan the build, and refuse what its end would refuse.
+    """Plan the build, and refuse now what would be refused at its end.
 
     Args:
         prepared: the same with everything decided.
@@ -122,10 +122,10 @@ def _counted(
 
 
 def expect_buildable(dataset: Dataset) -> None:
-    """Refuse before any work what publishing the build would cost."""
+    """Refuse, before any work, a build that could not be published without losing files."""
     expect_no_foreign_files(dataset)
     try:
         before = dataset.build_manifest()
     except (ManifestError, NewerFormatError):
-        return  # a build that is damaged is what building again is for
+        return  # building again replaces a damaged build
     expect_no_loss(dataset, before, "")

@@ -1,4 +1,4 @@
-"""Builds whose shards are in a store: where they go, what is finished there, and their end.
+"""Builds whose shards are in a store: their folder, the finished shards there, and publishing.
 
 The folder in the store is named by the dataset and by the digest of the plan, so that nothing is
 ever renamed or replaced there. Each shard is followed by its index and its receipt: a killed build
@@ -44,7 +44,7 @@ RECEIPTS_SUFFIX = ".receipts"
 
 
 def store_of(dataset: Dataset) -> Store | None:
-    """Where the builds of a dataset go, by its key `data`; None for the registry.
+    """The folder of a dataset's builds, by its key `data`; None for the registry.
 
     Raises:
         UsageError: the key is not the URL of a bucket, or a URL with a password.
@@ -63,7 +63,7 @@ def note_use(build: Store) -> None:
 
 
 def bucket_sink(dataset: Dataset) -> SinkOfPlan:
-    """Where the builds of a dataset with the key `data` go.
+    """The sink for builds of a dataset with the key `data`.
 
     Raises:
         UsageError: the key is not the URL of a bucket, or a URL with a password.
@@ -89,7 +89,7 @@ class SentFolder:
     """
 
     folder: str
-    """Path of the local folder. Text: nobody requires workers to see it."""
+    """Path of the local folder. Text, because workers need not see it."""
     remote: Store
     """Rooted at the folder that the shards go to."""
     indexed: bool
@@ -241,5 +241,5 @@ class BucketSink:
 
 
 def _receipt(shard: PlannedShard) -> str:
-    """Where the receipt of a shard is, in their folder."""
+    """Path of a shard's receipt in the folder of receipts."""
     return f"{shard.path}.json"

@@ -20,7 +20,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """A setting of this build, and what it is elsewhere."""
+    """A setting of this build, and its value elsewhere."""
 
     name: str
     here: str
@@ -42,7 +42,7 @@ class ChangedSettings:
     """Against `since`."""
 
     def notes(self) -> Iterator[str]:
-        """What a person should know, a line each."""
+        """Notes for the user, a line each."""
         if self.unsaved:
             shown = ", ".join(
                 f"`{_text(each.name, each.here)}` (there `{_text(each.name, each.there)}`)"
@@ -105,7 +105,7 @@ def _unsaved(
 def _saved_options(
     request: BuildRequest, saved: BuildSettings, prepared: Prepared
 ) -> dict[str, str]:
-    """The source's options as the next build would have them."""
+    """The source's options of the next build."""
     same = request.source in (None, saved.source)
     for given in (saved.options if same else {}), {}:
         try:
@@ -127,7 +127,7 @@ def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[
         )
     ]
     if before.name == here.name:
-        # An option that came with a newer plugin was not chosen by anybody.
+        # An option added by a newer plugin was not chosen by the user.
         both = {name: text for name, text in here.options.items() if name in before.options}
         found += _differences(both, before.options)
     return (where, tuple(found)) if found else (None, ())

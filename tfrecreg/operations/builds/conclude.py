@@ -1,4 +1,4 @@
-"""The end of a build: the manifest, the check of what was written, and the exchange of folders."""
+"""The end of a build: the manifest, the check of the written files, and the exchange of folders."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def conclude(
         resumed: number of shards that an earlier run had finished.
         sink: has all shards and, without a `proof`, their indexes.
         raw_compared: whether the raw data were compared since the last shard was made.
-        proof: looks at the shards while they are read back, and indexes them.
+        proof: checks the shards while they are read back, and indexes them.
 
     Raises:
         RefusedError: too many items were skipped, the check has findings, or the proof failed.
@@ -128,15 +128,15 @@ def _complete(
 def _prove(
     outlined: Manifest, start: BuildStart, folder: Storage, reading: ReadBack, proof: ReadBackProof
 ) -> tuple[Manifest, Report]:
-    """Read the shards, complete the build from what was read, and check its other files."""
+    """Read the shards, complete the build from them, and check its other files."""
     # Its files are not there yet, apart from the shards.
     report = reading.scan(replace(reading.target(outlined), storage=None), beside=(proof,))
     reading.expect_read(report)
-    # Before the findings: it names the shard and the part, which no finding knows.
+    # Before the findings: it names the shard and the part, which findings do not.
     made = proof.proven(folder, reading.progress)
     manifest = _complete(outlined, start, made, folder)
     target = reading.target(manifest)
-    # Now that there are indexes, they tell the keys of records.
+    # The indexes, which exist now, have the keys of records.
     named = tuple(with_keys(report.findings, target.shards))
     reading.expect_passed(replace(report, findings=named))
     reading.expect_passed(reading.scan(replace(target, shards=()), only=("manifest",)))
@@ -164,14 +164,14 @@ def _accept_skipped(start: BuildStart, made: Sequence[MadeShard]) -> None:
 
 
 def _is_there(registry: Registry, manifest: Manifest) -> bool:
-    """Whether the build that is there says to the byte what the new one says."""
+    """Whether the existing build equals the new one, byte for byte."""
     path = f"{layout.build_folder(manifest.dataset)}/{MANIFEST_NAME}"
     storage = registry.storage
     return storage.stat(path) is not None and storage.read(path) == render_manifest(manifest)
 
 
 def _beside(registry: Registry, start: BuildStart) -> dict[str, bytes]:
-    """What a first build brings with it: the schema and the configuration."""
+    """The files published with a first build: the schema and the configuration."""
     name = start.prepared.name
     found: dict[str, bytes] = {}
     if start.schema_is_new:
@@ -183,7 +183,7 @@ def _beside(registry: Registry, start: BuildStart) -> dict[str, bytes]:
 
 
 def _settle(registry: Registry, start: BuildStart, manifest: Manifest) -> None:
-    """Keep what the next build wants to know: the configuration, the raw state."""
+    """Keep the configuration and the state of the raw data for the next build."""
     name = manifest.dataset
     storage = registry.storage
     path = layout.dataset_path(name)

@@ -1,4 +1,4 @@
-"""Building from the data of a program: they come with the call, not from a plugin."""
+"""Building from the data of a program, given in the call instead of by a plugin."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ProgramData:
     splits: Mapping[str, SplitData]
     """The elements of each split."""
     key: str | Callable[[Any], object] | None = None
-    """Where keys come from: the name of a feature, a function, or None for numbers."""
+    """The origin of keys: the name of a feature, a function, or None for numbers."""
     labels: Mapping[str, Sequence[str]] | None = None
     """Class names in order of their numbers, by feature."""
 

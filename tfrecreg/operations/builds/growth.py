@@ -1,4 +1,4 @@
-"""Which release a build grows from, what it keeps of it, and what a push will send."""
+"""The release that a build grows from, the shards it keeps, and an estimate of the push."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tfrecreg.registry.registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """What a build keeps of its base, and what it writes.
+    """Shards that a build keeps of its base, and shards that it writes.
 
     Sizes of shards that do not exist yet are estimates of the source, scaled by the ratio of real
     to estimated size in the base.
@@ -94,7 +94,7 @@ def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | 
 
 
 def choose_base(registry: Registry, request: BuildRequest, prepared: Prepared) -> Base | None:
-    """The release to grow from; None where the request asks for another layout or there is none.
+    """The release to grow from; None without one, or if the request has another layout.
 
     Raises:
         UsageError: `--base` names a release that does not fit the request.
@@ -150,7 +150,7 @@ def push_cost(
     labels: Mapping[str, Sequence[str]],
     schema: str,
 ) -> PushCost:
-    """Estimate what a push sends, before anything is built.
+    """Estimate the size of a push before anything is built.
 
     Args:
         kept: paths of the shards that do not change.

@@ -39,13 +39,13 @@ _DECODER = msgspec.msgpack.Decoder(tuple[bytes, int, bytes])
 
 
 def order_key(split: str, key: str) -> bytes:
-    """Where an item stands in its split: 16 bytes of keyed blake3 over ``split NUL key``."""
+    """The sort key of an item in its split: 16 bytes of keyed blake3 over ``split NUL key``."""
     name = f"{split}\0{key}".encode("utf-8", "surrogateescape")
     return blake3(name, key=_KEY).digest(_ORDER_KEY.itemsize)
 
 
 class ItemStore:
-    """Takes the items of a split in any order and gives them back in that of a plan.
+    """Takes the items of a split in any order and returns them in that of a plan.
 
     A **position** is the number of an item in that order, from 0.
     """
@@ -83,7 +83,7 @@ class ItemStore:
         """Order the items, after the last one was added.
 
         Returns:
-            an item whose key another item has, too; None if there is none.
+            an item with the same key as another, or None.
 
         Raises:
             StorageError: as for :meth:`add`.
@@ -99,7 +99,7 @@ class ItemStore:
         return self.pick(same[:1])[0] if same.size else None
 
     def find(self, names: Iterable[str]) -> _Ints:
-        """The position of the item with each of these keys; -1 where there is none."""
+        """The position of the item with each of these keys; -1 for an unknown key."""
         wanted = np.frombuffer(b"".join(order_key(self.split, name) for name in names), _ORDER_KEY)
         at = np.searchsorted(self._sorted, wanted)
         at[at == len(self)] = 0

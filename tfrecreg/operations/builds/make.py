@@ -81,7 +81,7 @@ def _seconds(item: Item) -> float:
 
 
 def clear_killed(stage: Storage) -> None:
-    """Remove what a killed run or worker was writing in a stage that nobody else works in."""
+    """Remove unfinished files of killed writers from a stage that has no other writers."""
     remove_leftovers(stage.below(BUILD))
     stage.remove(SEGMENTS)
 
@@ -195,7 +195,7 @@ def _counted(parts: Iterator[MadeShard | MadeSegment], progress: Progress) -> It
 def unchanged(
     plan: Plan, prepared: Prepared, staged: Storage, engine: Engine, progress: Progress
 ) -> set[str]:
-    """The paths of planned shards that are those of the base, found by making their records.
+    """The paths of planned shards that equal the base's, found by making their records.
 
     Writes nothing; raises as :func:`make_all` does.
     """

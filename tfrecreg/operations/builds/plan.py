@@ -1,4 +1,4 @@
-"""The plan of a build: which item goes to which shard. Made before any work starts.
+"""The plan of a build: the shard of each item. Made before any work starts.
 
 The order of the records is that of a keyed hash of (split, key): a global shuffle that anyone can
 reproduce, and that neither the machine, the workers, the locale nor the order of a folder can
@@ -36,7 +36,7 @@ _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class PlannedShard:
-    """One shard to be made."""
+    """One shard to make."""
 
     split: str
     number: int
@@ -51,7 +51,7 @@ class PlannedShard:
     mended: bool = False
     """It is a shard of the base that has lost items."""
     size: int | None = None
-    """Estimated size of the items in bytes; None where it is known of each item alone."""
+    """Estimated size of the items in bytes; None if only the size of each item is known."""
 
     def segments(self) -> Iterator[tuple[Item, ...]]:
         """The items in stretches of about :data:`SEGMENT_BYTES`, which can be made apart.
@@ -66,7 +66,7 @@ class PlannedShard:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All shards to be made, and the items that the source skipped while it listed them."""
+    """All shards to make, and the items that the source skipped while it listed them."""
 
     dataset: str
     shards: tuple[PlannedShard, ...]
@@ -107,7 +107,7 @@ def make_plan(
     Args:
         dataset: its name, which the shards' names begin with.
         listed: what the source lists, in any order; taken once.
-        salt: what else the bytes depend on (options, compression, the state of the raw data):
+        salt: the other inputs of the bytes (options, compression, the state of the raw data):
             part of the plan's digest.
         base: the release to grow from; None for a fresh shuffle.
 
@@ -164,7 +164,7 @@ def _plan_digest(salt: Mapping[str, str], base: str | None, shards: Iterable[Pla
     """The digest of a plan, as hex.
 
     Args:
-        salt: what the bytes depend on besides the items.
+        salt: the inputs of the bytes besides the items.
         base: digest of the manifest of the base; None without one.
         shards: all shards, in order.
     """

@@ -94,10 +94,10 @@ class ReadBack:
             progress=self.progress,
             beside=[(PluginId("validator", each.name), each) for each in beside],
         )
-        return replace(report, folder=None)  # the folder in the making is gone afterwards
+        return replace(report, folder=None)  # the unfinished folder is gone afterwards
 
     def expect_read(self, report: Report) -> None:
-        """Raise if the check could not look at everything.
+        """Raise if the check is incomplete.
 
         Raises:
             FailureError: it could not.
@@ -112,7 +112,7 @@ class ReadBack:
         """Raise if the check failed.
 
         Raises:
-            FailureError: it could not look at everything.
+            FailureError: the check is incomplete.
             RefusedError: there are findings.
         """
         self.expect_read(report)

@@ -53,7 +53,7 @@ class Prepared:
     name: str
     source: GuardedSource
     entry: SourceEntry
-    """What the manifest says of the source."""
+    """The source as the manifest describes it."""
     raw: RawStorage | None
     """Folder of the raw data; None where a program has the data."""
     settings: BuildSettings
@@ -149,7 +149,7 @@ def _raw(
         )
     raw = raw_storage(place, progress, start=root if request.raw is None else "")
     raw.expect_folder()
-    # What was said as a relative path stays one, so that the registry can move with its raw data.
+    # A relative path stays relative, so that the registry can move with its raw data.
     relative = request.raw is None or not (
         request.raw.startswith("~") or Path(request.raw).is_absolute()
     )

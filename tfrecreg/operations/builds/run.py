@@ -173,14 +173,14 @@ def _build(
             progress=progress,
         )
     except RefusedError as error:
-        if error.findings:  # what makes them may be corrected in a place that no plan names
+        if error.findings:  # their code may be corrected in a place that no plan names
             sink.forget(started.plan.shards)
             change.discard_plans()
         raise
 
 
 def _sink_of(dataset: Dataset) -> SinkOfPlan:
-    """Where the builds of a dataset go."""
+    """The sink for the builds of a dataset."""
     if dataset.config.data is None:
         return lambda stage, _: StageSink(stage, stage.below(BUILD))
     # A room, which few builds need.

@@ -1,4 +1,4 @@
-"""The settings of a build: what a request asks for, over what `datasets/NAME.toml` has."""
+"""The settings of a build: those of a request, merged over `datasets/NAME.toml`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BuildSettings:
         )
 
     def table(self) -> dict[str, Any]:
-        """As the file of a dataset has them; None for what it leaves out."""
+        """The form in the dataset's file; None for missing keys."""
         return {
             "source": self.source,
             "raw": self.raw,
@@ -61,7 +61,7 @@ class BuildRequest:
     raw: str | None = None
     """Folder of the raw data, relative to the current folder, or the URL of one."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The source's options; they go over those of the configuration."""
+    """The source's options; they override those of the configuration."""
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | int | str | None = None
@@ -116,7 +116,7 @@ class BuildRequest:
 
 
 def to_save(request: BuildRequest, saved: BuildSettings, used: BuildSettings) -> dict[str, Any]:
-    """What goes to the file of a dataset; empty if a person wrote it and saving was not asked for.
+    """The settings to save in the dataset's file; empty if the user wrote it, unless asked to save.
 
     Args:
         used: the settings of the build, with `raw` as the file should have it.

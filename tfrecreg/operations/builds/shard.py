@@ -28,11 +28,11 @@ from tfrecreg.text import safe
 
 
 class WorkFolder(Protocol):
-    """Where a worker makes shards. Picklable."""
+    """The folder in which a worker makes shards. Picklable."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether workers on other machines see the stage, in which segments are handed on."""
+        """Whether workers on other machines see the stage, through which segments are passed."""
 
     def making(self, shard: PlannedShard) -> AbstractContextManager[Storage]:
         """A folder for a shard and its index; at the end of the block they are where they belong.
@@ -62,7 +62,7 @@ class Maker:
     """The source, pickled: a worker unpacks it once, not for every task, since it may open and
     decompress files."""
     plan: str
-    """The plan's digest: what a source holds open is good for this plan only."""
+    """The plan's digest: open files of a source are valid for this plan only."""
     compression: Literal["none", "gzip"]
     raw: RawStorage | None = None
     """The raw data; None where a program has the data."""
@@ -93,7 +93,7 @@ class BuildTask:
     maker: Maker
     shard: PlannedShard
     objects: tuple[Entry, ...] = ()
-    """Raw objects of its items, as far as the parent knows them."""
+    """Raw objects of its items, as far as known in the parent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class SegmentTask:
     """Path of the segment's file in `scratch`."""
     items: tuple[Item, ...]
     objects: tuple[Entry, ...] = ()
-    """Raw objects of the items, as far as the parent knows them."""
+    """Raw objects of the items, as far as known in the parent."""
     is_first: bool = False
     """Whether it is the first one of its shard."""
 
@@ -138,7 +138,7 @@ class MadeSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeShard:
-    """What became of a shard: what the manifest and the ledger need."""
+    """A finished shard: the data for the manifest and the ledger."""
 
     entry: ShardEntry
     """Without SHA-256 if the shard is not indexed."""
@@ -183,7 +183,7 @@ def _write_shard(task: BuildTask, folder: Storage) -> MadeShard:
 
 
 def keep_shard(task: BuildTask) -> MadeShard | None:
-    """The shard of the base, if it is what the items become today; None if not. Writes nothing.
+    """The shard of the base, if today's items give the same bytes; None otherwise. Writes nothing.
 
     Raises as :func:`make_shard` does.
     """
@@ -333,14 +333,14 @@ def _expect_same(
 
 @lru_cache(maxsize=1)
 def _source(plan: str, pickled: bytes) -> GuardedSource:
-    """The source of a build, which keeps in a worker what it has opened."""
+    """The source of a build, which stays open in a worker."""
     del plan  # part of the key
     source: GuardedSource = pickle.loads(pickled)
     return source
 
 
 def close_source() -> None:
-    """Let go of what this process has opened for a source."""
+    """Close the files that this process has opened for a source."""
     _source.cache_clear()
 
 

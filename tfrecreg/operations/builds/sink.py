@@ -1,4 +1,4 @@
-"""Where the shards of a build go, and which of them are finished there.
+"""Sinks: the place of a build's shards, which knows the finished ones.
 
 The stage of a plan is named after its digest, so another plan never sees the shards of a killed
 build in it, nor the notes about them.
@@ -20,7 +20,7 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.storage.interface import Readable, Storage
 
 BUILD = "build"
-"""Folder of a stage: the build in the making."""
+"""Folder of a stage: the unfinished build."""
 
 
 class ShardSink(Protocol):
@@ -28,21 +28,21 @@ class ShardSink(Protocol):
 
     @property
     def work(self) -> WorkFolder:
-        """Where workers make them."""
+        """The folder in which workers make them."""
 
     @property
     def indexed(self) -> bool:
         """Whether they get an index and a SHA-256 as they are made. Else publishing makes both."""
 
     def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
-        """The finished ones of these shards, by path; the others have to be made."""
+        """The finished shards among these, by path; the others have to be made."""
 
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
         """Note that a shard is finished; its bytes are durable by now."""
 
 
 class BuildSink(ShardSink, Protocol):
-    """Takes the shards of a build that is going to be published."""
+    """Takes the shards of a build to publish."""
 
     @property
     def folder(self) -> Storage:
@@ -101,7 +101,7 @@ class StageSink:
             made = read_note(self.stage.read(_journal_path(shard)), MadeShard)
             is_whole = is_intact(self.folder, made)
         except (TfrecregError, ValueError):
-            # A journal that cannot be believed costs only the work of making the shard again.
+            # An invalid journal costs only the work of making the shard again.
             return None
         return made if is_whole else None
 
@@ -117,6 +117,6 @@ def _journal_path(shard: PlannedShard) -> str:
 
 
 def is_intact(build: Readable, made: MadeShard) -> bool:
-    """Whether a shard, and its index if it was made, are in the folder with the bytes of then."""
+    """Whether a shard, and its index if any, are in the folder with unchanged bytes."""
     files = (made.entry,) if made.index is None else (made.entry, made.index)
     return all(hash_file(build, entry.path)[1] == entry.blake3 for entry in files)

@@ -1,4 +1,4 @@
-"""The state of the raw data that a build was made from, and what is noted of it."""
+"""The state of the raw data that a build was made from, and the note of it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | Non
     try:
         record = read_note(registry.storage.read(path), BuildRecord)
     except (TfrecregError, ValueError):
-        return None  # a note that cannot be read says as much as none
+        return None  # an unreadable note is ignored
     return record if record.manifest == manifest else None
 
 

@@ -1,4 +1,4 @@
-"""What a report states of its target: where it is, and by what it was judged."""
+"""Facts about the target in a report: its place, and what it was judged by."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def schema_digest(text: str | None) -> str | None:
 
 
 def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) -> dict[str, Any]:
-    """What the gate asks of a validator, and what the dataset's own table says of it."""
+    """The gate's limits for a validator, merged with the dataset's own."""
     limits = gate.options_of(validator)
     hosts = config.dataset(dataset).hosts
     if validator == "manifest" and hosts is not None:

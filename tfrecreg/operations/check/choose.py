@@ -1,4 +1,4 @@
-"""Which validators look at a target, which do not, and why."""
+"""The validators that run on a target, those that do not, and why."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Choice:
     skipped: list[SkippedValidator] = field(default_factory=list)
     """Validators that do not apply."""
     notes: list[str] = field(default_factory=list)
-    """Validators that are switched off, one line each: who judges the report may want them."""
+    """Validators that are switched off, one line each, for the reader of the report."""
     problems: list[str] = field(default_factory=list)
     """Reasons why requested validators cannot run, one line each: the check is incomplete."""
 
@@ -109,7 +109,7 @@ def choose(
 def validators_with(
     given: Literal["baseline", "expected"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run once a baseline, or what is expected, is given."""
+    """The validators that run only with a baseline or expected records."""
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
 
@@ -174,7 +174,7 @@ def _consider(
 
 
 def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bool) -> None:
-    """Note why a validator cannot run; raises what it has to say to the user."""
+    """Note why a validator cannot run; raises an error meant for the user."""
     if isinstance(error, MissingExtraError) and is_told(error):
         needs = f"{error.message}: {error.hint}"
         if must:
@@ -190,7 +190,7 @@ def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bo
 def _by_name(
     known: Plugins, names: Iterable[str], where: str = ""
 ) -> list[Announced[ValidatorRecord]]:
-    """Those of these names, each once, in order; `where` they stand if not on the command line."""
+    """The validators of these names, each once, in order; `where` the names are, for messages."""
     found = [_announced(known, name, where) for name in sorted(names)]
     return list({each.qualified: each for each in found}.values())
 
@@ -205,7 +205,7 @@ def _announced(known: Plugins, name: str, where: str) -> Announced[ValidatorReco
 
 
 def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
-    """Validators that have limits and are not here: a plugin's that is not installed."""
+    """Validators that have limits but are not installed."""
     names = known.names(ValidatorRecord)
     off = {each.announced.name for each in known.disabled}
     unknown = [name for name in gate.limits if name not in names and name not in off]

@@ -36,7 +36,7 @@ _REPAIRABLE = frozenset(
 
 
 def complete_findings(findings: Sequence[Finding], target: Target) -> list[Finding]:
-    """The findings of all validators, with all that is known of them.
+    """The findings of all validators, with keys and hints.
 
     Args:
         findings: as the validators gave them, without repetitions.
@@ -51,7 +51,7 @@ def without_repetitions(
     """The findings that no validator explains better, and what failed on the way.
 
     Args:
-        validators: those that ran, and what brought them.
+        validators: those that ran, with their plugins.
     """
     kept, problems = list(findings), []
     for plugin_id, validator in validators if len(findings) > 1 else ():
@@ -73,7 +73,7 @@ def without_repetitions(
 def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
     """Give each anomaly the count and the records of the finding that causes it.
 
-    TFDV's statistics cover whole splits; the validator `schema`, where it ran, knows the records.
+    TFDV's statistics cover whole splits; the validator `schema`, if it ran, has the records.
     """
     causes = {_cause_key(each.code, each): each for each in findings if each.locations}
     completed = []
@@ -112,7 +112,7 @@ def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]
 
 
 def _hint(finding: Finding, target: Target) -> str:
-    """The command that repairs damaged bytes of this target; empty where there is none."""
+    """The command that repairs damaged bytes of this target, or an empty text."""
     from tfrecreg.records.resync import (
         LFS_POINTER,  # with NumPy, which `audit` does not need
     )
@@ -127,7 +127,7 @@ def _hint(finding: Finding, target: Target) -> str:
     manifest = target.manifest
     if target.home is None or manifest is None:
         return ""
-    # What no source makes again may still come from DVC.
+    # Files that no source can make again may still be in DVC.
     kept = manifest.release is not None and manifest.release.dvc is not None
     if not kept and (is_adopted(manifest) or is_python_data(manifest)):
         return ""

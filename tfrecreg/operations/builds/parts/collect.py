@@ -1,4 +1,4 @@
-"""The end of a build in parts: make what is missing, examine everything, and publish.
+"""The end of a build in parts: make missing shards, examine all, and publish.
 
 Nothing is published before every receipt was held against the plan, and every shard against its
 receipt, in the pass that reads any new build back (`proof`).
@@ -58,7 +58,7 @@ class CollectRequest:
     plan: str
     """The folder of the plan, or its URL."""
     name: str | None = None
-    """The dataset, if it is to be compared with the plan."""
+    """The dataset, to compare with the plan."""
     raw: str | None = None
     """Folder of the raw data; None for that of the plan."""
     parts_only: bool = False
@@ -96,7 +96,7 @@ def collect_parts(
     Raises:
         UsageError: the plan was changed, does not fit the registry, or shards are missing that
             cannot be made here.
-        RefusedError: a shard is not what its receipt, the plan or the raw data say; too many items
+        RefusedError: a shard differs from its receipt, the plan or the raw data; too many items
             were skipped; or the check has findings. Nothing was published.
         FailureError: a plugin, a worker or the disk failed.
     """
@@ -128,7 +128,7 @@ def _collect(
     base, shards = base_of_plan(folder, registry), folder.document.shards
     plan = folder.plan([folder.planned(shard, base) for shard in shards], base)
     receipts = _receipts(folder, plan, progress)
-    # After the receipts: so it sees what changed while a part was making its last shard.
+    # After the receipts, to see changes while a part was making its last shard.
     raw = read_raw_state(folder, prepared, moved=moved, shards=shards, progress=progress)
     started = _begun(registry, folder, plan, prepared, raw)
     engine = engine_for_build(plan, engine)
@@ -151,7 +151,7 @@ def _collect(
             )
         made_here = _receipts(folder, to_make, progress)
         gone = [shard for shard in missing if shard.path not in made_here]
-        if gone:  # somebody removed it meanwhile
+        if gone:  # it was removed meanwhile
             raise _incomplete(folder, gone, raw)
         receipts.update(made_here)
     if raw is None:
@@ -187,7 +187,7 @@ def _collect(
 def _begun(
     registry: Registry, folder: PlanFolder, plan: Plan, prepared: Prepared, raw: RawState | None
 ) -> BuildStart:
-    """What a build in one go knows before its first shard."""
+    """The start of a build in one process, from the plan."""
     name = folder.document.dataset
     dataset = registry.dataset(name)
     expect_buildable(dataset)

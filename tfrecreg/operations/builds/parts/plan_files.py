@@ -60,7 +60,7 @@ class _ItemRow(NamedTuple):
 
 
 class _ListedRow(NamedTuple):
-    """A line of what the source skipped or remarked."""
+    """A line about a skipped item or a remark."""
 
     skipped: Skipped | None
     remark: Remark | None
@@ -119,7 +119,7 @@ class RawOfItems:
     """Raw files of a plan, dealt to the shards whose items are made from them.
 
     Args:
-        source: says which file belongs to an item, if it knows.
+        source: names the file of an item, if known.
         files: raw file to its size and modification time in nanoseconds.
     """
 
@@ -129,7 +129,7 @@ class RawOfItems:
         self._left = dict(files)
 
     def write(self, folder: Storage, shard: PlannedShard) -> TextDigest | None:
-        """Write the files of the items of a shard; None if the source does not know them."""
+        """Write the files of the items of a shard; None if they are unknown to the source."""
         if not self._source.locates:
             return None
         paths = (self._source.raw_path(item.split, item.key) for item in shard.items)
@@ -148,7 +148,7 @@ class RawOfItems:
 
 
 def write_listed(folder: Storage, plan: Plan) -> TextDigest:
-    """Write what the source skipped and remarked while it listed the items."""
+    """Write the skipped items and the remarks of the listing."""
     rows: list[list[Any]] = [[[*each], None] for each in plan.skipped]
     rows += [[None, [*each]] for each in plan.remarks]
     return write_lines(folder, _LISTED, rows)
@@ -204,7 +204,7 @@ class _ItemsOfShard(Sequence[Item]):
 
 @lru_cache(maxsize=2)
 def _read_items(storage: Readable, shard: str, split: str, said: TextDigest) -> tuple[Item, ...]:
-    """The items of a shard. Those of two shards are in memory, not those of all."""
+    """The items of a shard. Memory holds those of two shards at most."""
     path = _items_path(shard)
     rows = read_lines(storage, path, said, _ItemRow, where=f"{storage.root}/{path}")
     return tuple(Item(split, row.key, row.size, row.state) for row in rows)
@@ -212,7 +212,7 @@ def _read_items(storage: Readable, shard: str, split: str, said: TextDigest) -> 
 
 @dataclass(frozen=True, slots=True)
 class PlanFolder:
-    """A plan, and what its parts leave beside it."""
+    """A plan, with the files of its parts."""
 
     storage: Appendable
     """Rooted at the folder."""

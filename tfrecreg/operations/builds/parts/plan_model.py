@@ -1,4 +1,4 @@
-"""What `plan.json` says: everything that parts need to know besides the items."""
+"""The contents of `plan.json`: all data that parts need besides the items."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tfrecreg.text import safe
 PLAN_NAME = "plan.json"
 PLAN_FORMAT = 1
 PLAN_KIND = "tfrecreg-plan"
-"""The value of `kind`, which tells a plan from other files of that name."""
+"""The value of `kind`, which distinguishes a plan from other files of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardOfPlan:
-    """One shard to be made."""
+    """One shard to make."""
 
     path: str
     """Its file name in the build's folder."""

@@ -25,7 +25,7 @@ from tfrecreg.storage.locations import store_at
 from tfrecreg.text import safe
 
 NOTES = "parts"
-"""Folder of the notes that parts leave, in that of the plan."""
+"""Folder of the notes of parts, in the folder of the plan."""
 _OURS = PLAN_FILES | {BUILD, RECEIPTS, NOTES}
 _HINT = "name a folder that does not exist yet, or an empty one: a plan never overwrites"
 
@@ -81,7 +81,7 @@ def put_plan(made: LocalStorage, document: PlanDocument, store: Store) -> PlanDo
 
 
 def _raw(document: PlanDocument) -> str:
-    """Where parts look for the raw data, which the digest does not cover."""
+    """The folder of the raw data for parts, which the digest does not cover."""
     return document.planned.raw if document.planned is not None else ""
 
 
@@ -119,8 +119,8 @@ def expect_same_place(dataset: Dataset, folder: PlanFolder) -> None:
 def stage_shards(
     folder: PlanFolder, receipts: Mapping[str, Receipt], stage: Storage, progress: Progress
 ) -> BuildSink:
-    """Where the build is put together, with all shards: links, or copies of those in the store of a
-    plan. Where the dataset has its shards in a bucket they stay there.
+    """The folder that gets all shards of the build: links, or copies of those in the store of a
+    plan. Shards of a dataset in a bucket stay there.
 
     Args:
         receipts: of all shards, by path.
@@ -144,7 +144,7 @@ def stage_shards(
 
 
 def _copy(entry: ShardEntry, shards: Readable, stage: Storage) -> None:
-    """Copy a file. Whether it is that of the receipt is for the proof to say."""
+    """Copy a file. The proof compares it with the receipt."""
     for _ in range(2):  # bytes may have been altered on their way
         with stage.create(entry.path) as writer:
             if hash_file(shards, entry.path, copy=writer)[1] == entry.blake3:

@@ -126,7 +126,7 @@ class ReceiptProof(ReadBackProof):
 def _proven(
     shard: PlannedShard, receipt: Receipt, seen: SeenShard | None, folder: Storage
 ) -> MadeShard:
-    """The shard that a receipt claims, with what its bytes tell."""
+    """The shard that a receipt claims, completed from its bytes."""
     if seen is None:
         raise FalseClaimError("it was removed meanwhile")
     _expect_claims(receipt, seen)
@@ -172,13 +172,13 @@ def _index(shard: PlannedShard, receipt: Receipt, seen: SeenShard, folder: Stora
         or base.read_index().keys() != keys
     ):
         raise FalseClaimError("its receipt says that it is a shard of the base, which it is not")
-    # The base may have been adopted: then digests of its records are not those of their bytes.
+    # The base may have been adopted: then digests of its records are not of their raw bytes.
     data = base.storage.read(base.index_path, limit=INDEX_LIMIT)
     return FileEntry.of(shard.index, hashed_write(folder, shard.index, data))
 
 
 class _Prover(Visitor):
-    """Takes what the index of one shard needs from its records, and adds up their features."""
+    """Collects the index of one shard from its records, and adds up their features."""
 
     def __init__(self, shard: Shard) -> None:
         self._large = LargeRecords(shard, "check")
@@ -194,7 +194,7 @@ class _Prover(Visitor):
         self._lengths.extend(batch.lengths)
         try:
             if batch.whole:
-                memory = memoryview(batch.memory)  # its slices are no copies
+                memory = memoryview(batch.memory)  # its slices are views
                 for at, length in zip(batch.starts, batch.lengths, strict=True):
                     self._digests += record_digest(memory[at : at + length])
                 self._weigh(batch)

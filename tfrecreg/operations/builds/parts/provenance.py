@@ -28,7 +28,7 @@ class BuildProvenance:
     """How a build was made in parts."""
 
     plan: dict[str, Any]
-    """What `plan.json` says, without the list of shards."""
+    """The contents of `plan.json`, without the list of shards."""
     verified: list[str]
     """Shards that were made again and compared before the build was published."""
     receipts: list[Receipt]

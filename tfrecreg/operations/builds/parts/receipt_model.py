@@ -1,4 +1,4 @@
-"""A receipt as data: what a part says of a shard that it made, and its file."""
+"""A receipt as data: the claim of a part about a shard that it made, and its file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.sources.interface import Remark, Skipped
 
 RECEIPTS = "receipts"
-"""Folder of the receipts, in that of the plan."""
+"""Folder of the receipts, in the folder of the plan."""
 RECEIPT_FORMAT = 1
 
 
@@ -36,7 +36,7 @@ class MadeWhere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What a part says of a shard that it made."""
+    """The claim of a part about a shard that it made."""
 
     format_version: int
     plan: str
@@ -59,7 +59,7 @@ class Receipt:
     """blake3 over everything but `digest` and `made`, as a line of JSON."""
 
     def made_shard(self) -> MadeShard:
-        """The shard as a build knows it."""
+        """The shard in the form of a build."""
         return MadeShard(
             entry=self.shard,
             index=None,
@@ -71,7 +71,7 @@ class Receipt:
 
 
 def receipt_path(shard: str) -> str:
-    """Where the receipt of a shard is, in the folder of the plan."""
+    """Path of a shard's receipt in the folder of the plan."""
     return f"{RECEIPTS}/{shard}.json"
 
 
@@ -85,7 +85,7 @@ def parse_receipt(data: bytes) -> Receipt:
     """Read a receipt and check its digest.
 
     Raises:
-        ValueError: it is not one, or was changed; the message says how.
+        ValueError: it is not a receipt, or was changed; the message has the reason.
     """
     found = strict_json(data)
     if not isinstance(found, dict) or found.get("format_version") != RECEIPT_FORMAT:

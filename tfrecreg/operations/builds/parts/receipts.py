@@ -1,4 +1,4 @@
-"""Receipts: what a part leaves for each shard, beside the shard.
+"""Receipts: the proof that a part leaves beside each shard.
 
 A receipt says which plan, which bytes, which records and which skipped items, and which versions
 made them. It is written after the shard is durable, so a shard with a receipt is finished. Equal
@@ -46,12 +46,12 @@ _RECEIPT_LIMIT = 1 << 30
 
 
 class FalseClaimError(Exception):
-    """A receipt says of its shard what is not so. The message says what, and names no shard."""
+    """A claim of a receipt is false. The message names the claim, not the shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanSink:
-    """Where a plan wants its shards, with a receipt for each finished one.
+    """The sink of a plan, with a receipt for each finished shard.
 
     See :class:`tfrecreg.operations.builds.sink.ShardSink` for the methods.
     """
@@ -199,7 +199,7 @@ def _problem(receipt: Receipt, folder: PlanFolder, shard: PlannedShard) -> str:
 
 
 def record_keys(shard: PlannedShard, skipped: Sequence[Skipped]) -> list[str]:
-    """The keys of the records of a shard: those of all its items but the skipped ones.
+    """The keys of the records of a shard: of all its items but the skipped ones.
 
     Raises:
         FalseClaimError: an item is skipped that the shard does not have.

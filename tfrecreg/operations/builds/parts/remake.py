@@ -1,4 +1,4 @@
-"""Shards of parts made again, here, and compared: what a receipt cannot prove about itself."""
+"""Shards of parts made again, here, and compared: the proof that a receipt cannot give."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def parse_sample(text: str) -> SkipLimit:
 
 
 def choose_sample(shards: Sequence[PlannedShard], amount: SkipLimit) -> list[PlannedShard]:
-    """Shards chosen at random, in their order. Nobody can know them beforehand.
+    """Shards chosen at random, in their order; unpredictable.
 
     A share is rounded up.
     """
@@ -71,11 +71,11 @@ def expect_same(
 
     Args:
         receipts: receipt by path of the shard.
-        folder: of the plan, which knows the shards of the parts.
+        folder: of the plan, with the shards of the parts.
         stage: rooted at an empty folder.
 
     Raises:
-        RefusedError: a shard comes out otherwise: it was made by other code, or of other data.
+        RefusedError: a shard differs: it was made by other code, or from other data.
     """
     at_once = _PER_JOB * engine.jobs
     here = stage.below(BUILD)
@@ -105,7 +105,7 @@ def expect_same(
 def _difference(
     shard: PlannedShard, made: MadeShard, receipt: Receipt, here: Readable, parts: Readable
 ) -> str:
-    """The most telling difference; empty if there is none."""
+    """The most informative difference; empty without one."""
     if made.entry != receipt.shard:
         try:
             keys, their_keys = (record_keys(shard, each.skipped) for each in (made, receipt))
