@@ -7,44 +7,62 @@ PNGs are written without compression: so they are the same bytes whatever zlib t
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from struct import pack
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from tfrecreg.operations.demo.digits import SIDE, draw_digits, write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.testing import write_digits
 
+Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+
+SIDE = 28
 TRAIN, TEST = 600, 200
 SCENES, CELLS = {"train": 80, "val": 20}, 3
 
 
 def main(raw: Path) -> None:
     """Draw all three."""
-    write_digits(LocalStorage(raw / "digits"), train=TRAIN, test=TEST, seed=1)
-    for number, (split, count) in enumerate((("train", TRAIN), ("test", TEST))):
-        pixels, labels = draw_digits(count, seed=2, stream=number)
+    write_digits(raw / "digits", train=TRAIN, test=TEST)
+    for split, (pixels, labels) in zip(("train", "test"), digits(TRAIN, TEST, seed=2), strict=True):
         for place, label in enumerate(labels.tolist()):
             file = raw / f"pictures/{split}/{label}/{place:04}.png"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(png(pixels[place]))
-    for number, (split, count) in enumerate(SCENES.items()):
-        draw_scenes(raw / "scenes", split, count, number)
+    counts = [count * CELLS * CELLS for count in SCENES.values()]
+    for split, drawn in zip(SCENES, digits(*counts, seed=3), strict=True):
+        draw_scenes(raw / "scenes", split, *drawn)
 
 
-def draw_scenes(folder: Path, split: str, count: int, stream: int) -> None:
+def digits(train: int, test: int, *, seed: int) -> Iterator[tuple[Pixels, Pixels]]:
+    """Pixels and labels of the two splits."""
+    with TemporaryDirectory() as folder:
+        write_digits(folder, train=train, test=test, seed=seed)
+        for split in ("train", "t10k"):
+            images, labels = (
+                np.frombuffer(
+                    gzip.decompress(Path(folder, f"{split}-{kind}").read_bytes()), np.uint8
+                )
+                for kind in ("images-idx3-ubyte.gz", "labels-idx1-ubyte.gz")
+            )
+            yield images[16:].reshape(-1, SIDE, SIDE), labels[8:]
+
+
+def draw_scenes(folder: Path, split: str, pixels: Pixels, labels: Pixels) -> None:
     """Pictures of 84 × 84 pixels with up to nine digits, and their boxes."""
-    pixels, labels = draw_digits(count * CELLS * CELLS, seed=3, stream=stream)
     here = folder / split
     here.mkdir(parents=True, exist_ok=True)
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     side = SIDE * CELLS
-    for image in range(count):
+    for image in range(SCENES[split]):
         scene = np.zeros((side, side), np.uint8)
         for cell in range(CELLS * CELLS):
             at = image * CELLS * CELLS + cell
@@ -79,7 +97,7 @@ def draw_scenes(folder: Path, split: str, count: int, stream: int) -> None:
     file.write_text(json.dumps(document, indent=1), "utf-8")
 
 
-def png(pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> bytes:
+def png(pixels: Pixels) -> bytes:
     """An 8-bit greyscale PNG: https://www.w3.org/TR/png-3/."""
     height, width = pixels.shape
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
