@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -17,8 +19,8 @@ from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, StatisticsPart
 
 _ROWS = 2_000
-_VALUES = 1 << 18
-"""Decoded examples, and values in them (words of 8 bytes), that become columns together."""
+_BYTES = 8 << 20
+"""Decoded examples, and bytes of their payloads, that become columns together."""
 
 
 class NumpyVisitor(Visitor):
@@ -27,7 +29,9 @@ class NumpyVisitor(Visitor):
     def __init__(self, options: StatisticsOptions) -> None:
         self._images = frozenset(options.images())
         self._part = StatisticsPart(options)
-        self._decoded = _Decoded(self._images)
+        self._decoded: list[Example] = []
+        self._held = 0
+        """Bytes of the payloads that decoded examples reference."""
         self.closed: StatisticsPart | None = None
         """The part, once there is one."""
 
@@ -48,10 +52,9 @@ class NumpyVisitor(Visitor):
             if kind is not PayloadKind.EXAMPLE or example is None:
                 self._part.left_out.count(kind)
                 continue
-            conflict = self._decoded.add(example)
-            if conflict is not None:
-                self._part.clash(conflict)
-            if self._decoded.is_full:
+            self._decoded.append(example)
+            self._held += batch.lengths[position]
+            if len(self._decoded) >= _ROWS or self._held >= _BYTES:
                 self._flush()
 
     def fault(self, fault: Fault) -> None:
@@ -65,9 +68,12 @@ class NumpyVisitor(Visitor):
         return self._part
 
     def _flush(self) -> None:
-        rows = self._decoded.rows()
-        self._decoded = _Decoded(self._images)
-        self._add(rows)
+        examples, self._decoded, self._held = self._decoded, [], 0
+        found = _columns(examples, self._images)
+        if isinstance(found, Conflict):
+            self._part.clash(found)
+            found = ExampleColumns(len(examples), {})
+        self._add(found)
 
     def _add(self, rows: ExampleColumns) -> None:
         kinds = {name: values.kind for name, values in rows.columns.items()}
@@ -90,61 +96,39 @@ class NumpyVisitor(Visitor):
         return Values(slot.kind, counts, sizes, keys)
 
 
-class _Decoded:
-    """Examples that were decoded one by one, until they become columns.
+def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColumns | Conflict:
+    """Decoded examples as columns, or the first feature that has values of two types.
 
     Args:
-        images: features of which only sizes are kept.
+        images: features of which only sizes are needed.
     """
-
-    def __init__(self, images: frozenset[str]) -> None:
-        self._images = images
-        self._count = self._values = 0
-        self._features: dict[str, tuple[Kind, list[int], list[Any], list[bytes]]] = {}
-        """Kind, numbers of values, numbers or sizes, keys."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is worth it to make columns."""
-        return self._count >= _ROWS or self._values >= _VALUES
-
-    def add(self, example: Example) -> Conflict | None:
-        """Take in an example; a feature of another kind than before is a conflict."""
-        self._count += 1
+    features: defaultdict[str, list[Feature]] = defaultdict(list)
+    for example in examples:
         for name, feature in example.items():
-            known = self._features.get(name)
-            if known is None or not known[0]:
-                known = self._features[name] = (feature.kind, [], [], [])
-            if feature.kind is Kind.UNSET:
-                continue
-            kind, counts, numbers, keys = known
-            if feature.kind is not kind:
-                return Conflict.of(name, kind.name.lower(), feature.kind.name.lower())
-            counts.append(feature.count)
-            self._values += feature.count
-            self._take(name, feature, numbers, keys)
-        return None
+            features[name].append(feature)
+    columns = {}
+    for name, found in features.items():
+        kinds = {feature.kind for feature in found}
+        if Kind.UNSET in kinds:
+            found = [feature for feature in found if feature.kind]
+            kinds.discard(Kind.UNSET)
+        if len(kinds) > 1:
+            one, other = sorted(kinds)[:2]
+            return Conflict.of(name, one.name.lower(), other.name.lower())
+        columns[name] = _column(max(kinds, default=Kind.UNSET), found, name in images)
+    return ExampleColumns(len(examples), columns)
 
-    def rows(self) -> ExampleColumns:
-        """All of them as columns."""
-        columns = {}
-        for name, (kind, counts, numbers, keys) in self._features.items():
-            if kind is Kind.FLOAT:
-                values = np.frombuffer(b"".join(numbers), "<f4")
-            else:
-                values = np.asarray(numbers, np.int64)
-            columns[name] = Values(kind, np.asarray(counts, np.int64), values, keys)
-        return ExampleColumns(self._count, columns)
 
-    def _take(self, name: str, feature: Feature, numbers: list[Any], keys: list[bytes]) -> None:
-        if feature.kind is Kind.FLOAT:
-            numbers.append(bytes(feature.packed_floats))
-        elif feature.kind is Kind.INT64:
-            numbers += feature.values
-        elif name in self._images:
-            numbers += feature.sizes
-        else:
-            numbers += map(len, feature.values)
-            taken = [value_key(value) for value in feature.values]
-            keys += taken
-            self._values += sum(map(len, taken)) >> 3
+def _column(kind: Kind, features: Sequence[Feature], is_image: bool) -> Values:
+    """The values of features of one kind."""
+    counts = np.fromiter((feature.count for feature in features), np.int64, len(features))
+    total = int(counts.sum())
+    if kind is Kind.FLOAT:
+        packed = b"".join([feature.packed_floats for feature in features])
+        return Values(kind, counts, np.frombuffer(packed, "<f4"))
+    if kind is Kind.BYTES and not is_image:
+        values = [value for feature in features for value in feature.values]
+        sizes = np.fromiter(map(len, values), np.int64, total)
+        return Values(kind, counts, sizes, [value_key(value) for value in values])
+    lists = (feature.sizes if is_image else feature.values for feature in features)
+    return Values(kind, counts, np.fromiter(chain.from_iterable(lists), np.int64, total))
