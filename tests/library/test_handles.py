@@ -133,6 +133,7 @@ def test_a_report_with_findings_raises_them(reg: tr.Registry) -> None:
     with pytest.raises(RefusedError) as caught:
         report.raise_for_findings()
     assert caught.value.findings == report.failing
+    assert repr(report).startswith("<Report digits: fail, CRC")
     assert shard in report._repr_html_()
     assert caught.value.message == (
         "`digits`: The checksum of a record's data does not match (CRC002)"
@@ -206,8 +207,23 @@ def test_handles_show_themselves(reg: tr.Registry) -> None:
     assert shown.startswith("<pre")
     assert "train" in shown
     report = build.check(only="crc")
+    assert repr(report) == "<Report digits: pass, 260 records in 4 shards>"
     assert "digits: pass</b>, 260 records in 4 shards" in report._repr_html_()
+    assert len(repr(build.report())) < 200
     assert build.report()._repr_html_().startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
+
+
+def test_a_difference_shows_itself(reg: tr.Registry, tmp_path: Path) -> None:
+    assert repr(reg["digits@1.0.0"].diff("digits")) == "<DiffResult digits@1.0.0 → digits: same>"
+    write_digits(LocalStorage(tmp_path / "raw"), train=201, test=60, seed=1)
+    reg["digits"].build(raw=tmp_path / "raw")
+    changes = reg["digits@1.0.0"].diff("digits")
+    verdict = "digits@1.0.0 → digits: 1 added, 200 changed, major"
+    assert repr(changes) == f"<DiffResult {verdict}>"
+    shown = changes._repr_html_()
+    assert shown.startswith(f"<p><b>{verdict}</b></p><table><tr><th>split<th>before<th>after<th>")
+    assert "<tr><td>train<td>200<td>201<td>1<td><td>200<td>" in shown
+    assert "<li>200 examples of the split `train` were changed" in shown
 
 
 def test_a_check_takes_handles_for_references(reg: tr.Registry) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
@@ -34,7 +34,7 @@ _SMALLEST = 500_000
 class PageResult:
     """A page that was made."""
 
-    html: str
+    html: str = field(repr=False)
     """The whole file."""
     reports: tuple[Report, ...]
     """Results of the check, one per target."""

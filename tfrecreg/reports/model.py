@@ -81,7 +81,7 @@ class SkippedValidator:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Report:
     """The result of checking one target.
 
@@ -174,6 +174,14 @@ class Report:
                 hint=found[0].hint,
                 findings=found,
             )
+
+    def __repr__(self) -> str:
+        codes = ", ".join(dict.fromkeys(each.code for each in self.findings))
+        found = f", {codes}" if codes else ""
+        return (
+            f"<Report {safe(self.target)}: {self.status}{found}, {self.records:,} records in "
+            f"{self.shards:,} shards>"
+        )
 
     def _repr_html_(self) -> str:
         """The verdict and the findings, for a notebook."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from html import escape
 from itertools import chain, islice, repeat
 from typing import Any, Literal, Protocol
 
@@ -25,6 +26,7 @@ from tfrecreg.operations.diff.reading import Readers, Reading
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.operations.diff.verdict import ShardCounts, ShardOrder
 from tfrecreg.schema.differ import SchemaChange
+from tfrecreg.text import safe
 
 ChangeKind = Literal["removed", "added", "changed", "moved", "renamed"]
 
@@ -127,7 +129,7 @@ class ExampleListing(Protocol):
     ) -> Iterator[RecordDiff]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DiffResult:
     """Differences between two sides."""
 
@@ -161,6 +163,28 @@ class DiffResult:
     """None where one of the schemas is missing or does not parse."""
     shards: ShardCounts
     listing: ExampleListing = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<DiffResult {self._verdict()}>"
+
+    def _repr_html_(self) -> str:
+        """The splits in numbers and the reasons of the verdict, for a notebook."""
+        heads = ("records_before", "records_after", *_COUNTS)
+        rows = "".join(
+            f"<tr><td>{escape(each.name)}"
+            + "".join(f"<td>{_number(getattr(each, head))}" for head in heads)
+            for each in self.splits
+        )
+        head = "".join(f"<th>{head.removeprefix('records_').replace('_', ' ')}" for head in heads)
+        reasons = "".join(f"<li>{escape(reason)}" for reason in self.change.reasons)
+        verdict = escape(self._verdict())
+        return f"<p><b>{verdict}</b></p><table><tr><th>split{head}{rows}</table><ul>{reasons}</ul>"
+
+    def _verdict(self) -> str:
+        """``mnist@1.0.0 → mnist@2.0.0: 1 changed, major``."""
+        counts = [f"{total:,} {kind}" for kind, total in self.totals.items() if total]
+        found = "same" if self.same else ", ".join([*counts, self.change.level])
+        return f"{safe(self.before.name)} → {safe(self.after.name)}: {found}"
 
     @property
     def same(self) -> bool:
@@ -218,6 +242,10 @@ class DiffResult:
             "schema": self.schema,
             "shards": self.shards,
         }
+
+
+def _number(count: int | None) -> str:
+    return f"{count:,}" if count else ""
 
 
 _CHUNK = 50_000
