@@ -10,6 +10,7 @@ as another. Any other exception is a bug and keeps its traceback::
     │   ├── SchemaError                a schema that does not parse
     │   ├── ManifestError              a manifest that does not parse or breaks its own digest
     │   ├── NotHereError               a build, release or schema that is not on this machine
+    │   ├── NoShardsError              no TFRecord file where some were named
     │   ├── NoSuchRecordError          a record's number that is not there (an IndexError, too)
     │   └── ConflictError              a version that exists with other content
     ├── RefusedError          exit 1   findings, skipped items or a number that understates
@@ -105,6 +106,18 @@ class ManifestError(UsageError):
 
 class NotHereError(UsageError):
     """A build, release or schema of the registry is not on this machine."""
+
+
+class NoShardsError(UsageError):
+    """There is no TFRecord file where some were named.
+
+    Args:
+        place: the path, which may exist.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", place: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.place = place
 
 
 class ConflictError(UsageError):

@@ -6,12 +6,20 @@ from collections.abc import Iterator
 
 from tfrecreg.api import Source, SourceRecord, hookimpl
 
+_TASKS = ("instances", "person_keypoints", "captions", "panoptic")
+
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
     """Announce the source `coco`."""
     yield SourceRecord(
-        "coco", "images with COCO's JSON: instances, keypoints, captions, panoptic", _load
+        "coco",
+        "images with COCO's JSON: instances, keypoints, captions, panoptic",
+        _load,
+        recognizes=[
+            *(f"annotations/{task}*.json" for task in _TASKS),
+            "*/_annotations.coco.json",
+        ],
     )
 
 

@@ -11,7 +11,14 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
     """Announce the source `imagefolder`."""
     yield SourceRecord(
-        "imagefolder", "images in class folders, or in one folder with a label file", _load
+        "imagefolder",
+        "images in class folders, or in one folder with a label file",
+        _load,
+        recognizes=[
+            f"{split}*/*.{suffix}"
+            for split in ("[tT]rain*/", "[vV]al*/", "[tT]est*/", "")
+            for suffix in ("[jJ][pP]*[gG]", "[pP][nN][gG]", "[wW][eE][bB][pP]")
+        ],
     )
 
 

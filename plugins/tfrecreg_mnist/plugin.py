@@ -11,7 +11,10 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
     """Announce the source `mnist`."""
     yield SourceRecord(
-        "mnist", "IDX files: MNIST, Fashion-MNIST, KMNIST, EMNIST and similar datasets", _load
+        "mnist",
+        "IDX files: MNIST, Fashion-MNIST, KMNIST, EMNIST and similar datasets",
+        _load,
+        recognizes=["*images?idx?-ubyte*"],
     )
 
 

@@ -21,7 +21,7 @@ from tfrecreg.cli.app import app
 from tfrecreg.cli.streams import explanation, settle, watch_streams, write_failure
 from tfrecreg.cli.supervisor import Supervisor
 from tfrecreg.commands.session import COMPLETE, Session
-from tfrecreg.errors import FailureError, RefusedError, TfrecregError
+from tfrecreg.errors import FailureError, NoShardsError, RefusedError, TfrecregError
 from tfrecreg.text import safe
 
 _INTERRUPTED = 130
@@ -116,10 +116,16 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
         from tfrecreg.render.findings import print_findings
 
         print_findings(stderr(), findings)
+    hint = error.hint
+    if isinstance(error, NoShardsError):
+        from tfrecreg.plugins.raw_data import build_hint
+
+        with suppress(TfrecregError):  # of the configuration: the command did not need it
+            hint = build_hint(error.place, session.plugins()) or hint
     if not any(finding.message == error.message for finding in findings):
-        _say(f"error: {error.message}", error.hint)
+        _say(f"error: {error.message}", hint)
     guard.traced(error)
-    _document(session, arguments, error.message, error.hint, error.exit_code, findings)
+    _document(session, arguments, error.message, hint, error.exit_code, findings)
     return error.exit_code
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from tfrecreg.errors import DamagedRecordError, UsageError
+from tfrecreg.errors import DamagedRecordError, NoShardsError, UsageError
 from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example
@@ -225,9 +225,10 @@ def _records(
     seen = 0
     for event in scan(shard.storage, shard.path, declared=shard.declared):
         if isinstance(event, Fault) and event.code == "CRC008":
-            raise UsageError(
+            raise NoShardsError(
                 f"`{safe(shard.name)}` is not a TFRecord: {event.detail}",
                 hint=f"tfrecreg check {safe(shard.name)}",
+                place=shard.name,
             )
         if isinstance(event, Fault):
             reason = f"{event.code}: {event.detail}"

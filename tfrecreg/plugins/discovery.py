@@ -21,7 +21,7 @@ from tfrecreg.codes import PAGES
 from tfrecreg.entry_points import GROUP, Broken, EntryPoint, entries, identity, with_plugins
 from tfrecreg.findings import Code
 from tfrecreg.guard import PluginId, announce_third_party, calling, one_line, traced
-from tfrecreg.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord
+from tfrecreg.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord, SourceRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, type_text
 
@@ -167,6 +167,10 @@ def _check(record: Any, *, ours: bool) -> None:
         return  # the project's tests check them; checking here would read them for every command
     if isinstance(record, CommandRecord) and name in COMMANDS:
         raise Broken(f"`{hook}` yielded the name `{name}`, which is a command of tfrecreg's own")
+    if isinstance(record, SourceRecord):
+        globs = record.recognizes
+        if isinstance(globs, str) or not all(isinstance(each, str) for each in globs):
+            raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
     for code in record.codes:
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
             shown = safe(str(getattr(code, "code", code)), limit=60)

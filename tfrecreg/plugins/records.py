@@ -59,6 +59,10 @@ class SourceRecord(PluginRecord["type[Source]"]):
     name: str
     summary: str
     load: Callable[[], type[Source]]
+    recognizes: Sequence[str] = ()
+    """Globs such as ``annotations/*.json``, from the folder that ``--raw`` names: if a file there
+    matches one, hints say that the folder is for this source. Earlier sources come first.
+    """
 
     kind = "source"
     plural = "sources"

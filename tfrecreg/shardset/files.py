@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import NoShardsError
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
@@ -55,7 +56,7 @@ def find_files(word: str) -> list[BareFile]:
         found = place.matches() or place.glob(_of_set(place.pattern))
         missing = f"no file matches `{safe(word, limit=1000)}`"
     if not found:
-        raise UsageError(place.why_none() or missing, hint=place.hint)
+        raise NoShardsError(place.why_none() or missing, hint=place.hint, place=word)
     return [place.file(each) for each in found]
 
 
@@ -111,16 +112,34 @@ def _shards_below(storage: Readable) -> Iterator[str]:
             yield entry.path
 
 
+def _dataset_near(folder: str) -> str | None:
+    """A folder with a manifest up to two levels above or below."""
+    above = Path(os.path.realpath(folder)).parents[:2]
+    for found in (
+        *(each / MANIFEST_NAME for each in above),
+        *sorted(Path(folder).glob(f"*/{MANIFEST_NAME}"), reverse=True),
+        *sorted(Path(folder).glob(f"*/*/{MANIFEST_NAME}"), reverse=True),
+    ):
+        if os.path.isfile(found):  # noqa: PTH113 - False where it may not be looked at
+            return str(found.parent)
+    return None
+
+
 _ROOT = LocalStorage("/")
 
 
 class _Paths:
     """What a word means on the disk."""
 
-    hint = "quote globs; `tfrecreg list` lists the names in this registry"
-
     def __init__(self, word: str) -> None:
         self.pattern = word
+
+    @property
+    def hint(self) -> str:
+        near = _dataset_near(self.pattern) if self.is_folder() else None
+        if near is not None:
+            return f"`{safe(near, limit=1000)}` is the folder of a build or a release"
+        return "quote globs; `tfrecreg list` lists the names in this registry"
 
     def is_folder(self) -> bool:
         return os.path.isdir(self.pattern)  # noqa: PTH112 - False where it may not be looked at

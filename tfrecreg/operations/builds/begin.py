@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tfrecreg._version import __version__
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import ManifestError, NewerFormatError
+from tfrecreg.errors import ManifestError, NewerFormatError, RawDataError
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.changed_settings import ChangedSettings, compare_settings
 from tfrecreg.operations.builds.growth import choose_base
@@ -19,11 +20,15 @@ from tfrecreg.operations.builds.request import Prepared, code_of_source
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_files, raw_state
 from tfrecreg.operations.overwrite_guard import expect_no_foreign_files, expect_no_loss
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.raw_data import raw_folder
+from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import Progress, Ticker, counting
 from tfrecreg.registry.absence import expect_same_schema
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.sources.interface import Item, Remark, Skipped
+from tfrecreg.text import safe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +74,12 @@ def begin(
         prepared.data.survey()
         engine = LocalEngine(1) if not prepared.data.travels else engine
     schema = dataset.schema_text()
-    text = prepared.source.schema() if schema is None else schema
-    if schema is None and not request.default_schema:
-        expect_same_schema(dataset, text, drafted=prepared.data is not None)
-    parse_schema(text, dataset.schema_path)
-    totals, files = raw_files(prepared.source, prepared.raw, progress)
+    with _fitting_folder_named(prepared):
+        text = prepared.source.schema() if schema is None else schema
+        if schema is None and not request.default_schema:
+            expect_same_schema(dataset, text, drafted=prepared.data is not None)
+        parse_schema(text, dataset.schema_path)
+        totals, files = raw_files(prepared.source, prepared.raw, progress)
     salt = _plan_salt(request, prepared, files)
     with counting(progress, f"planning {request.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
@@ -94,6 +100,27 @@ def begin(
         schema_is_new=schema is None,
         settings=settings,
     )
+
+
+@contextmanager
+def _fitting_folder_named(prepared: Prepared) -> Iterator[None]:
+    """Where the raw data are refused, have the hint name the folder above or below that has files
+    for the source.
+    """
+    try:
+        yield
+    except RawDataError as error:
+        entry, here = prepared.entry, prepared.raw.root if prepared.raw is not None else ""
+        source = (
+            plugins().find(SourceRecord, f"{entry.distribution}:{entry.name}") if here else None
+        )
+        folder = raw_folder(here, source.record) if source is not None else ""
+        if folder in ("", here):
+            raise
+        hint = f"`{safe(folder, limit=1000)}` has files for it: name that with `--raw`"
+        if here.startswith(folder):  # it may be meant otherwise
+            hint = f"{hint}; or {error.hint}"
+        raise RawDataError(error.message, hint=hint) from error
 
 
 def _plan_salt(
