@@ -6,6 +6,7 @@
 - `schemas`: the verbs of a schema, which datasets, builds and releases have
 - `targets`: functions of files, URLs, references and handles, which need no registry
 - `notebook`: what a notebook shows of handles and records
+- `progress`: the bar of a long verb, in a notebook and on a terminal
 - `arguments`: what verbs and functions take, as operations take it
 
 The classes are those of :mod:`tfrecreg.registry`, which read, with the operations as methods.
