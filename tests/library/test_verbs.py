@@ -45,8 +45,8 @@ def test_a_change_of_the_schema_is_proposed_and_written(reg: tr.Registry) -> Non
     assert [each.feature for each in proposal.edits] == ["image/class/label"]
     assert digits.schema == before
     with pytest.raises(UsageError, match="`image/encoded` of `digits` has no finding"):
-        digits.accept_schema(feature="image/encoded")
-    assert digits.accept_schema(feature=["image/class/label"], write=True).after == digits.schema
+        digits.accept_schema(features="image/encoded")
+    assert digits.accept_schema(features=["image/class/label"], write=True).after == digits.schema
     digits.built.check(only="schema").raise_for_findings()
     with pytest.raises(UsageError, match="is a release: its schema never changes"):
         digits.latest.accept_schema()

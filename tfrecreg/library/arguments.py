@@ -34,7 +34,6 @@ def check_options(
     schema: str | os.PathLike[str] | None,
     against: str | os.PathLike[str] | Resolved | None,
     fail_on: FailOnWord | None,
-    gate: str | None,
     cached: bool,
     same_as: str | Resolved | None = None,
     expect: Mapping[str, int] | None = None,
@@ -52,7 +51,6 @@ def check_options(
         same_as=name_or_none(same_as),
         expect=expect or {},
         fail_on=fail_on,
-        gate=gate,
         cached=cached,
         ignore_missing=ignore_missing,
     )

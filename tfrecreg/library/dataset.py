@@ -118,7 +118,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
         ``datasets/NAME.toml``, which the first build saves.
 
         Args:
-            source: the source plugin that reads the raw data.
+            source: source plugin that reads the raw data.
             raw: folder of the raw data, or its URL.
             options: options of the source.
             data: the elements of each split: a sequence of dictionaries from feature name to
@@ -127,17 +127,19 @@ class Dataset(SchemaVerbs, registries.Dataset):
             key: of an element of `data`: the name of a feature, or a function of the element. By
                 default the key is the number of the element in its split.
             labels: class names in order of their numbers, by feature of `data`.
-            shards: number of shards of each split.
-            shard_size: size of a shard, such as ``"128MiB"``, or in bytes.
-            records_per_shard: most records of a shard.
-            hosts: number of training hosts that there have to be shards for.
-            compression: of the shards.
-            base: the release whose unchanged shards are kept, or ``"none"``; None for the latest.
-            default_schema: whether a missing schema may become the source's own, although the
-                dataset had another.
-            max_skipped: most skipped items: a number, or a share such as ``"0.5%"``.
-            save_options: whether to save these settings in ``datasets/NAME.toml``.
-            anew: whether to make every shard again, although an earlier run had finished some.
+            shards: make N shards of each split.
+            shard_size: make shards of about SIZE, such as ``"128MiB"``, or an integer in bytes.
+            records_per_shard: put at most N records into a shard.
+            hosts: make enough shards for N training hosts.
+            compression: compression of the shards; None for that of the settings, else none.
+            base: keep the unchanged shards of this release; None for the latest, ``"none"`` to
+                reshuffle all.
+            default_schema: if the dataset's schema is missing, use the source's own, even if it
+                differs.
+            max_skipped: accept up to this many skipped items: a number, or a share such as
+                ``"0.5%"``.
+            save_options: save these settings in ``datasets/NAME.toml`` for later builds.
+            anew: rebuild every shard, including those that an unfinished run completed.
             jobs: number of worker processes. With more than one, a script keeps its code under
                 ``if __name__ == "__main__":``.
             engine: runs the work in place of `jobs` processes of this machine.
@@ -207,11 +209,11 @@ class Dataset(SchemaVerbs, registries.Dataset):
             paths: files, globs and folders; none with ``how="in-place"``: all of ``data/NAME``.
             how: ``copy`` the files, ``link`` them (writing into the files then changes the build),
                 or take them ``in-place``.
-            splits: a glob over the files of each split, before what names say.
-            schema: file of a schema, or a reference; None for the dataset's own, or a draft.
-            raw: folder of the raw data that the records were made from, to judge the size by.
-            key: the feature whose value is the key of a record; None for file and number.
-            labels: file of the class names, by feature.
+            splits: a glob over the files of each split, if their names do not contain it.
+            schema: check every record against this schema; None for the dataset's own, or a draft.
+            raw: folder of the raw data, or its URL, to judge inflation.
+            key: feature that holds the keys of the records; None for file and number.
+            labels: file of the class names, by feature: a label map, or one name per line.
             engine: where to scan; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -256,10 +258,13 @@ class Dataset(SchemaVerbs, registries.Dataset):
         """Freeze the build under a number. The same content again gives the release that is there.
 
         Args:
-            version: MAJOR.MINOR.PATCH; None to count from the release before.
-            bump: the part to count up without `version`; ``auto`` takes the smallest legal one.
-            note: a line for the log.
-            raw: folder of the raw data to compare the size with; None for what the manifest says.
+            version: version number of the release, such as ``1.0.0``; None to count from the one
+                before.
+            bump: increment the newest version, where `version` is None; ``auto`` takes the smallest
+                legal number.
+            note: note to store in the release.
+            raw: folder of the raw data, or its URL, to judge inflation; None for what the manifest
+                says.
             engine: where to check; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 

@@ -110,7 +110,8 @@ class Registry(registries.Registry):
 
         Args:
             names: of the datasets; none for all.
-            base: also read the releases at this git revision, to find duplicate numbers and forks.
+            base: also read the releases at this git revision, to find duplicate numbers and forks
+                (in a pull request: the target branch).
             fail_on: ``error``, ``warning`` or ``never``; None for what the gate says.
 
         Raises:
@@ -148,7 +149,6 @@ class Registry(registries.Registry):
         schema: str | os.PathLike[str] | None = None,
         against: str | os.PathLike[str] | lookup.Resolved | None = None,
         fail_on: FailOnWord | None = None,
-        gate: str | None = None,
         cached: bool = False,
         ignore_missing: bool = False,
         engine: Engine | None = None,
@@ -157,15 +157,15 @@ class Registry(registries.Registry):
         """Check every dataset: its build, or its newest release where only that is here.
 
         Args:
-            only: names of the validators to run; none for all.
-            skip: names of validators to leave out.
-            raw: folder of raw data, as the base of inflation.
-            schema: file of a schema to use in place of those of the datasets.
-            against: a version or files to compare distributions with (drift). Needs TFDV.
+            only: run only these validators; none for all.
+            skip: skip these validators.
+            raw: folder of the raw data, or its URL, to judge inflation.
+            schema: check against this schema.
+            against: compare distributions with this version or these files (drift). Needs TFDV.
             fail_on: ``error``, ``warning`` or ``never``; None for what each gate says.
-            gate: name of a gate to use; None for each dataset's own.
-            cached: whether to skip shards that did not change since an earlier such check.
-            ignore_missing: whether to skip datasets whose bytes are not on this machine.
+            cached: skip shards whose size, mtime and inode have not changed since an earlier
+                `cached` check.
+            ignore_missing: skip datasets whose bytes are not on this machine.
             engine: where to scan; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -187,7 +187,6 @@ class Registry(registries.Registry):
             schema=schema,
             against=against,
             fail_on=fail_on,
-            gate=gate,
             cached=cached,
             ignore_missing=ignore_missing,
         )
@@ -201,7 +200,7 @@ class Registry(registries.Registry):
         A build is fetched if DVC's pointer to it names a release. Releases in a bucket stay there.
 
         Args:
-            remote: DVC's name of the remote; None for its default one.
+            remote: DVC remote; None for its default one.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
@@ -227,7 +226,12 @@ class Registry(registries.Registry):
     ) -> PushResult:
         """Send releases to a DVC remote: those named, all of the datasets named, or all there are.
 
-        The arguments are those of :meth:`Release.push`.
+        Args:
+            names: of datasets and releases; none for all.
+            remote: DVC remote; None for its default one.
+            verify: also verify the bytes in the remote, by its checksums or by reading them.
+            repair: like `verify`, and replace damaged objects in the remote.
+            progress: as for :meth:`Release.push`.
 
         Example:
             >>> reg.push("mnist").releases
@@ -251,10 +255,12 @@ class Registry(registries.Registry):
         """Find files that nothing needs any more, and remove them with `apply`.
 
         Args:
-            apply: whether to remove what was found.
-            remote: DVC's name of the remote that has copies of releases; None for its default.
-            buckets: whether to look at folders of buckets as well.
-            older_than: with `buckets`, keep folders to which files were added in this many days.
+            apply: remove the listed files.
+            remote: remote that must hold a release before its local copy may be removed; None for
+                its default.
+            buckets: also look for folders in the buckets of datasets with the key `data`.
+            older_than: with `buckets`: keep folders to which files were added in the last DAYS
+                days.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
@@ -275,15 +281,13 @@ class Registry(registries.Registry):
             progress=shown(progress),
         )
 
-    def pipeline(
-        self, *names: str, look: bool = False, only_artifacts: bool = False
-    ) -> PipelineResult:
+    def pipeline(self, *names: str, check: bool = False, artifacts: bool = False) -> PipelineResult:
         """Write or update the stages of datasets in ``dvc.yaml``.
 
         Args:
             names: of datasets; none for all.
-            look: whether to say what would change, and to write nothing.
-            only_artifacts: whether to leave the stages as they are.
+            check: write nothing; the result says whether it is stale.
+            artifacts: write only the artifacts, for datasets built without a pipeline.
 
         Raises:
             UsageError: there is no such dataset, or ``dvc.yaml`` does not parse.
@@ -296,7 +300,7 @@ class Registry(registries.Registry):
         """
         from tfrecreg.operations.pipeline.run import pipeline
 
-        return pipeline(self, names, look=look, only_artifacts=only_artifacts)
+        return pipeline(self, names, look=check, only_artifacts=artifacts)
 
     def report(
         self,
@@ -310,8 +314,8 @@ class Registry(registries.Registry):
         """Check every dataset, and make one page that shows all of them.
 
         Args:
-            output: the file to write, which is replaced; None to write none.
-            statistics: whether to show statistics. Needs TFDV.
+            output: write the page to this file; None to write none.
+            statistics: also show statistics; if TFDV is installed, its anomalies.
             budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
                 are left out, and the page says how many.
             engine: where to scan; None for this process.

@@ -64,7 +64,7 @@ class SchemaVerbs:
     def accept_schema(
         self: _Named,
         *,
-        feature: Sequence[str] = (),
+        features: str | Sequence[str] = (),
         schema: str | os.PathLike[str] | None = None,
         write: bool = False,
         engine: Engine | None = None,
@@ -73,8 +73,8 @@ class SchemaVerbs:
         """Propose the smallest change of the schema that accepts the data.
 
         Args:
-            feature: resolve only the findings of these features.
-            schema: change this file instead of the working schema.
+            features: resolve only the findings of these features.
+            schema: change this schema instead of the target's own.
             write: write the change.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -90,8 +90,8 @@ class SchemaVerbs:
         """
         from tfrecreg.operations.schemas.accept import AcceptOptions, propose, write_proposal
 
-        features = (feature,) if isinstance(feature, str) else tuple(feature)
-        options = AcceptOptions(features=features, schema=path_or_none(schema))
+        named = (features,) if isinstance(features, str) else tuple(features)
+        options = AcceptOptions(features=named, schema=path_or_none(schema))
         proposal = propose(
             self.name,
             registry=self.registry,

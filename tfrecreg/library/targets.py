@@ -34,7 +34,6 @@ def check(  # type: ignore[overload-overlap]  # a str is an iterable of str
     same_as: str | Resolved | None = None,
     expect: Mapping[str, int] | None = None,
     fail_on: FailOnWord | None = None,
-    gate: str | None = None,
     cached: bool = False,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
@@ -52,7 +51,6 @@ def check(
     same_as: str | Resolved | None = None,
     expect: Mapping[str, int] | None = None,
     fail_on: FailOnWord | None = None,
-    gate: str | None = None,
     cached: bool = False,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
@@ -69,7 +67,6 @@ def check(
     same_as: str | Resolved | None = None,
     expect: Mapping[str, int] | None = None,
     fail_on: FailOnWord | None = None,
-    gate: str | None = None,
     cached: bool = False,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
@@ -80,16 +77,17 @@ def check(
     Args:
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files; or a list of these.
-        only: names of the validators to run; none for all.
-        skip: names of validators to leave out.
-        raw: folder of raw data, as the base of inflation.
-        schema: file of a schema to use in place of the target's own.
-        against: a version or files to compare distributions with (drift). Needs TFDV.
-        same_as: a version, or a content digest of 64 hex digits, whose records are expected.
-        expect: number of records by split.
+        only: run only these validators; none for all.
+        skip: skip these validators.
+        raw: folder of the raw data, or its URL, to judge inflation.
+        schema: check against this schema.
+        against: compare distributions with this version or these files (drift). Needs TFDV.
+        same_as: expect the records of this version, in any order and any shards, or this content
+            digest.
+        expect: expect this number of records in each of these splits.
         fail_on: ``error``, ``warning`` or ``never``; None for what the gate says.
-        gate: name of a gate to use; None for the dataset's own.
-        cached: whether to skip shards that did not change since an earlier such check.
+        cached: skip shards whose size, mtime and inode have not changed since an earlier `cached`
+            check.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -125,7 +123,6 @@ def check(
         same_as=same_as,
         expect=expect,
         fail_on=fail_on,
-        gate=gate,
         cached=cached,
     )
     if isinstance(targets, str | os.PathLike | Resolved):
@@ -175,7 +172,7 @@ def digest(
     Args:
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files; or a list of these.
-        split: the split of files whose names do not say one.
+        split: split of files whose names contain none, such as train.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -206,7 +203,7 @@ def export(
     target: str | Resolved,
     folder: str | os.PathLike[str],
     *,
-    to: str = "tfds",
+    to: str,
     options: Mapping[str, Any] | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
@@ -217,8 +214,8 @@ def export(
     Args:
         target: a reference (``mnist``, ``mnist@1.0.0``), a build or a release.
         folder: a new or empty folder. It appears when everything is in it.
-        to: name of the format; ``tfrecreg plugins list`` shows them.
-        options: options of the format, such as ``{"suffix": ".index"}``.
+        to: name of an exporter; ``tfrecreg plugins list`` shows them.
+        options: options of the exporter, such as ``{"suffix": ".index"}``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to work; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -250,7 +247,7 @@ def export(
 
 def head(
     target: TargetLike,
-    count: int = 5,
+    records: int | None = None,
     *,
     at: int | None = None,
     shard: str | None = None,
@@ -262,17 +259,18 @@ def head(
     Args:
         target: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files.
-        count: how many, at most.
-        at: number of the first, in its shard, from 0; negative ones count from the end.
-        shard: only this one.
-        split: only these splits or parts of them: ``train``, ``train[-5:]``, ``train+test``.
+        records: number of records; None for 5, with `at` for 1.
+        at: start at record N of the shard, numbered from 0 as in findings; -1 is the last.
+        shard: show only this shard.
+        split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
+            ``train+test``.
         registry: an open registry or a path in one; None for that of the current folder.
 
     Returns:
         A list that shows itself, in a notebook with the images.
 
     Raises:
-        UsageError: `count` is negative, or there is no such target, split, shard or record.
+        UsageError: `records` is negative, or there is no such target, split, shard or record.
         DamagedRecordError: the record `at` is damaged.
         FailureError: a shard cannot be read.
 
@@ -284,6 +282,7 @@ def head(
     """
     from tfrecreg.operations.head import head
 
+    count = records if records is not None else 5 if at is None else 1
     return Head(head(target, count, at=at, shard=shard, split=split, registry=registry))
 
 
@@ -306,13 +305,13 @@ def report(
 
     Args:
         targets: as for :func:`tfrecreg.check`. The page shows all of them.
-        output: the file to write, which is replaced; None to write none.
-        against: a version: the page also shows the difference from it. For a single build or
-            release.
-        statistics: whether to show statistics. Needs TFDV.
+        output: write the page to this file; None to write none.
+        against: also show the changes since this version.
+        statistics: also show statistics; if TFDV is installed, its anomalies, and with `against`
+            drift.
         budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit are
             left out, and the page says how many.
-        schema: file of a schema to use in place of the target's own.
+        schema: check against this schema.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.

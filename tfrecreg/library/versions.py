@@ -63,7 +63,6 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         same_as: str | lookup.Resolved | None = None,
         expect: Mapping[str, int] | None = None,
         fail_on: FailOnWord | None = None,
-        gate: str | None = None,
         cached: bool = False,
         engine: Engine | None = None,
         progress: Progress | bool = True,
@@ -71,16 +70,17 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """Check it with all validators that apply, and judge the findings by its gate.
 
         Args:
-            only: names of the validators to run; none for all.
-            skip: names of validators to leave out.
-            raw: folder of raw data, as the base of inflation.
-            schema: file of a schema to use in place of its own.
-            against: a version or files to compare distributions with (drift). Needs TFDV.
-            same_as: a version, or a content digest of 64 hex digits, whose records are expected.
-            expect: number of records by split.
+            only: run only these validators; none for all.
+            skip: skip these validators.
+            raw: folder of the raw data, or its URL, to judge inflation.
+            schema: check against this schema.
+            against: compare distributions with this version or these files (drift). Needs TFDV.
+            same_as: expect the records of this version, in any order and any shards, or this
+                content digest.
+            expect: expect this number of records in each of these splits.
             fail_on: ``error``, ``warning`` or ``never``; None for what the gate says.
-            gate: name of a gate to use; None for the dataset's own.
-            cached: whether to skip shards that did not change since an earlier such check.
+            cached: skip shards whose size, mtime and inode have not changed since an earlier
+                `cached` check.
             engine: where to scan; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -105,7 +105,6 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             same_as=same_as,
             expect=expect,
             fail_on=fail_on,
-            gate=gate,
             cached=cached,
             registry=self.registry,
             engine=engine,
@@ -187,7 +186,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         self,
         folder: str | os.PathLike[str],
         *,
-        to: str = "tfds",
+        to: str,
         options: Mapping[str, Any] | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
@@ -196,8 +195,8 @@ class Versioned(SchemaVerbs, lookup.Resolved):
 
         Args:
             folder: a new or empty folder.
-            to: name of the format, as of ``tfrecreg export --to``.
-            options: options of the format.
+            to: name of an exporter; ``tfrecreg plugins list`` shows them.
+            options: options of the exporter, such as ``{"suffix": ".index"}``.
             engine: where to work; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -215,7 +214,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
 
     def head(
         self,
-        count: int = 5,
+        records: int | None = None,
         *,
         at: int | None = None,
         shard: str | None = None,
@@ -224,13 +223,14 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """The first records, or those from any number on. Damaged records are passed over.
 
         Args:
-            count: how many, at most.
-            at: number of the first, in its shard, from 0; negative ones count from the end.
-            shard: only this one.
-            split: only these splits or parts of them: ``train``, ``train[-5:]``, ``train+test``.
+            records: number of records; None for 5, with `at` for 1.
+            at: start at record N of the shard, numbered from 0 as in findings; -1 is the last.
+            shard: show only this shard.
+            split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
+                ``train+test``.
 
         Raises:
-            UsageError: `count` is negative, or there is no such split, shard or record.
+            UsageError: `records` is negative, or there is no such split, shard or record.
 
         Example:
             >>> (record,) = reg["mnist@1.0.0"].head(1)
@@ -239,7 +239,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """
         from tfrecreg.library.targets import head
 
-        return head(self, count, at=at, shard=shard, split=split)
+        return head(self, records, at=at, shard=shard, split=split)
 
     def gate(self, report: str | os.PathLike[str], *, progress: Progress | bool = True) -> Report:
         """Judge the saved report of a check under today's gate and waivers.
@@ -278,7 +278,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """Make its missing and damaged files again, byte for byte.
 
         Args:
-            raw: folder of the raw data; None for that of the configuration.
+            raw: folder of the raw data, or its URL; None for that of the configuration.
             engine: where to work; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -301,14 +301,18 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         split: str | None = None,
         *,
         features: Sequence[str] = (),
+        schema: str | os.PathLike[str] | None = None,
+        tfdv: bool = False,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> Stats:
         """The statistics of the features.
 
         Args:
-            split: only this one.
-            features: only these.
+            split: show only this split.
+            features: show only features that match these names or globs.
+            schema: use this schema instead of the target's own.
+            tfdv: whether TFDV's own generators make them.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -326,6 +330,8 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             self,
             split=split,
             features=features,
+            schema=path_or_none(schema),
+            tfdv=tfdv,
             registry=self.registry,
             engine=engine,
             progress=shown(progress),
@@ -345,12 +351,13 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         """Check it, and make a page that shows the verdict, the findings and the data.
 
         Args:
-            output: the file to write, which is replaced; None to write none.
-            against: a version: the page also shows the difference from it.
-            statistics: whether to show statistics; with TFDV, also its anomalies.
+            output: write the page to this file; None to write none.
+            against: also show the changes since this version.
+            statistics: also show statistics; if TFDV is installed, its anomalies, and with
+                `against` drift.
             budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
                 are left out, and the page says how many.
-            schema: file of a schema to use in place of its own.
+            schema: check against this schema.
             engine: where to scan; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -448,7 +455,7 @@ class Release(Versioned, lookup.Release):
         """Fetch its bytes to this machine, from DVC's cache, a remote or its bucket.
 
         Args:
-            remote: DVC's name of the remote; None for its default one.
+            remote: DVC remote; None for its default one.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
@@ -476,9 +483,9 @@ class Release(Versioned, lookup.Release):
         """Send its bytes to a DVC remote. Every object is looked for there, and its size compared.
 
         Args:
-            remote: DVC's name of the remote; None for its default one.
-            verify: whether to compare the bytes of what the remote has.
-            repair: as `verify`, and replace damaged objects.
+            remote: DVC remote; None for its default one.
+            verify: also verify the bytes in the remote, by its checksums or by reading them.
+            repair: like `verify`, and replace damaged objects in the remote.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
@@ -513,8 +520,8 @@ class Release(Versioned, lookup.Release):
         """Tag it in git, in GTO's format.
 
         Args:
-            stage: assign it to this stage, such as ``prod``.
-            commit: the commit to tag; None for the first one that holds the release.
+            stage: assign the release to this stage, such as ``prod``.
+            commit: commit to tag; None for the first one that holds the release.
             progress: whether to say what it waits for in a notebook or a terminal, or an object.
 
         Raises:
@@ -535,7 +542,7 @@ class Release(Versioned, lookup.Release):
         """Mark it as one that nobody should use: ``latest`` skips it from then on.
 
         Args:
-            reason: shown to everybody who asks for it.
+            reason: reason to show to users of the release.
             progress: whether to say what it waits for in a notebook or a terminal, or an object.
 
         Raises:

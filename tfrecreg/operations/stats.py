@@ -28,15 +28,18 @@ def stats(
     Args:
         argument: a reference, a build or a release; or a path, folder or glob of files.
         registry: an open registry or a path in one; None for that of the current folder.
-        split: as in :func:`stats_of`.
-        features: as in :func:`stats_of`.
-        schema: the path of a schema to take instead of the target's own.
+        split: show only this split.
+        features: show only features that match these names or globs.
+        schema: use this schema instead of the target's own.
         tfdv: whether TFDV's own generators make them.
-        engine: as in :func:`stats_of`.
-        progress: as in :func:`stats_of`.
+        engine: where to read; None for this process.
+        progress: updated during the work.
 
     Raises:
-        TfrecregError: as :func:`stats_of`, or there is no such thing.
+        UsageError: there is no such target, split or feature, or a schema does not parse.
+        RefusedError: a feature has values of two types.
+        MissingExtraError: `tfdv` without TFDV.
+        FailureError: a shard cannot be read.
 
     Example:
         >>> statistics = tr.stats("mnist@1.0.0", split="train", registry=reg)

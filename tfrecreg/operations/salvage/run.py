@@ -42,7 +42,7 @@ def salvage(
     Args:
         targets: references, builds or releases (their shards that are not what the manifest
             names), paths, globs or folders (every shard that they name).
-        output: the folder: new, or empty.
+        output: new folder for the salvaged shards.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read and write shards; None for this process.
         progress: updated for each shard.
