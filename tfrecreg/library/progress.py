@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from tfrecreg.progress import SILENT, Progress
 
@@ -25,8 +26,9 @@ def shown(progress: Progress | bool) -> Progress:
         return progress
     if not progress:
         return SILENT
-    if _in_notebook():
-        return NotebookProgress()
+    shell = _kernel()
+    if shell is not None:
+        return NotebookProgress(shell.display_pub)
     if sys.stderr is not None and sys.stderr.isatty():
         from tfrecreg.commands.console import ConsoleProgress
 
@@ -34,18 +36,24 @@ def shown(progress: Progress | bool) -> Progress:
     return SILENT
 
 
-def _in_notebook() -> bool:
-    """Whether this is the kernel of a notebook. Only a program that is one has imported IPython."""
+def _kernel() -> Any:
+    """The shell of IPython if this is the kernel of a notebook; such a program has imported it."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
+    return shell if getattr(shell, "kernel", None) is not None else None
 
 
 class NotebookProgress:
-    """A bar below the cell, drawn by IPython alone: the bars of rich need `ipywidgets`."""
+    """A bar below the cell, which the kernel itself shows: the bars of rich need `ipywidgets`.
 
-    def __init__(self) -> None:
-        self._display: Any = None
+    Args:
+        publisher: IPython's `DisplayPublisher`.
+    """
+
+    def __init__(self, publisher: Any) -> None:
+        self._publisher = publisher
+        self._place: dict[str, str] = {}
+        """Where the bar is, once it was shown."""
         self._bar: ProgressBar | None = None
         self._drawn = 0.0
 
@@ -53,36 +61,32 @@ class NotebookProgress:
         from tfrecreg.commands.progress_bar import ProgressBar
 
         self._bar = ProgressBar(None, what, total, unit)
-        self._draw()
+        self._draw(self._bar)
 
     def advance(self, records: int, size: int) -> None:
         if self._bar is not None:
             self._bar.advance(records, size)
             if monotonic() - self._drawn >= _PAUSE:
-                self._draw()
+                self._draw(self._bar)
 
     def stop(self) -> None:
         """Draw its end, then nothing, as in a terminal: what is done is what the cell returns."""
         if self._bar is not None:
-            self._draw()
+            self._draw(self._bar)
             self._bar = None
-            self._display.update({"text/plain": ""}, raw=True)
+            self._show({"text/plain": ""})
 
     def note(self, message: str) -> None:
-        from IPython.display import display
+        self._publisher.publish({"text/plain": message})
 
-        display({"text/plain": message}, raw=True)
-
-    def _draw(self) -> None:
-        from IPython.display import display
-
+    def _draw(self, bar: ProgressBar) -> None:
         from tfrecreg.library.notebook import both_forms
 
-        assert self._bar is not None
-        bar = self._bar.picture
-        forms = both_forms(lambda console: console.print(bar))
-        if self._display is None:
-            self._display = display(forms, raw=True, display_id=True)
-        else:
-            self._display.update(forms, raw=True)
+        self._show(both_forms(lambda console: console.print(bar.picture)))
         self._drawn = monotonic()
+
+    def _show(self, forms: dict[str, str]) -> None:
+        """Show it where the last one is."""
+        there = bool(self._place)
+        self._place = self._place or {"display_id": uuid4().hex}
+        self._publisher.publish(forms, transient=self._place, update=there)
