@@ -8,14 +8,14 @@ and may change with any version:
   and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
   `suggest`; `install_hint`; `progress`
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`;
-  `decoding`, by which formats come in
+  `decoding`, the interface of decoders
 - state: `manifest`, `schema`, `registry`, `tracking`
-- work: `statistics`, `training`, `scan`, `engines`; `shardset`, which shards are meant
+- work: `statistics`, `training`, `scan`, `engines`; `shardset`, finding shards
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`; `bundled` and
-  `entry_points`, where plugins are found; `builtin`, what comes in by them; `guard`, through which
+  `entry_points`, finding plugins; `builtin`, the bundled features; `guard`, through which
   all their code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
 - `operations`: the commands as functions; `library`: handles with these as verbs; `pages`: HTML;
-  `cli`: the command line; `commands`, of which it is made, and `render`, what it prints of results
+  `cli`: the command line; `commands`, its parts, and `render`, the printed form of results
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.
 """
@@ -122,7 +122,7 @@ _EXPORTS = {
 }
 _HOMES = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 
-if not TYPE_CHECKING:  # which knows these names from above, and no others
+if not TYPE_CHECKING:  # mypy takes the names from the imports above
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:

@@ -1,6 +1,6 @@
-"""What comes with the package and is imported by name: modules with hooks, and commands.
+"""Bundled modules with hooks, and commands, which are imported by name.
 
-They are named here and not by entry points: they are found without looking through what is
+They are named here and not by entry points: they are found without searching all that is
 installed, and in a checkout that is not installed at all. Nothing else imports them.
 """
 

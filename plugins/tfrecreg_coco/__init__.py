@@ -6,7 +6,7 @@ nothing of the project but `tfrecreg.api`.
 Listing, once, in the parent process:
 
 - `plugin`: announces the source, and loads it only when it is used
-- `coco_options`: what `--option` takes
+- `coco_options`: the options of the source
 - `annotation_files`: which JSON files are read for which split and task
 - `image_folders`: the folders of the images, and the existing images
 - `json_scanner`: one pass over a large JSON file, in bounded memory

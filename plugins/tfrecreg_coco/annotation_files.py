@@ -73,7 +73,7 @@ def find_annotation_files(raw: Storage, options: CocoOptions) -> list[Annotation
     """The files of annotations in their usual places, or those that the options name.
 
     Raises:
-        RawDataError: there are none, or a file is not a dataset.
+        RawDataError: there are no annotation files, or a file is not a dataset.
         UsageError: an option names a file that is not there.
     """
     root = raw.stat("")
@@ -175,7 +175,7 @@ def _reject_broken_links(raw: Storage) -> None:
 
 
 def target_kind(raw: Storage, path: str) -> str:
-    """The kind of what lies at `path`, links followed; empty if there are none."""
+    """The kind of the file at `path`, links followed; empty if it does not exist."""
     entry = raw.stat(path, follow="all")
     return entry.kind if entry is not None else ""
 
@@ -183,7 +183,7 @@ def target_kind(raw: Storage, path: str) -> str:
 def task_by_name(path: str) -> str | None:
     """The task of a file by its name: `instances` for ``annotations/instances_train2017.json``.
 
-    None where the name says nothing, or where the word after the task is not a usual one for a
+    None if the name has no split, or if the word after the task is not a usual one for a
     split: ``panoptic_coco_detection_format.json`` is not panoptic.
     """
     match = _NAME.fullmatch(_stem(path))

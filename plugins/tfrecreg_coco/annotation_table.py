@@ -127,7 +127,7 @@ class _Builder:
             self._keypoints = max(self._keypoints, (commas + 1) // 3)
 
     def _check_task(self, first: bytes) -> None:
-        """Refuse a file whose annotations are not what its name says."""
+        """Refuse a file whose annotations do not match its name."""
         needed = _NEEDED.get(self._task, ())
         if needed and not any(f'"{key}"'.encode() in first for key in needed):
             raise RawDataError(
@@ -137,7 +137,7 @@ class _Builder:
             )
 
     def _int64(self, name: str, values: Iterable[int | float | None]) -> Positions:
-        """Ids as int64; a missing one becomes the smallest number there is."""
+        """Ids as int64; a missing one becomes the smallest number."""
         listed = [_INT64.min if value is None else value for value in values]
         try:
             found = np.array(listed or [0])[: len(listed)]

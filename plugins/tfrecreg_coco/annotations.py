@@ -18,7 +18,7 @@ _GAP = 1 << 12
 
 
 class BadAnnotation(Exception):
-    """A part of an annotation that cannot be written. The text says why."""
+    """A part of an annotation that cannot be written. The text is the reason."""
 
 
 class SkipImage(Exception):
@@ -147,7 +147,7 @@ def _lenient(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> int | float | None:
-    """`value` where it is a number; NaN where something else stands in its place."""
+    """`value` if it is a number, otherwise NaN."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value if value is None or abs(value) <= 1.7e308 or value != value else math.inf
     return math.nan

@@ -12,11 +12,11 @@ from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import split_and_path
 
 MAX_IMAGE_BYTES = 1 << 30
-"""Most bytes of a file that goes into a record."""
+"""Maximum size in bytes of a file for a record."""
 _MAX_NAME = 255
 """Most bytes of a name that file systems take (`NAME_MAX`)."""
 _MAX_PATH = 2048
-"""Most bytes of a path below the folder of the images: half of what Linux takes (`PATH_MAX`)."""
+"""Maximum bytes of a path below the folder of the images: half of Linux's `PATH_MAX`."""
 _PROBED = 20
 """Number of a split's images to look for in a folder before trying another folder."""
 _SPELLINGS = {
@@ -73,7 +73,7 @@ class ImageFolder:
         """Size in bytes of the file at `path`, which is below the raw folder.
 
         Raises:
-            SkipImage: there is none, or none that may be read.
+            SkipImage: the file does not exist, or may not be read.
         """
         self._named.add(path)
         size = self._sizes.get(path)

@@ -62,7 +62,7 @@ class BracketScanner:
         marks = data[offsets]
         quotes = marks == _QUOTE
         quotes &= ~self._escapes(offsets, marks, len(block))
-        # A bracket is outside strings where an even number of quotes stands before it.
+        # A bracket is outside of strings if an even number of quotes is before it.
         inside = (np.cumsum(quotes) + self.in_string) & 1
         self.in_string = bool(inside[-1]) if len(inside) else self.in_string
         steps = _STEPS[marks]
@@ -270,7 +270,7 @@ def decode_batch(batch: Batch, kind: type[T], path: str, number: int) -> list[T]
     Args:
         batch: elements of one list.
         kind: the type of each, a struct.
-        number: how many elements of the list came before, for messages.
+        number: of elements of the list before, for messages.
 
     Raises:
         RawDataError: an element is not JSON or not of the type; the message names it.
@@ -302,7 +302,7 @@ def decode_batch(batch: Batch, kind: type[T], path: str, number: int) -> list[T]
 def decode_loosely(data: bytes, kind: type[T]) -> T:
     """One element, read as Python's `json` reads it.
 
-    It takes what strict JSON has not: NaN and Infinity, lone surrogates, and bytes that are not
+    It accepts more than strict JSON: NaN and Infinity, lone surrogates, and bytes that are not
     UTF-8, which become surrogate escapes.
 
     Raises:

@@ -241,7 +241,7 @@ def encode_mask(mask: npt.NDArray[np.uint8]) -> bytes:
     """
     height, width = mask.shape
     rows = np.zeros((height, 1 + (width + 7) // 8), np.uint8)
-    # Masks come column by column. Packing those is five times as slow as turning them first.
+    # Masks are stored by columns. Packing those is five times as slow as transposing them first.
     rows[:, 1:] = np.packbits(np.ascontiguousarray(mask), axis=1)
     header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
     pixels = zlib.compress(rows.tobytes(), 6)

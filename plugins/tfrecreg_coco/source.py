@@ -1,4 +1,4 @@
-"""The source `coco`: each image, with what COCO's JSON says of it, becomes one example."""
+"""The source `coco`: each image, with its annotations in COCO's JSON, becomes one example."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class CocoSource(Source):
 
     def __reduce__(self) -> tuple[object, ...]:
         # The listing stays in the parent, and open files where they are. Workers need the context,
-        # also those of a part of a build, which lists nothing.
+        # also in a part of a build, which lists nothing.
         context = self._context or self._loaded().context
         return type(self), (self._raw, self._options), {"_context": context}
 

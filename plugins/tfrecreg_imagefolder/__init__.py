@@ -5,10 +5,10 @@ nothing of the project but `tfrecreg.api`.
 
 - `plugin`: announces the source, and loads it only when it is used
 - `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which lists and makes examples
-- `imagefolder_options`: what `--option` takes; splits by fractions, the same on any machine
+- `imagefolder_options`: the options of the source; splits by fractions, the same on any machine
 - `folder_walker`: files, folders and links, excluded files, and split folders
 - `listing`: all items of class folders, with their splits and labels
-- `label_file`: the same for a flat folder, whose label file says what its images are
+- `label_file`: the same for a flat folder with a label file
 
 The schema is `imagefolder.pbtxt` (in the repository it is in `schemas/`).
 """

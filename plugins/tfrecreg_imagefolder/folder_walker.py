@@ -170,7 +170,7 @@ class SplitFolder(NamedTuple):
     path: str
     """Below the raw folder; empty for that folder itself."""
     split: str
-    """Its split in the normal spelling; the default one where there are no splits."""
+    """Its split in the normal spelling; the default one without splits."""
     ids: tuple[FolderId, ...]
     """Ids of the raw folder and of this one."""
 
@@ -298,7 +298,7 @@ def reject_name_collisions(names: Iterable[str], what: str, hint: str = "") -> N
     Args:
         names: all different.
         what: plural noun for the message.
-        hint: what to do, where renaming is not enough.
+        hint: for cases that renaming does not solve.
 
     Raises:
         RawDataError: there are such names.

@@ -1,4 +1,4 @@
-"""The items of a flat folder, whose label file says what its images are.
+"""The items of a flat folder with a label file.
 
 Three forms of label files are read, distinguished by the first line that is not empty:
 
@@ -239,7 +239,7 @@ def _match_names(
 def _match_name(
     nodes: Mapping[str, Node], by_stem: Mapping[str, Sequence[str]], row: LabelRow
 ) -> Node:
-    """The file of a line; a bad one, named as the line has it, where there is none or no label."""
+    """The file of a line; a bad one, with the line's name, if the file or the label is missing."""
     wanted = row.file.removeprefix("./")
     line = f"line {row.line}"
     if not wanted or not row.label:

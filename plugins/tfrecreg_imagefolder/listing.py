@@ -1,4 +1,4 @@
-"""All items of the class folders, with their splits and labels, from one look at the raw folder."""
+"""All items of the class folders, with splits and labels, from one listing of the raw folder."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _class_items(
 
 
 def _reject_other_levels(walker: Walker, layout: str, nodes: Sequence[Node]) -> None:
-    """Refuse a folder that lies a level too high: its "classes" would hold classes, or splits."""
+    """Refuse a folder one level too high: its "classes" would hold classes, or splits."""
     files = 0
     for node in nodes:
         inside = list(islice(walker.peek().look(node.path), _PROBED))

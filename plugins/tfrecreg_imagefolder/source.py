@@ -41,7 +41,7 @@ _LABEL = "image/class/label"
 _MAX_BYTES = 1 << 30
 """Most bytes of an image: a record may have twice as many, and a worker holds a few copies."""
 _SNIFFED = 1 << 24
-"""A larger file is read only if its first bytes are those of an image."""
+"""A larger file is read only if it begins like an image."""
 _LAYOUTS = {"class": "class/file", "split": "split/class/file", "flat": "files, labelled by a file"}
 
 
@@ -100,7 +100,7 @@ class ImageFolderSource(Source):
         return found
 
     def codecs(self) -> Mapping[str, str]:
-        """Pillow, where it decides which images go in, or what they become."""
+        """Pillow, if it selects or converts images."""
         if self._conversion is None and self._options.verify == "header":
             return {}
         return {"pillow": version("pillow")}

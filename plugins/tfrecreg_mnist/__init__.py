@@ -5,7 +5,7 @@ nothing of the project but `tfrecreg.api`.
 
 - `plugin`: announces the source, and loads it only when it is used
 - `source`: :class:`~tfrecreg_mnist.source.MnistSource`, which lists images and makes examples
-- `idx_files`: which file of a folder is what: names, sets, splits, pairs
+- `idx_files`: the roles of files in a folder: names, sets, splits, pairs
 - `idx`: the IDX format, plain or in gzip: header, one verifying pass, random access
 - `grey_png`: a deterministic encoder of grayscale PNG
 

@@ -26,7 +26,7 @@ _HELD = 64 << 20
 """Data of at most this many bytes is held in memory: labels, and as many images as MNIST has.
 A shuffle reads entries in random order, and a system call for each is a tenth of a build's time."""
 _MAX_PIXELS = 1 << 26
-"""Bytes of one entry. A header that says more is refused, so that it cannot fill the memory."""
+"""Maximum bytes of one entry. A header with more is refused, so that it cannot fill the memory."""
 
 _U8 = 0x08
 _TYPES = {0x08: "u8", 0x09: "i8", 0x0B: "int16", 0x0C: "int32", 0x0D: "float32", 0x0E: "float64"}
@@ -146,7 +146,7 @@ class IdxEntries:
         """The bytes of the entry number `index`, from 0.
 
         Raises:
-            RawDataError: there is no such entry, or no longer.
+            RawDataError: the entry does not exist, or no longer.
         """
         length = self.header.entry_size
         inside = 0 <= index < self.header.shape[0]

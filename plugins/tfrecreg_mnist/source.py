@@ -51,7 +51,7 @@ class _Split(NamedTuple):
 class MnistSource(Source):
     """Images of a folder of IDX files. An item's key is the image's number in its file.
 
-    The key has five digits or more (`00042`), counts from 0, and is all that an item carries.
+    The key has five digits or more (`00042`), counts from 0, and is all the data of an item.
     Every file of the folder that looks like a part of the dataset must be whole and have its
     partner: a split never vanishes silently.
     """

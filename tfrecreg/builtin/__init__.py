@@ -1,6 +1,6 @@
-"""The features of the project: rooms that come in by the hooks that strangers use.
+"""The features of the project: rooms that use the same hooks as third-party plugins.
 
-Each package is a room, and its `plugin` announces what it brings; :mod:`tfrecreg.bundled` names the
+Each package is a room, and its `plugin` announces its features; :mod:`tfrecreg.bundled` names the
 module of each `command`.
 
 - `audit`: the command, which checks releases without their bytes
@@ -9,7 +9,7 @@ module of each `command`.
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
 - `parts`: the commands of builds in parts
-- `repair`: rebuilding what is lost or damaged, and the command
+- `repair`: rebuilding lost or damaged files, and the command
 - `reports`: report formats, values of ``check --format``
 - `salvage`: the command, which saves what is undamaged
 - `tags`, `yank`: the commands

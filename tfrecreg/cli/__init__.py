@@ -2,5 +2,5 @@
 
 - `main`: the entry point; errors become one line and an exit code
 - `app`: the group of commands, each imported only when it is run
-- `render`: what commands print of their results
+- `render`: the printed results of commands
 """

@@ -1,4 +1,4 @@
-"""The group of commands: those of the package, and those of plugins."""
+"""The group of all commands, of the package and of plugins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _App(LazyGroup):
-    """Plugins are looked at for a name that no command of the package has, and for lists of all."""
+    """Plugins are loaded for an unknown command name, and to list all commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*self.lines, *dict.fromkeys(each.name for each in _of_others(ctx))]
@@ -93,7 +93,7 @@ def _plugins(ctx: click.Context) -> Plugins:
 
     try:
         return Session(ctx.find_root().params.get("registry")).plugins()
-    except TfrecregError:  # of the registry: a command that opens it says so
+    except TfrecregError:  # of the registry: a command that opens it reports it
         return plugins()
 
 

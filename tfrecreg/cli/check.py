@@ -153,7 +153,7 @@ def _counts(text: str | None) -> dict[str, int]:
 
     counts: dict[str, int] = {}
     for split, number in pairs(_names(text), "--expect").items():
-        # Names of splits come from data, but no number does.
+        # Names of splits come from data, numbers do not.
         if not (number.isascii() and number.isdigit()):
             raise UsageError(
                 f"`--expect {safe(split)}={safe(number)}` should be a number of records",

@@ -26,7 +26,7 @@ from tfrecreg.text import safe
 
 _INTERRUPTED = 130
 _CLOSED_PIPE = 141
-"""What shells tell of tools that SIGPIPE ends."""
+"""The exit code of a tool that SIGPIPE ended."""
 _GC_OBJECTS = 60_000
 """New objects after which Python looks for cycles among them, instead of 700."""
 

@@ -127,7 +127,7 @@ class _Zsh(ZshComplete):
     source_template = _ZSH
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        # The script asks the shell for paths itself; three lines an item have to be three.
+        # The script asks the shell for paths itself; each item has three lines.
         return f"{item.type}\n_\n_" if item.type != "plain" else super().format_completion(item)
 
 

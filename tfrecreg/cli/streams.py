@@ -1,7 +1,7 @@
 """stdout and stderr that remember why they could not be written.
 
-An `OSError` of a stream looks like that of any file. Whoever ends a command has to tell the two
-apart: one is a disk that is full or a reader who left, the other is a bug.
+An `OSError` of a stream looks like that of any file. The end of a command distinguishes them: one
+is a full disk or a closed pipe, the other is a bug.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def watch_streams() -> None:
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name)
         if stream is None:
-            # Else the next file that is opened would have the descriptor, and get the output.
+            # Otherwise the next opened file would get the descriptor, and the output.
             os.dup2(os.open(os.devnull, os.O_RDONLY), descriptor)
             stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
         stream.flush()
@@ -67,7 +67,7 @@ def write_failure() -> OSError | None:
 
 
 def settle() -> OSError | None:
-    """Write what is left in stdout and stderr, so that Python does not fail at it when it exits.
+    """Flush stdout and stderr, so that Python does not fail at it when it exits.
 
     Returns:
         why one of them could not be written; None if both could be.

@@ -2,13 +2,13 @@
 
 Python cannot keep code from ending the process that it runs in: ``os._exit(0)`` would end a check
 as one that passed. So before the first such plugin is imported the process forks. The child goes on
-and tells the parent its exit code when the command is done. Where it ends without that, or a plugin
-keeps it for longer than it may, the parent says whose code it was in, and that is exit code 3.
+and tells the parent its exit code when the command is done. If it ends without that, or a plugin
+exceeds its time limit, the parent names the plugin and exits with code 3.
 
 A plugin can also change how findings are judged. So the child tells the parent the severities that
 it found, and the parent, where no plugin ran, does not let it pass with those that fail.
 
-Who has bundled plugins only has one process, as ever.
+With bundled plugins only, no child process is started.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tfrecreg.suggest import listed
 
 _LIMITS = tuple(FailOn)
 _MOST = 1 + len(_LIMITS) * len(Severity)
-"""Maximum number of bytes that the child tells."""
+"""Maximum number of bytes of the child's message."""
 _LOOK = 0.25
 """Seconds between two checks of the child."""
 _PATIENCE = 10.0
@@ -47,7 +47,7 @@ class Supervisor:
     """One command, and the reporter for a command that cannot report itself.
 
     Args:
-        report: says what went wrong, and returns the exit code for it.
+        report: prints an error, and returns its exit code.
     """
 
     def __init__(self, report: Callable[[TfrecregError], int]) -> None:
@@ -74,7 +74,7 @@ class Supervisor:
                 code = _Watch(child, read, slot, limit, third_party).code(self._report)
                 _flush()
             finally:
-                os._exit(code)  # whatever is on the stack is the child's to leave
+                os._exit(code)  # the child leaves the frames on the stack
         os.close(read)
         os.close(held)
         self._verdict = write

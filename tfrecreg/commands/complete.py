@@ -1,7 +1,7 @@
 """Shell completion of names in the registry, plugins, codes, and paths.
 
 Each function is a `shell_complete` of click's: it gets the typed part of one argument. Nothing is
-ever printed, and where there is no registry there are no names, whatever the reason.
+ever printed, and without a readable registry there are no names.
 """
 
 from __future__ import annotations

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _GAP = 2
 """Width of the gap between two columns of a table."""
 _LEAST = 2
-"""Width of a column in the narrowest table: that of a wide letter. Narrower, rich omits text."""
+"""Minimum width of a column, that of a wide letter. Narrower, rich omits text."""
 _ENDLESS = 100_000
 """Width of a pipe without `COLUMNS`."""
 _USUAL = 80, 25
-"""Columns and lines of a terminal that does not tell them."""
+"""Default columns and lines of a terminal."""
 _WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
 """A word with its spaces. A number and its unit count as one word."""
 
@@ -172,7 +172,7 @@ def stderr() -> Console:
 def _console(file: TextIO) -> Console:
     size: tuple[int | None, int | None] = None, None
     if any(name in os.environ and _number(name) is None for name in ("COLUMNS", "LINES")):
-        # Rich prints nothing at a width of 0, and fails at digits that are no number for Python.
+        # Rich prints nothing at a width of 0, and fails at digits that Python does not parse.
         width, height = _USUAL
         with suppress(OSError, ValueError):
             width, height = os.get_terminal_size(file.fileno())

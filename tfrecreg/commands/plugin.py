@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_commands() -> Iterator[CommandRecord]:
-    """Announce what is not of the core, whose commands are there without plugins."""
+    """Announce the commands of rooms. Those of the core need no announcement."""
     for name, (module, line) in COMMANDS.items():
         if not module.startswith("tfrecreg.cli."):
             yield CommandRecord(name=name, summary=line, load=partial(_command, module))

@@ -16,9 +16,9 @@ class ProgressBar:
 
     Args:
         console: where it is shown; None for a bar that its caller shows, as `picture`.
-        what: what goes on.
-        total: how much there is of it; 0 where nobody knows.
-        unit: what is counted.
+        what: the activity.
+        total: amount of work; 0 if unknown.
+        unit: of the amount.
     """
 
     def __init__(self, console: Console | None, what: str, total: int, unit: str) -> None:
@@ -37,7 +37,7 @@ class ProgressBar:
         self._task = self._progress.add_task(safe(what), total=total or None, size=0)
 
     def advance(self, records: int, size: int) -> None:
-        """Add what was done."""
+        """Add finished work."""
         before = self._progress.tasks[0].fields["size"]
         self._progress.update(self._task, advance=records, size=before + size)
 

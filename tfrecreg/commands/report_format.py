@@ -20,7 +20,7 @@ _CORE = ("text", "json")
 
 
 def report_formats() -> list[str]:
-    """All values of ``--format``, those of the core first."""
+    """All values of ``--format``, the core's first."""
     from tfrecreg.plugins.manager import plugins
     from tfrecreg.plugins.records import ReportFormatRecord
 
@@ -34,7 +34,7 @@ def complete_format(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def expect_format(name: str) -> None:
-    """Refuse what is no value of ``--format``.
+    """Refuse an invalid value of ``--format``.
 
     Raises:
         PluginError: there is no such format, or more than one.
@@ -113,5 +113,5 @@ class PluginFormat:
         return text
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
-        """Have it do what there is to do beside the document."""
+        """Call the format's `finish`."""
         called(self._plugin_id, "finish", self._inner.finish, reports, context)

@@ -53,7 +53,7 @@ class Column(NamedTuple):
     start: _Ints
     """Offset of the value in memory; for FLOAT, of the first value."""
     stop: _Ints
-    """Where it ends."""
+    """Its end."""
     integers: _Ints
     """Values of an INT64 slot; empty for other kinds."""
 

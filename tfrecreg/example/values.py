@@ -176,7 +176,7 @@ def _signed(flat: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _single(flat: NDArray[Any], form: str) -> NDArray[np.float32]:
-    """The same values as float32; `form` tells in a message where they stand."""
+    """The same values as float32; `form` names their place in messages."""
     import numpy as np
 
     # Whatever a program has NumPy do about a loss; a NaN that signals is a NaN.

@@ -44,9 +44,9 @@ class Conversion(NamedTuple):
     shorter: int
     """Maximum number of pixels of the shorter side; 0 for any."""
     width: int
-    """Pixels; 0 for what comes of the rest."""
+    """In pixels; 0 if the other fields decide it."""
     height: int
-    """Pixels; 0 for what comes of the rest."""
+    """In pixels; 0 if the other fields decide it."""
     format: str
     """``jpeg``, ``png``, or ``ppm`` for plain pixels."""
     quality: int

@@ -98,7 +98,7 @@ def _converted(image: Any, shorter: int, width: int, height: int, kind: str, qua
 
 
 def _digest(image: Any) -> bytes:
-    """A digest of the size and the pixels: those of more than 8 bits in their own mode, others as
+    """A digest of the size and the pixels: pixels of more than 8 bits in their own mode, others as
     RGBA.
     """
     wide = image.mode[0] in "IF"

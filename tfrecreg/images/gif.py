@@ -8,7 +8,7 @@ _IMAGE, _EXTENSION, _TRAILER = 0x2C, 0x21, 0x3B
 _LAST = b"\0;"
 """The end of a frame's data, and the trailer."""
 _MOST_BLOCKS = 1 << 20
-"""Maximum number of blocks, that of a frame of 200 MB; longer chains are not followed."""
+"""Maximum number of blocks, enough for a frame of 200 MB; longer chains are not followed."""
 
 
 def header(data: bytes) -> ImageHeader:

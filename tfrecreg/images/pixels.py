@@ -47,7 +47,7 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
         grey with alpha, 3 or 4 for colours. Of 16 bits the upper 8.
 
     Raises:
-        ValueError: it does not decode; the text says why, escaped.
+        ValueError: it does not decode; the text is the reason, escaped.
         MissingExtraError: Pillow is not installed.
     """
     small = decode_alike([data])
@@ -67,7 +67,7 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
     except image_module.DecompressionBombError as error:
         raise ValueError(safe(str(error), limit=300)) from error
     except Exception as error:
-        # Decoders raise whatever they like: OSError, SyntaxError, struct.error, KeyError …
+        # Decoders raise many errors: OSError, SyntaxError, struct.error, KeyError …
         why = re.sub(r" at 0x[0-9a-f]+", "", str(error))
         raise ValueError(f"{type(error).__name__}: {safe(why, limit=300)}") from error
     return found if found.ndim == 3 else found[:, :, np.newaxis]

@@ -34,7 +34,7 @@ def decode_alike(images: Sequence[bytes]) -> npt.NDArray[np.uint8] | None:
     """The pixels of PNGs with the same header.
 
     Args:
-        images: encoded, whatever they are.
+        images: encoded, of any format.
 
     Returns:
         Shape (images, height, width, channels): 1 channel for grey, 2 for grey with alpha, 3 or 4

@@ -6,7 +6,7 @@ Operations, which end in files:
 - `static_site`: pages about a whole registry, and their index
 - `plugin`: announces the report format `html`, which is in `report_format`
 
-What a page says, as data:
+The contents of a page, as data:
 
 - `collect`: check targets, survey their records in the same pass, and fill a page
 - `content`: the page as data

@@ -1,4 +1,4 @@
-"""The size of a page: how much is used, and what was left out."""
+"""The size of a page: the bytes used, and the records left out."""
 
 from __future__ import annotations
 

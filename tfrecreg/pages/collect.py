@@ -1,4 +1,4 @@
-"""Check targets, survey their records in the same pass, and fill a page with what was found."""
+"""Check targets, survey their records in the same pass, and fill a page with the results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SAMPLE = 60
 BUDGET = 8_000_000
 """Default size of a page in bytes."""
 _HTML = 300_000
-"""Bytes for all that is no record: styles, charts, tables."""
+"""Bytes reserved for styles, charts and tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Surveys:
         pages = []
         for report in reports:
             seen = self._surveyed.get(report.target)
-            if seen is None:  # it could not be read: the report says why
+            if seen is None:  # it could not be read: the report has the reason
                 pages.append(
                     TargetPage(report=report, findings=tuple(_findings(report, {}, {}, None)))
                 )
@@ -158,7 +158,7 @@ def make_page(
 
 
 def _no_images(surveyed: Sequence[_Surveyed]) -> str:
-    """Why the images of the targets cannot be shown; empty if they can, or there are none."""
+    """The reason why images cannot be shown; empty if they can."""
     if any(survey.sizes for each in surveyed for survey in each.survey.splits.values()):
         try:
             require_pillow("decoding images")
@@ -194,7 +194,7 @@ def _resolved(target: Target) -> Build | Release:
 
 
 def _with_anomalies(options: CheckOptions, against: str | None, progress: Progress) -> CheckOptions:
-    """The options of a check that looks at statistics too, if TFDV is installed."""
+    """The options of a check with statistics, if TFDV is installed."""
     if missing := missing_tfdv():
         progress.note(f"no anomalies of statistics: {missing.message}: {missing.hint}")
         return options
@@ -233,7 +233,7 @@ def _read_findings(
     shown: dict[PagePlace, PageRecord] = {}
     for place in sorted(records):
         record = budget.spend(records[place])
-        if record is not None:  # the page says once what no record has
+        if record is not None:  # the page reports once what all records lack
             problem = record.problem.removesuffix(notice).removesuffix("; ")
             shown[place] = replace(record, problem=problem)
     yield from _findings(report, shown, _neighbours(damaged, shown), target)
@@ -320,7 +320,7 @@ def _galleries(target: Target, splits: Mapping[str, Survey], budget: Budget) -> 
 
 
 def _sample(survey: Survey) -> list[Pick]:
-    """Records of every class in turn, as far as a contact sheet goes; then of any."""
+    """Records of every class in turn, up to the size of a contact sheet; then of any."""
     classes = [picks for number, picks in sorted(survey.samples.items(), key=_class_order)]
     chosen: dict[tuple[str, int], Pick] = {}
     for round_ in range(max(map(len, classes), default=0)):

@@ -113,7 +113,7 @@ class PageProvenance:
     history: tuple[LogEntry, ...]
     """Releases of the dataset, the newest first."""
     schema: str
-    """Text of the schema; empty if there is none."""
+    """Text of the schema; empty without one."""
     code: Mapping[str, str]
     """Python code that loads it, by framework."""
 
@@ -148,4 +148,4 @@ class Page:
     left_out: tuple[str, ...]
     """What the budget left out, one line each."""
     notice: str = ""
-    """Why no image is shown; empty if images are, or there are none."""
+    """The reason why no image is shown, or an empty text."""

@@ -85,7 +85,7 @@ def _target(found: Built) -> Target | None:
     try:
         return target_of(found)
     except TfrecregError:
-        return None  # its bytes are not here: the comparison is from the indexes
+        return None  # its bytes are not here: only indexes are compared
 
 
 def _place(target: Target | None, change: RecordDiff) -> PagePlace:

@@ -71,7 +71,7 @@ def report(
         options: of the check.
         against: a version: the page also shows the difference from it. Only for a single build or
             release.
-        statistics: whether to show statistics, and what TFDV finds in them if it is installed.
+        statistics: whether to show statistics, with TFDV's anomalies if it is installed.
             It takes the extra `tfdv`.
         budget: size of the page in bytes, at least 500,000. Images, and then records, that do not
             fit are left out, and the page says how many.

@@ -1,4 +1,4 @@
-"""The page as a report format, announced in the same way as those of any plugin."""
+"""The page as a report format, announced like those of any plugin."""
 
 from __future__ import annotations
 

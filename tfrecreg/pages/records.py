@@ -93,7 +93,7 @@ class PageRecord:
     length: int | None
     key: str | None
     label: str
-    """Its class, or those of its objects; empty if it has none."""
+    """Its class, or the classes of its objects; empty without any."""
     features: tuple[ShownFeature, ...]
     more_features: int
     image: PageImage | None
@@ -168,7 +168,7 @@ def _read_shard(
 
 
 def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
-    """The payload of a damaged record, if it lies there in a plain file and is an Example."""
+    """The payload of a damaged record, if the file is plain and the payload an Example."""
     if not 0 < length <= HOLD_LIMIT:
         return None
     try:
@@ -236,7 +236,7 @@ def name_of_class(
 def _thumbnail(
     images: Sequence[ShownImage], example: Example, labels: Mapping[str, Sequence[str]]
 ) -> tuple[PageImage | None, str]:
-    """The thumbnail of the first image of a record with a header, or why there is none."""
+    """The thumbnail of the first image of a record with a header, or the reason for its absence."""
     image = next((each for each in images if each.header is not None), None)
     if image is None or image.header is None:
         return None, ""

@@ -53,7 +53,7 @@ class SiteEntry:
     sample: tuple[PageImage, ...]
     """A few images."""
     problem: str
-    """Why there is no page; empty if there is one."""
+    """The reason for a missing page, or an empty text."""
 
 
 def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:

@@ -12,7 +12,7 @@ from tfrecreg.scan.interface import Target, Validator
 
 
 class HtmlFormat(ReportFormat):
-    """A page: with the records of what a check read, and without any for other reports."""
+    """A page: with records if a check just read them, otherwise without."""
 
     def __init__(self) -> None:
         self._surveys = Surveys()

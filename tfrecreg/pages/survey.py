@@ -2,7 +2,7 @@
 
 It counts classes, objects and image sizes, and picks records to show: a sample of each class, and
 the extremes. Records are picked by a hash of their checksum, so the sample depends on the records
-only: the same version has the same sample, whatever its shards and the number of workers.
+only: the same version has the same sample, for any shards and number of workers.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _Hashes = npt.NDArray[np.uint64]
 _PER_CLASS = 8
 """Records kept of each class of a split."""
 _OF_NO_CLASS = 48
-"""Records kept of a split whatever their class."""
+"""Number of records kept of a split, of any class."""
 _CLASSES = 2000
-"""Classes of which records are kept, in each split."""
+"""Number of classes with kept records, in each split."""
 _COUNTED = 20_000
 """Distinct values that are counted one by one: classes, and sizes of images."""
 _EXTREMES = 6

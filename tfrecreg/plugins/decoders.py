@@ -58,7 +58,7 @@ class Decoders:
         """A value, decoded.
 
         Raises:
-            ValueError: it does not decode; the text says why, escaped.
+            ValueError: it does not decode; the text is the reason, escaped.
         """
         decoder = self._chosen.get(feature)
         if decoder is None:
@@ -103,7 +103,7 @@ class Decoders:
                 raise
 
     def header(self, feature: str, data: bytes) -> ImageHeader | None:
-        """The header of an encoded image of any format; None if there is none that can be read."""
+        """The header of an encoded image of any format; None without a readable one."""
         try:
             return read_header(data)
         except ImageError:
@@ -180,7 +180,7 @@ class GuardedDecoder(FeatureDecoder):
 
     Args:
         kind: its class.
-        plugin_id: the plugin that brought it.
+        plugin_id: its plugin.
     """
 
     def __init__(self, kind: type[FeatureDecoder], plugin_id: PluginId) -> None:

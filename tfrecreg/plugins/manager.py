@@ -180,7 +180,7 @@ class Plugins:
         return found[0]
 
     def load(self, kind: type[PluginRecord[T]], name: str) -> T:
-        """What the plugin of that kind and name brings: a class, or a command.
+        """The class or command of the plugin of that kind and name.
 
         Raises:
             PluginError: there is no such plugin, importing it failed, or worker processes cannot
@@ -239,7 +239,7 @@ class Plugins:
         """The plugins of that name, ``mnist`` or ``distribution:mnist``, in order of kind.
 
         Raises:
-            UnknownPluginError: there is none.
+            UnknownPluginError: no plugin has that name.
         """
         known = [each for kind in PLUGIN_KINDS for each in self.every(kind)]
         found = [each for each in known if has_name(each, name)]
@@ -315,7 +315,7 @@ def plugins_of(config: Config) -> Plugins:
 
 
 def plugins_but(off: Sequence[str]) -> Plugins:
-    """As :func:`plugins_of`, by what the configuration says."""
+    """As :func:`plugins_of`, by the configuration."""
     found = plugins()
     return found.without(off, f"`plugins.disable` in `{CONFIG_NAME}`") if off else found
 
@@ -329,7 +329,7 @@ def code_named(name: str) -> Code | None:
 
 
 def has_name(announced: Announced[Any], name: str) -> bool:
-    """Whether `name` is that of a plugin, ``crc`` or ``distribution:crc``."""
+    """Whether a plugin has this name, ``crc`` or ``distribution:crc``."""
     distribution, colon, bare = name.rpartition(":")
     if announced.name != bare:
         return False

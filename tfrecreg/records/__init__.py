@@ -20,7 +20,7 @@ Reading in order:
   Python
 - `scanner`: the same, compiled (`walk.c`), and the choice between the two
 - `resync`: the next sound record after a damaged one, and the texts of faults
-- `second_read`: whether damage is in a store, or came about on the way
+- `second_read`: whether damage is in a store or happened in transfer
 - `tensorflow_reader`: the behavior of TensorFlow's reader at a fault
 
 Reading by number:

@@ -1,4 +1,4 @@
-"""Records by their numbers, without reading what lies before them.
+"""Records by their numbers, without reading those before.
 
 ::
 
@@ -106,14 +106,14 @@ class Records(Sequence[bytes]):
     workers of a data loader. A context manager; reading after :meth:`close` opens the file again.
 
     Args:
-        path: the shard, plain or gzip, whatever its name.
+        path: the shard, plain or gzip, with any name.
         index: where its records are: an index of this package (``index/<shard>.index`` of a
             build), or a sidecar of another tool (lines of ``offset size``, for plain files). None
             for the build's own index beside the shard, if there is one that fits; else the shard
             is read once: of a plain file its headers, of gzip all. Gzip of other tools, which
             often is one member, is decompressed from its beginning for each jump backwards.
         storage: where `path` and `index` are; None for local files.
-        name: what errors call the shard; None for `path`.
+        name: of the shard in errors; None for `path`.
 
     Raises:
         UsageError: the file is not a TFRecord, or `index` is not its index.
@@ -154,7 +154,7 @@ class Records(Sequence[bytes]):
             storage: where the shard is.
             path: in `storage`.
             places: from :func:`tfrecreg.records.offsets.find_offsets`, for this shard.
-            name: what errors call the shard.
+            name: of the shard in errors.
         """
         records = object.__new__(cls)
         records.path = path
@@ -195,7 +195,7 @@ class Records(Sequence[bytes]):
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Shape (records,): bytes of each payload; -1 where a record is known to be damaged."""
+        """Size in bytes of each payload, of shape (records,); -1 for a record known as damaged."""
         return self._places.lengths[self._selected]
 
     @property
@@ -208,7 +208,7 @@ class Records(Sequence[bytes]):
         return tuple(int(each) for each in np.flatnonzero(self.lengths < 0))
 
     def close(self) -> None:
-        """Close the file, that of slices of this sequence, too. It is opened again if need be."""
+        """Close the file, also for slices of this sequence. It is opened again when needed."""
         self._file.close()
 
     def __len__(self) -> int:
@@ -226,7 +226,7 @@ class Records(Sequence[bytes]):
         return self._file.payload(self.number(record))
 
     def number(self, record: SupportsIndex) -> int:
-        """The number in the shard, as findings have it, of what is at position `record` here.
+        """The number in the shard, as in findings, of the record at position `record` here.
 
         Raises:
             NoSuchRecordError: the position is out of range.
@@ -268,7 +268,7 @@ class _File:
         self._path = path
         self._places = places
         self._shown = shown
-        # Empty, or the one open file: what is set by default is set by one thread only.
+        # Empty, or the one open file: `setdefault` lets one thread set it.
         self._opened: dict[str, tuple[Reader, MemberReader | None]] = {}
 
     def payload(self, number: int) -> bytes:
@@ -314,7 +314,7 @@ class _File:
         return self._verified(number, length, frame)
 
     def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
-        """The payload of each of these records, or why there is none."""
+        """The payload of each of these records, or its error."""
         found: dict[int, bytes | DamagedRecordError] = {}
         for start, end, group in self._groups(numbers):
             if len(group) == 1:
@@ -332,7 +332,7 @@ class _File:
             for number, at, length in group:
                 payload = _sound(frames, at - start, length) if frames is not None else None
                 try:
-                    # The slow way knows what is wrong.
+                    # The slow way finds the reason.
                     found[number] = payload if payload is not None else self.payload(number)
                 except DamagedRecordError as error:
                     # With its traceback it would hold this frame, and so itself and the file.
@@ -488,7 +488,7 @@ def _sound(frames: bytes, at: int, length: int) -> bytes | None:
 
 
 _SCANNED_TOGETHER = 8
-"""With so many records in a row, the call of the scanner costs less than what it saves."""
+"""Minimum number of consecutive records for which a call of the scanner pays."""
 _SCANNERS = threading.local()
 """A scanner holds room for its results, so each thread has its own."""
 

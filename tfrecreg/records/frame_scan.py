@@ -429,7 +429,7 @@ def _word(block: bytes, at: int) -> int:
 
 
 def _times(a: int, b: int) -> int:
-    """The product of two polynomials modulo that of CRC32C, bits reversed."""
+    """The product of two polynomials modulo CRC32C's, bits reversed."""
     product, bit = 0, _ONE
     while bit:
         if a & bit:

@@ -42,7 +42,7 @@ def member_places(file: HashedFile, at: int) -> Iterator[int]:
     find = load_scanner().members if scanner_kind() == "native" else python_members
     data, whole = b"", False
     while data or not whole:
-        # A header that begins in the first half of what is held ends in the second, or nowhere.
+        # A header that begins in the first half of the buffer ends in the second, or nowhere.
         while not whole and len(data) < READ_BYTES + HEADER_LIMIT:
             more = file.read(at + len(data), READ_BYTES)
             data += more

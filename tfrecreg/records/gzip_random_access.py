@@ -26,7 +26,7 @@ _HELD_BYTES = 8 << 20
 
 
 class DamagedGzipError(Exception):
-    """The compressed bytes do not decompress to what their trailer says, or not at all."""
+    """The compressed bytes do not decompress, or do not match their trailer."""
 
 
 class Inflater:
@@ -39,9 +39,9 @@ class Inflater:
 
     def __init__(self, reader: Reader, file: int, stream: int) -> None:
         self.position = stream
-        """Byte of the stream that comes next."""
+        """Position of the next byte of the stream."""
         self.members: list[tuple[int, int]] = []
-        """Where members began, as they were passed."""
+        """Starts of the members passed so far."""
         self.sound_to = stream
         """Byte of the stream up to which members ended as their trailers say."""
         self.is_padded = False
@@ -103,7 +103,7 @@ class Inflater:
             pass
 
     def _open(self) -> bool:
-        """Begin the next member; False where there is none. Zeros to the end are padding."""
+        """Begin the next member; False after the last one. Zeros to the end are padding."""
         at = self._next - len(self._input)
         head = self._input or self._reader.read_at(at, _READ_BYTES)
         if not self._input:
@@ -132,7 +132,7 @@ class MemberReader:
 
     Args:
         end: bytes of the stream.
-        proven: whether every member was seen to be sound already.
+        proven: whether every member was verified already.
     """
 
     def __init__(self, reader: Reader, members: Members, end: int, *, proven: bool) -> None:
@@ -141,7 +141,7 @@ class MemberReader:
         self._starts = [stream for _, stream in members]
         self._end = end
         self._proven = set(range(len(members))) if proven else set()
-        # Each is taken and put back whole, so that threads never share one in the making.
+        # Each is taken and put back whole, so that threads never share one.
         self._held: tuple[int, bytes] = (-1, b"")
         self._open: list[Inflater] = []
 
@@ -194,12 +194,12 @@ class MemberReader:
             return
         inflater.go(end)
         try:
-            # The trailer comes behind the last byte: asking for one more makes zlib look at it.
+            # The trailer is behind the last byte: asking for one more makes zlib verify it.
             inflater.read(1)
         except DamagedGzipError:
             if inflater.sound_to < end:
                 raise
-            # It was the next member that is damaged: whoever asks for that is told.
+            # The next member is damaged: a read of that reports it.
         if inflater.sound_to < end:
             raise DamagedGzipError("a gzip member does not end where it should")
         self._proven.add(number)

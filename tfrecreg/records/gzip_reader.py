@@ -82,7 +82,7 @@ class GzipStream:
         self._finished = False
         self._next = 0  # byte of the file where the next read starts,
         self._ahead = _FIRST_READ  # and the number of bytes that it reads
-        # Shared by all forks: what is known about places where members may begin,
+        # Shared by all forks: places where members may begin,
         self._places = member_places(file, 1)
         self._begun: list[tuple[int, int]] = []
         self._whole: dict[int, tuple[bool, bool]] = {}
@@ -541,7 +541,7 @@ def _may_decode(head: bytes) -> bool:
     if header.optional or header.problem:
         return header.optional or header.unfinished
     try:
-        # If it asked for a byte more, an error might come from behind that.
+        # With one byte more, an error might come from behind it.
         zlib.decompressobj(WINDOW_BITS).decompress(head[header.size :], HEADER_BYTES - 1)
     except zlib.error:
         return False

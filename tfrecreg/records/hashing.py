@@ -50,7 +50,7 @@ def hash_file(
     Args:
         expected: the digest that it should have: another one of a file in a store is returned only
             if a second read gave the same bytes.
-        copy: what is read is written to it.
+        copy: a file that gets the bytes, too.
 
     Raises:
         TransferError: the store gave other bytes on a second read.
@@ -138,7 +138,7 @@ def _work(
 
 
 class FileHasher:
-    """blake3 and sha256 of a file that comes in pieces.
+    """blake3 and sha256 of a file in pieces.
 
     The first piece is hashed in place, because most small files have only one; the second piece
     starts the thread.
@@ -185,7 +185,7 @@ def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileD
     """Bytes, blake3 and sha256 of a file, in bounded memory.
 
     Args:
-        copy: what is read is written to it.
+        copy: a file that gets the bytes, too.
     """
     hasher = FileHasher()
     position = 0

@@ -276,9 +276,9 @@ def _scanned(
             if event.record == len(offsets):
                 faults[event.record] = event
                 lose(event.record + 1, event.offset)
-        elif event.code != "CRC009":  # what TensorFlow would not read is here all the same
+        elif event.code != "CRC009":  # including records that TensorFlow would not read
             behind.append(replace(event, record=None))
-    if len(offsets) >= expected:  # else those that the index has besides are what was there
+    if len(offsets) >= expected:  # else the other records of the index were there
         for fault in behind:
             faults[len(offsets)] = fault
             lose(len(offsets) + 1, fault.offset)

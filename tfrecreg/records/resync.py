@@ -51,7 +51,7 @@ whose header is destroyed is recognized up to this size.
 _BLOCK = 1 << 20
 _FIRST_BLOCK = 1 << 12
 _GAPS = 64
-"""Number of times that the gap test may pass by coincidence before it is no longer used."""
+"""Number of coincidental passes after which the gap test is no longer used."""
 _AHEAD_BUDGET = 1 << 29
 _HEADER_COST = 1 << 9
 """Cost of each header in bytes that are read ahead, besides its bytes."""

@@ -1,4 +1,4 @@
-"""Damage in a file of a store: whether it is in the store, or came about on the way.
+"""Damage in a file of a store: whether it is in the store or happened in transfer.
 
 The bytes of a fault are read from the store again. If they are the same, the fault says so; if they
 are not, the scan ends in a :class:`~tfrecreg.errors.TransferError`, and whoever needs the file
@@ -49,6 +49,6 @@ def confirmed(events: Iterator[T], reader: Reader, compression: Compression) -> 
 def _bytes_of(fault: Fault, compression: Compression, size: int) -> tuple[int, int]:
     """The bytes of the file that a fault is about."""
     if compression != "none":
-        return 0, size  # offsets are those of the stream: compare all that was read
+        return 0, size  # offsets are in the decompressed stream: compare all bytes read
     length = fault.length if fault.length is not None else HEADER_BYTES
     return fault.offset, min(size, fault.offset + OVERHEAD + length)

@@ -284,7 +284,7 @@ class ShardWriter(Unfinished):
         """Finish the shard and its index; both are durable when this returns.
 
         Raises:
-            ValueError: an index is to be written, and a record came without its digest.
+            ValueError: an index is written, and a record has no digest.
         """
         if self._written is not None:
             return self._written

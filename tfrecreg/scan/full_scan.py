@@ -65,7 +65,7 @@ def read_whole(
         doing: the activity, for the progress: ``"looking at"``.
         otherwise: why incomplete data are refused, such as
             ``"a schema from incomplete data would refuse the rest"``.
-        options: by validator name, what its `begin` is given.
+        options: of `begin`, by validator name.
 
     Raises:
         FailureError: a shard could not be read, or a validator failed.

@@ -239,7 +239,7 @@ def run_scan(
         announced: the plugin of each validator, and the codes that its findings may have (None for
             any); empty if all are this project's.
         options: the options for `begin`, by validator name.
-        label: what is done, for the progress: "checking mnist".
+        label: the activity, for the progress: "checking mnist".
         seen: called in this process for each of them, with its end if it was read.
         cache: results of earlier scans; None to read every shard and to store no results.
 

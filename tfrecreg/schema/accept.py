@@ -1,7 +1,7 @@
 """The smallest change of a schema with which data that break it pass.
 
 The result is a proposal for people: a text to show as a diff. A schema cannot accept everything: if
-a feature has two types, one of them is wrong, whatever the schema says.
+a feature has two types, one of them is wrong in any schema.
 
 :class:`Violations` summarizes the records that break the schema. The changes that answer them are
 made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` applies these to the text.
@@ -40,7 +40,7 @@ _SHOWN = 5
 """Maximum number of strings that a phrase lists."""
 
 _MAX_STRINGS = 100
-"""Maximum number of strings outside a domain to keep; nobody reviews a longer list."""
+"""Maximum number of strings outside a domain to keep; a longer list is not reviewed."""
 
 _LIMIT = WordLimit(_MAX_STRINGS, 256)
 
@@ -64,8 +64,8 @@ class Violations:
         """Add one problem of one example.
 
         Args:
-            feature: the feature of that name in the example; None if there is none.
-            declared: its declaration; None if there is none.
+            feature: the feature of that name in the example, or None.
+            declared: its declaration, or None.
         """
         if feature is None or (declared is None and problem.code is not SCH005):
             return

@@ -53,7 +53,7 @@ class DistinctValues:
     """The distinct values of one feature. Picklable and mergeable; its size is bounded.
 
     Args:
-        bounds: what the schema asks of their number. There is no need to count much further.
+        bounds: of their number in the schema. Counting stops soon after.
     """
 
     __slots__ = ("_limit", "_values")
@@ -111,7 +111,7 @@ class DistinctValues:
             self._take(other._values)
 
     def verdict(self, bounds: ValueCount) -> bool | None:
-        """Whether their number is within `bounds`; None if there are too many to tell."""
+        """Whether their number is within `bounds`; None if there are too many to count."""
         known = self.count
         if bounds.max is not None and known > bounds.max:
             return False
@@ -153,7 +153,7 @@ class DomainMass:
 
 
 class Checker:
-    """Finds the problems of examples, and counts what only a whole split can be judged by."""
+    """Finds the problems of examples, and keeps counts for rules about whole splits."""
 
     def __init__(self, schema: CompiledSchema) -> None:
         self._schema = schema

@@ -96,8 +96,8 @@ def clashes(reader: Schema, records: Schema, environment: str | None = None) -> 
         environment: environment of both, None for all.
 
     Returns:
-        In order of the features' names. If a reader fails on a feature, it is not said how it would
-        misread it.
+        In order of the features' names. If a reader fails on a feature, the result lacks how it
+        would misread it.
 
     Raises:
         SchemaError: one of the schemas does not name that environment.

@@ -1,4 +1,4 @@
-"""Contradictions in a schema that protobuf's parser does not know.
+"""Contradictions in a schema that protobuf's parser does not find.
 
 TFDV finds most of them too, but only while it validates statistics, and then repairs the schema in
 memory and goes on. Here they are errors: a schema that contradicts itself never gates anything.

@@ -3,7 +3,7 @@
 They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields that nothing here
 uses (annotation metadata, comparators, tensor representations) are left out; the text keeps them.
 
-Where the schema leaves a choice, this one was made:
+Where the schema is ambiguous, the choices are:
 
 - A feature is **required** if ``presence.min_fraction`` is 1. A smaller fraction and `min_count`
   apply to the examples of a split, and are checked when the split has been read.
@@ -288,7 +288,7 @@ class SchemaFeature(_Countable):
 
     @property
     def is_text(self) -> bool:
-        """Whether its values are text in UTF-8, as far as the schema says it."""
+        """Whether its values are text in UTF-8, by the schema."""
         return self.kind == "BYTES" and isinstance(self.domain, (StringDomain, OtherDomain))
 
     @property

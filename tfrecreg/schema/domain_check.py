@@ -1,7 +1,7 @@
 """Checks of the values of one feature against its domain.
 
 A check is made once per feature and called once per record. Valid values cost a few calls at C
-level; only invalid ones are looked at one by one, to name the first.
+level; only invalid ones are checked one by one, to name the first.
 
 Text in a time format is matched by a regular expression. The specifiers are those of Python's
 `time.strptime` that mean the same in every locale; names of months and days are the English ones.

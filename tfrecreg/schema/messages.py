@@ -1,4 +1,4 @@
-"""Messages of findings: what a rule asks for, in the same words for every record."""
+"""Messages of findings: the requirement of a rule, in the same words for every record."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def _fits(feature: SchemaFeature, kind: Kind, count: int) -> bool:
 
 
 def _column_check(feature: SchemaFeature, kind: Kind, count: int) -> _ColumnCheck | None:
-    """The check of a column's values; None if they must be looked at one by one."""
+    """The check of a column's values; None if they must be checked one by one."""
     domain = feature.checked_domain
     if domain is None:
         return _any_value

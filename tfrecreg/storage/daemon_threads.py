@@ -19,13 +19,13 @@ T = TypeVar("T")
 AT_ONCE = 16
 """Number of requests of a process that are made at the same time."""
 _LISTEN = 0.5
-"""Seconds after which a wait is begun anew: a signal that comes just before one does not end it."""
+"""Seconds after which a wait is restarted: a signal just before a wait does not end it."""
 
 
 class DaemonThreads(Generic[T]):
     """Threads of this process that call functions in the order in which they are given.
 
-    Not those of an executor: the end of the process would wait for their requests.
+    Not threads of an executor: the end of the process would wait for their requests.
 
     Args:
         name: of each, for debuggers.
@@ -74,7 +74,7 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
         function: makes requests to a store, and does not use this function.
 
     Raises:
-        BaseException: that of `function` for the first task that failed.
+        BaseException: of `function`, for the first task that failed.
     """
     waiting: deque[Future[T]] = deque()
     try:

@@ -49,7 +49,7 @@ ErrorKind = Literal["missing", "forbidden", "credentials", "final", "passing"]
 
 
 def connect(root: str) -> tuple[Any, str]:
-    """The file system of a URL, and what it calls the URL. Its options are those of fsspec.
+    """The file system of a URL, and its own path. Options are fsspec's.
 
     Raises:
         UsageError: no file system has this protocol.
@@ -139,7 +139,7 @@ def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
                 raise store_error(action, shown, error) from error
             if attempt >= attempts or left <= 0:
                 raise store_error(action, shown, error, attempt) from error
-        # Half of the wait is random, so that many readers do not come back at once.
+        # Half of the wait is random, so that many readers do not retry at once.
         time.sleep(min(left, wait * random.uniform(0.5, 1)))
         wait = min(2 * wait, _LONGEST_WAIT)
     raise AssertionError
@@ -160,7 +160,7 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
 
 
 def kind_of_error(error: BaseException) -> ErrorKind:
-    """Whether an error of a file system may pass, and what it means if not."""
+    """Whether an error of a file system is temporary, and its meaning if not."""
     error = _first(error)
     status = getattr(error, "status", None)
     name = type(error).__name__

@@ -1,4 +1,4 @@
-"""The storage protocols, by what may be done: :class:`Readable`, :class:`Appendable`,
+"""The storage protocols, by permitted operations: :class:`Readable`, :class:`Appendable`,
 :class:`Storage`.
 
 Files on a disk can do all of it, those behind URLs are read and added.
@@ -186,7 +186,7 @@ class Readable(Protocol):
 
 
 class Appendable(Readable, Protocol):
-    """Where files are added under free names, and removed, and none is replaced."""
+    """Adds files under free names and removes files, but replaces none."""
 
     def below(self, path: str) -> Appendable: ...
 
@@ -245,7 +245,7 @@ class Store(Appendable, Protocol):
 
 
 class Storage(Appendable, Protocol):
-    """Where files and folders are written, moved and replaced.
+    """Writes, moves and replaces files and folders.
 
     No method writes, moves or removes through a link that leaves the root: that is a UsageError.
     """

@@ -163,7 +163,7 @@ class ListedStorage(RemoteStorage):
         if not recursive:
             yield from (_entry_at(folder, path, at) for at in range(len(folder.names)))
             return
-        # As on a disk: `a`, `a-b` and `a/b` come in this order, that of their bytes.
+        # As on a disk: `a`, `a-b` and `a/b` are in order of their bytes.
         below = [
             (f"{name}/", at) for at, name in enumerate(folder.names) if folder.sizes[at] == _NO_SIZE
         ]
@@ -245,7 +245,7 @@ class ListedStorage(RemoteStorage):
         for name in ordered:
             entry = entries.get(name)
             sizes.append(_NO_SIZE if entry is None else entry.size)
-            # A folder is known by its number, which differs from those of all others.
+            # A folder is identified by its number.
             stamps.append(_number(_join(path, name)) if entry is None else entry.mtime_ns)
         return _Folder(ordered, sizes, stamps)
 
@@ -265,7 +265,7 @@ class ListedStorage(RemoteStorage):
 def _names(
     infos: Iterable[Mapping[str, Any]], full: str, shown: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """Names in a folder, with what is known of each file; None for a folder.
+    """Names in a folder, with size and stamp of each file; None for a folder.
 
     Args:
         infos: as the file system lists them.

@@ -298,7 +298,7 @@ def _taken(full: str) -> StorageError:
 
 
 def user_cache() -> LocalStorage | None:
-    """The folder where programs of this user keep what can be made again; None if there is none.
+    """The folder for caches of this user, or None.
 
     It is `XDG_CACHE_HOME`, by default ``~/.cache``. The folder need not exist yet.
     """

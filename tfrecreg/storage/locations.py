@@ -12,9 +12,9 @@ from tfrecreg.storage.raw import RawFolder, RawStorage
 from tfrecreg.storage.urls import is_url, named_url, split_url
 
 LOCATION_NAME = "location.json"
-"""The file beside a manifest that says where the shards are. The manifest does not list it."""
+"""The file beside a manifest with the location of the shards. The manifest does not list it."""
 
-# What is behind URLs is a room, which comes in here alone. Few need it.
+# The room for URLs is imported here only. Few commands need it.
 _STORES = "tfrecreg.storage.remote"
 _LISTED = "tfrecreg.storage.listed"
 
@@ -35,7 +35,7 @@ def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> 
 
     Args:
         place: it need not exist. A path may begin with ``~``.
-        progress: updated for what is listed, and for what is read of a folder.
+        progress: updated for listed objects, and for files read.
         start: where a relative path starts; empty for the current folder.
 
     Raises:
@@ -65,7 +65,7 @@ def absolute_place(place: str, folder: str = os.curdir) -> str:
 
     Args:
         place: as it was written.
-        folder: what a path is relative to.
+        folder: base of relative paths.
     """
     if is_url(place):
         return place.rstrip("/")

@@ -1,4 +1,4 @@
-"""Raw data as a build sees them: a folder here, or objects that are listed and fetched ahead."""
+"""Raw data of a build: a local folder, or objects that are listed and fetched ahead."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RawStorage(Readable, Protocol):
 class RawFolder(LocalStorage):
     """Raw data on this machine. See :class:`RawStorage` for the methods.
 
-    Counts what is listed and read; not in workers, whose results are counted when they arrive.
+    Counts listed and read files; not in workers, whose results are counted when they arrive.
     """
 
     __slots__ = ("_ticker",)

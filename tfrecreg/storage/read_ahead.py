@@ -29,7 +29,7 @@ class ReadAhead:
 
     Args:
         fetch: reads a whole object.
-        sized: paths of what is going to be read, with their sizes in bytes.
+        sized: paths to read, with sizes in bytes.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ReadAhead:
         """Size of the objects in `_requested`."""
 
     def take(self, path: str) -> bytes | None:
-        """The bytes of an object, once; None if it is not among those that are to come.
+        """The bytes of an object, once; None if it is not among the objects to read.
 
         Raises:
             StorageError: it cannot be read.

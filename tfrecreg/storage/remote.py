@@ -229,27 +229,27 @@ def open_store(url: str) -> Store:
 
 
 def entry_of(path: str, info: Mapping[str, Any]) -> Entry:
-    """The entry of a file or a folder, from what the store tells of it."""
+    """The entry of a file or a folder, from the store's metadata."""
     if info.get("type") == "directory":
         return Entry(path, "dir", 0, 0, 0)
     etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
     bits = int.from_bytes(blake3(etag.encode()).digest(8), "little") >> 1 if etag else 0
     stamp = _time(info)
     if etag:
-        # Stores tell times in seconds. The rest of a second holds bits of the ETag, so that
-        # whoever compares times sees every change.
+        # Stores have times in seconds. The rest of a second holds bits of the ETag, so that times
+        # differ after every change.
         stamp += bits % _SECOND - stamp % _SECOND
     return Entry(path, "file", int(info.get("size") or 0), stamp, bits)
 
 
 def _version(info: Mapping[str, Any]) -> str:
-    """What differs between two states of a file; as good as the store tells."""
+    """A value that differs between two states of a file, as far as the store shows them."""
     parts = [str(info[key]) for key in _ETAGS if info.get(key)]
     return " ".join(parts) or next((str(info[key]) for key in _TIMES if info.get(key)), "")
 
 
 def _time(info: Mapping[str, Any]) -> int:
-    """When the file was changed, in nanoseconds; 0 if the store does not tell."""
+    """Modification time in nanoseconds; 0 if the store has none."""
     value = next((info[key] for key in _TIMES if info.get(key)), None)
     try:
         if isinstance(value, str):

@@ -42,7 +42,7 @@ _REMEMBERED = 256
 
 
 class _LengthError(OSError):
-    """A range came shorter or longer than it was asked for."""
+    """A range is shorter or longer than requested."""
 
 
 class _Blocks:
@@ -92,7 +92,7 @@ class RemoteReader(RereadableReader):
     Args:
         shown: its URL without secrets, for messages.
         size: in bytes.
-        version: what differs between two states of the file.
+        version: a value that differs between two states of the file.
         look: size and version of the file now; None if it is gone.
     """
 
@@ -203,7 +203,7 @@ class RemoteReader(RereadableReader):
             return
 
         def second_byte() -> None:
-            # fsspec looks at the headers of the answer before it reads it; `cat_file` does not.
+            # fsspec checks the response's headers before it reads it; `cat_file` does not.
             with self._system().open(self._path, "rb", cache_type="none") as file:
                 file.seek(1)
                 file.read(1)
@@ -280,7 +280,7 @@ class RemoteReader(RereadableReader):
 
 
 def transfer_error(shown: str) -> TransferError:
-    """The error for a file that came with other bytes when it was read again.
+    """The error for a file that had other bytes on a second read.
 
     Args:
         shown: its URL without secrets, not escaped.

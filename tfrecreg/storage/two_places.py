@@ -31,7 +31,7 @@ class TwoPlaces:
 
     @property
     def root(self) -> str:
-        """The URL: what is read from here comes through the network."""
+        """The URL, because reads go through the network."""
         return self.remote.root
 
     @property
@@ -75,7 +75,7 @@ class TwoPlaces:
 
 @contextmanager
 def temporary_folder(purpose: str) -> Iterator[LocalStorage]:
-    """A folder for what is on its way to a store. It is removed at the end of the block.
+    """A folder for files to upload. It is removed at the end of the block.
 
     Args:
         purpose: part of its name: ``"build"``.
@@ -97,5 +97,5 @@ def temporary_folder(purpose: str) -> Iterator[LocalStorage]:
 
 
 def is_shard(path: str) -> bool:
-    """Whether a path in a build is that of a shard, which lies in the store."""
+    """Whether a path in a build names a shard, which is in the store."""
     return "/" not in path and parse_shard_name(path) is not None

@@ -20,7 +20,7 @@ from tfrecreg.text import safe
 
 _PART = 8 << 20
 _PARTS_AT_ONCE = 2
-"""A file is sent in parts of this size, so many at once: memory does not grow with it."""
+"""Size of the parts of a file, and number sent at once: memory does not grow with the file."""
 _SLOWEST = 1 << 20
 """Bytes per second that an upload may count on, beyond the time of any request."""
 _CREATE = "create"
@@ -34,7 +34,7 @@ def put_bytes(system: Any, full: str, shown: str, data: bytes) -> bool:
         shown: the URL in messages, without secrets and not escaped.
 
     Raises:
-        StorageError: the store refused, or knows no such condition.
+        StorageError: the store refused, or does not support the condition.
     """
     return _unless_taken(system, "pipe_file", full, shown, len(data), full, data)
 
@@ -47,7 +47,7 @@ def put_file(system: Any, full: str, shown: str, source: str) -> bool:
         shown: as for :func:`put_bytes`.
 
     Raises:
-        StorageError: the store refused, or knows no such condition.
+        StorageError: the store refused, or does not support the condition.
     """
     size = Path(source).stat().st_size
     options = _limits(system)
@@ -137,7 +137,7 @@ def _unless_taken(
 
 
 def _is_taken(error: BaseException) -> bool:
-    """Whether the store says that the condition does not hold."""
+    """Whether the error means that the condition does not hold."""
     if isinstance(error, FileExistsError):
         return True
     cause: BaseException | None = error

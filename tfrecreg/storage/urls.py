@@ -1,4 +1,4 @@
-"""URLs as targets: how they are taken apart, and what of them may be shown.
+"""URLs as targets: parsing, and hiding secrets in messages.
 
 A password, or the query of a presigned URL, is a secret. A query is put aside in the memory of this
 process when a URL is first seen; everything behind that, storages and messages among it, has the
@@ -36,7 +36,7 @@ def is_url(text: str) -> bool:
 
 
 def is_web(url: str) -> bool:
-    """Whether a URL is that of a web server, which has no folders of its own."""
+    """Whether a URL is of a web server, which has no folders."""
     return url.partition("://")[0].lower() in _WEB
 
 
@@ -59,7 +59,7 @@ def without_secrets(url: str) -> str:
 
 
 def named_url(url: str) -> str:
-    """A URL as it is used from here on: its query is put aside, for :func:`query_of`.
+    """A URL without its query, which is kept for :func:`query_of`.
 
     Raises:
         UsageError: it holds a password, or a query where the store has none, or it is no place
@@ -103,7 +103,7 @@ def named_url(url: str) -> str:
 
 
 def _expect_store(scheme: str, named: str) -> None:
-    """Refuse what names files of one process, one folder or another repository."""
+    """Refuse URLs of files of one process, one folder or another repository."""
     more = {each.strip() for each in os.environ.get(_MORE_STORES, "").split(",")}
     if scheme.lower() not in _STORES and scheme not in more:
         raise UsageError(

@@ -3,7 +3,7 @@
 - `dvc`: the only module that imports the `dvc` package, on first use
 - `cloud`: folders by DVC's hash: sent to a remote, fetched, and looked for
 - `remote_objects`: the objects of a remote, listed and verified without DVC's index
-- `cache`: what may be removed from DVC's cache
+- `cache`: removable objects of DVC's cache
 - `git`: queries by the git command, and annotated tags; never commits
 - `pointers`: DVC's small files, read without DVC
 - `gto`: the names of GTO's tags

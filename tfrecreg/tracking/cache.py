@@ -1,4 +1,4 @@
-"""DVC's cache on this machine: what may be removed from it."""
+"""DVC's cache on this machine: its removable objects."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def stale(
             if data is None and value not in kept and remote_names(repo):
                 data = remote_objects(repo, None, "fetch")[0].read_list(value)
             if data is None and value not in kept:
-                return []  # nobody knows its files
+                return []  # its files are unknown
             unknown |= data is None
             marked |= {oid for _, oid in _entries(data)}
         present = set(cache.all())

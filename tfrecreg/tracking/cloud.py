@@ -38,7 +38,7 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder in DVC, and what is known of its files from elsewhere."""
+    """A folder in DVC, with facts about its files from the manifest."""
 
     name: str
     """What messages call it: ``mnist@1.0.0``."""
@@ -127,7 +127,7 @@ def send(
 
     Raises:
         UsageError: the remote does not exist.
-        FailureError: DVC or the remote refused, or does not keep what was sent.
+        FailureError: DVC or the remote refused, or lost sent objects.
     """
     with locked(root), opened(root, "dvc push") as repo:
         there, name = remote_objects(repo, remote, "push")
@@ -218,7 +218,7 @@ def fetch(
         remote: name of the remote; None for the default one.
         paths: the files, by path in the folder.
         distrusted: those whose objects in the cache have other bytes than they should.
-        required: False to do without a remote where there is none.
+        required: False to go on without a remote.
 
     Raises:
         UsageError: an object is not on this machine, and the remote does not exist.
@@ -342,7 +342,7 @@ class _Objects:
         return [ObjectFault(folder.name, path, what) for folder, path in self._uses[oid]]
 
     def cached(self, oid: str) -> bool:
-        """Whether the cache has an object, as far as its size tells."""
+        """Whether the cache has an object of the right size."""
         path, size = Path(self._cache.oid_to_path(oid)), self.sizes[oid]
         if size is None:
             return has_object(str(path), oid)

@@ -81,7 +81,7 @@ def is_shallow(folder: str) -> bool:
 
 
 def merge_base(folder: str, one: str, other: str) -> str:
-    """The last common ancestor of two commits, as hex; empty if there is none.
+    """The last common ancestor of two commits, as hex; empty without one.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -188,7 +188,7 @@ def read_object(folder: str, blob: str) -> bytes:
 
 
 def restore_command(folder: str, path: str) -> str:
-    """The command that restores a missing file; empty if git does not know it.
+    """The command that restores a missing file; empty if git lacks it.
 
     Args:
         path: relative to `folder`.
@@ -330,7 +330,7 @@ def _run(folder: str, *arguments: str) -> bytes:
 
 def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = ["git", "-C", folder, *arguments]
-    # Its messages are parsed, and nobody would see a question for a password.
+    # Its messages are parsed, and a question for a password would not be seen.
     environment = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
         return subprocess.run(command, capture_output=True, check=False, env=environment)

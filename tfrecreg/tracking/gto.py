@@ -88,7 +88,7 @@ def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
 
 
 def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
-    """The commit that is in a stage, by its last assignment; None if there is none."""
+    """The commit in a stage, by its last assignment, or None."""
     events = [each for each in _events(name, tags) if each.stage == stage]
     last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
     return None if last is None or last.cancelled else last.tag.commit

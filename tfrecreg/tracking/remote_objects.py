@@ -1,9 +1,9 @@
 """The objects of a DVC remote, as its file system shows them now.
 
-DVC keeps an index of what it believes a remote has: the list of a folder that is there counts for
-all files of the folder, and nothing looks at them again. This module asks the file system of the
-remote, and neither reads nor writes that index. One listing covers all objects whose hashes begin
-with the same two digits.
+DVC keeps an index of the objects in a remote: the list of a folder counts for all files of the
+folder, which are not looked up again. This module asks the file system of the remote, and neither
+reads nor writes that index. One listing covers all objects whose hashes begin with the same two
+digits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RemoteObject:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was looked at in a remote."""
+    """The verified objects of a remote."""
 
     listed: int = 0
     """Number of objects that were looked for in listings."""
@@ -71,7 +71,7 @@ class RemoteObjects:
 
     @property
     def verified(self) -> Verified:
-        """What was looked at by now."""
+        """The objects verified so far."""
         return Verified(
             listed=len(self._listed),
             checksums=len(self._checksums),
@@ -169,7 +169,7 @@ class RemoteObjects:
             self._fs.get_file(self._odb.oid_to_path(oid), path)
         except FileNotFoundError:
             return False
-        # Not `has_object`: what this machine cannot read says nothing about the remote.
+        # Not `has_object`: an unreadable local file says nothing about the remote.
         return md5_of(path) == _digest_of(oid)
 
     def read_list(self, oid: str) -> bytes | None:
@@ -260,7 +260,7 @@ def remote_objects(repo: Any, remote: str | None, command: str) -> tuple[RemoteO
         command: of DVC, for its messages: ``"push"``.
 
     Raises:
-        UsageError: the remote does not exist, or there is none.
+        UsageError: the remote does not exist, or none is configured.
     """
     known = remote_names(repo)
     if remote is not None and remote not in known:

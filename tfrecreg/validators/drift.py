@@ -75,7 +75,7 @@ class DriftValidator(Validator):
         Raises:
             SchemaError: it does not parse, or contradicts itself.
             ConfigError: an option is unknown or has another type.
-            BaselineError: there are no statistics of the baseline: see :func:`stats_of`.
+            BaselineError: statistics of the baseline failed: see :func:`stats_of`.
         """
         self._options = read_limits(DriftOptions, options, self.name)
         path = target.schema_path or "schema"

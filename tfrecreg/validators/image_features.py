@@ -177,7 +177,7 @@ def differences(
 
 
 def _declared(example: Example, image: str, what: str, kind: Kind) -> tuple[str, Any]:
-    """Name and value of the feature that declares it; an empty name and None if there is none."""
+    """Name and value of the declaring feature; an empty name and None without one."""
     for name in neighbours(image, what):
         feature = example.get(name)
         if feature is not None and feature.kind is kind and feature.count == 1:

@@ -84,7 +84,7 @@ class ImagesVisitor(Visitor):
 
     Args:
         images: features that hold images, as the schema or the user names them.
-        decoders: for what is no image of a known format.
+        decoders: for values that are not images of a known format.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class ImagesVisitor(Visitor):
                     raise
                 found = decoder.header(data)
                 if found is None:
-                    return  # no picture: it says nothing that a record could declare
+                    return  # not an image: no declaration of the record is about it
                 header = found
         except ValueError as error:
             part.unreadable += 1

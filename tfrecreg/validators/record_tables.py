@@ -82,7 +82,7 @@ class Tables:
 def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:
     """16 bytes of blake3 of the values of a feature of bytes, computed once per batch.
 
-    The digest of a single value is that of its bytes alone.
+    The digest of a single value covers its bytes alone.
 
     Args:
         batch: keeps the digest for other validators.

@@ -27,7 +27,7 @@ _SHOWN = 5
 def loosened(before: Config, after: Config) -> list[Finding]:
     """A finding for each thing that `after` accepts and `before` does not.
 
-    A changed limit of a validator counts, whatever its direction: only the validator knows it.
+    A changed limit of a validator always counts: only the validator knows which is looser.
     """
     tally, where = Tally(), Location(shard=CONFIG_NAME)
     for subject, message in (
@@ -65,7 +65,7 @@ def _disabled(before: Config, after: Config) -> Iterator[tuple[str, str]]:
 
 def _gates(before: Config, after: Config) -> Iterator[tuple[str, str]]:
     told: set[tuple[str, str]] = set()
-    # The default first: what it loosens for all gates is told once.
+    # The default first: changes for all gates are reported once.
     for name in (_DEFAULT, *sorted({*before.gates, *after.gates} - {_DEFAULT})):
         for change in _gate(before.gate(name), after.gate(name)):
             if change not in told:

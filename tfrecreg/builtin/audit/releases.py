@@ -60,7 +60,7 @@ def audit_releases(
 
     Args:
         names: of the datasets; empty for all.
-        base: a git revision whose releases are looked at as if they were here, too: the branch to
+        base: a git revision whose releases are checked as if they were here, too: the branch to
             merge into.
         fail_on: from which severity on the report fails; None for what each dataset's gate says.
         today: the date for judging waivers; None for the current one, in UTC.
@@ -141,7 +141,7 @@ def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
     try:
         found |= ever_released(registry)
     except FailureError:
-        return found  # why git does not answer, the audit of each dataset tells
+        return found  # the audit of each dataset reports why git failed
     return found
 
 
@@ -178,7 +178,7 @@ class _Base:
     """Git revision as the user named it."""
     commit: str
     meeting: str
-    """The last commit that both have, as hex; empty if there is none here. In a shallow clone, the
+    """The last common commit, as hex; empty if it is not here. In a shallow clone, the
     commits since then are enough to judge what this branch did."""
     config: Config
     """The configuration at `meeting`, or else at `commit`."""
@@ -258,7 +258,7 @@ class _Base:
     def _left_out(
         self, name: str, mine: Mapping[Version, Link], theirs: Mapping[Version, Link]
     ) -> Iterator[Issue]:
-        """The new releases of this branch against those of the other one."""
+        """New releases of this branch that leave out a release of the other branch."""
         shown = safe(self.revision)
         for version in sorted(mine.keys() - theirs.keys()):
             for link, other in forks({**theirs, version: mine[version]}, across=True):

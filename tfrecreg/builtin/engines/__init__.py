@@ -1,4 +1,4 @@
-"""Engines over the workers of other libraries, with what :mod:`tfrecreg.api` has. Each imports its
+"""Engines over the workers of other libraries, built on :mod:`tfrecreg.api`. Each imports its
 library when it connects.
 
 - `plugin`: announces them

@@ -39,7 +39,7 @@ from tfrecreg.api import (
 )
 
 _BATCH = 256
-"""Tasks of one pipeline: one takes seconds to start, and what waits is on disk."""
+"""Tasks of one pipeline: starting one takes seconds, and waiting tasks are on disk."""
 _WORKER = (
     "import os, pathlib, sys; pathlib.Path(sys.argv[1], f'{os.getpid()}.worker').touch(); "
     "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
@@ -150,7 +150,7 @@ class BeamEngine(RemoteEngine[int]):
         exchange, self._exchange = self._exchange, None
         self._waiting = []
         if exchange is not None:
-            # Workers do not begin what is not there. What a store does not remove now stays.
+            # Workers do not begin missing tasks. Files that a store does not remove now stay.
             with contextlib.suppress(StorageError):
                 for number in sorted(self._sent):
                     exchange.drop(_name(number, "work"))
@@ -221,9 +221,7 @@ class _Pipeline:
             former.unlink()
         self._result: Any = None
         self._thread = threading.Thread(target=self._run, daemon=True)
-        with (
-            BeamEngine.interrupts_held()
-        ):  # ^C is this process's to handle, not that of its workers
+        with BeamEngine.interrupts_held():  # this process handles ^C, not its workers
             self._thread.start()
 
     def _run(self) -> None:

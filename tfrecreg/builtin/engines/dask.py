@@ -36,7 +36,7 @@ class DaskOptions:
     address: str | None = None
     """Address of a scheduler, such as `tcp://host:8786`; none for a cluster on this machine."""
     timeout: float = 30.0
-    """Seconds to wait for the scheduler, and for a first worker while there are none."""
+    """Seconds to wait for the scheduler, and for a first worker."""
 
     def __post_init__(self) -> None:
         if self.timeout <= 0:
@@ -106,7 +106,7 @@ class DaskEngine(RemoteEngine[Any]):
         cluster, self._cluster = self._cluster, None
         for each in (client, cluster):
             if each is not None:
-                # A scheduler that is gone cannot be told that this client leaves.
+                # A lost scheduler cannot be notified that this client leaves.
                 with suppress(*_GONE), _uncollected():
                     each.close(timeout=self._options.timeout)
 

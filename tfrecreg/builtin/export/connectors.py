@@ -1,4 +1,4 @@
-"""A schema as the features of TensorFlow Datasets: what `features.json` holds, and label names.
+"""A schema as the features of TensorFlow Datasets: `features.json` and label names.
 
 Names stay unchanged, including slashes, at the top level: ``example["image/encoded"]``. TFDS would
 also read them as nested dictionaries, for it joins the keys of these with slashes; but then
@@ -178,7 +178,7 @@ def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
 
 
 def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
-    """The connector of all values of a feature, from that of one."""
+    """The connector of all values of a feature, from the connector of one."""
     shape = rule.tensor_shape
     if shape is None or (len(shape) < 2 and (not rule.is_required or None in shape)):
         return _sequence(leaf)

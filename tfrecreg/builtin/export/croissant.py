@@ -95,7 +95,7 @@ def croissant(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> _Jso
     """The description, as JSON-LD.
 
     Args:
-        shards: the shards in the folder, whose bytes are those of the manifest.
+        shards: the shards in the folder, with the bytes of the manifest.
     """
     manifest, config = dataset.manifest, dataset.config
     document: _Json = {

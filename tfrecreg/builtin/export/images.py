@@ -1,6 +1,6 @@
 """What encoded images have in common, as far as it decides how TensorFlow decodes them.
 
-Only headers are read: an image that is damaged after its header counts as what its header says.
+Only headers are read: damage after the header is ignored.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from tfrecreg.api import ImageError, ImageHeader, read_header, why_undecodable
 
 _PALETTE = 3
 _MOST_CHUNKS = 1_000
-"""Chunks of a PNG that are looked at."""
+"""Maximum number of chunks of a PNG to read."""
 _BMP_DEPTH = 24
-"""The only depth that TensorFlow decodes into the same channels whatever it is asked for."""
+"""The only depth that TensorFlow decodes into the same channels for any argument."""
 
 
 def look_at_image(data: bytes) -> ImageHeader | None:
@@ -53,7 +53,7 @@ class ImagesSeen:
     widths: set[int] = field(default_factory=set)
     """At most two of them."""
     strange: int = 0
-    """Values that TensorFlow does not decode as images, or that are too large to be read."""
+    """Values that TensorFlow does not decode as images, or that are too large to read."""
     where: str = ""
     """The first of these."""
 
@@ -80,7 +80,7 @@ class ImagesSeen:
         self.where = self.where or where
 
     def merge(self, other: ImagesSeen) -> None:
-        """See all that `other` saw."""
+        """Add the results of `other`."""
         self.count += other.count
         self.formats |= other.formats
         self.channels |= other.channels

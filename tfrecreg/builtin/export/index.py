@@ -61,7 +61,7 @@ class IndexExporter(Exporter):
         folder: Folder,  # noqa: ARG002 - nothing but shards and indexes
         shards: Sequence[ExportedShard],
     ) -> Iterator[str]:
-        """What a person should know of the folder."""
+        """A note on the folder for the user."""
         if self.dataset.manifest.compression == "gzip":
             yield (
                 "readers with an index cannot seek in gzip: the shards were decompressed, each "
@@ -75,7 +75,7 @@ class IndexExporter(Exporter):
             )
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - readers take files
-        """Where the indexes are."""
+        """The place of the indexes."""
         return f"each shard has its index beside it, with the suffix {self.options.suffix}"
 
 

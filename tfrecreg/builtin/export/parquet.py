@@ -1,4 +1,4 @@
-"""Parquet files: a column for each feature of the schema, and one for what no column can hold.
+"""Parquet files: a column for each feature of the schema, and one for all other values.
 
 https://parquet.apache.org
 """
@@ -30,7 +30,7 @@ from tfrecreg.builtin.export.file_objects import ReadingFile, WritingFile
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
-"""Rows and payload bytes at which a row group ends: what is in memory at once."""
+"""Rows and payload bytes at which a row group ends, which is in memory as a whole."""
 
 
 class ParquetExporter(RecordExporter):
@@ -54,7 +54,7 @@ class ParquetExporter(RecordExporter):
         return ParquetFormat(columns, json.dumps(metadata, sort_keys=True))
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """The note says how many records have a value in ``__rest__``."""
+        """A note with the number of records that have a value in ``__rest__``."""
         yield from super().finish(folder, shards)
         yield from rest_notes(sum(each.seen for each in shards))
 

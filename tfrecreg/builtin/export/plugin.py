@@ -1,4 +1,4 @@
-"""The bundled exporters, announced in the same way as those of any plugin."""
+"""The bundled exporters, announced like those of any plugin."""
 
 from __future__ import annotations
 

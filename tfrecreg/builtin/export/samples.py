@@ -55,10 +55,10 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleLayout:
-    """Which features become files of their own. Picklable."""
+    """The features that become files of their own. Picklable."""
 
     images: tuple[tuple[str, str], ...]
-    """Feature, and what its suffix begins with: empty for the only image of the schema."""
+    """Feature, and the start of its suffix: empty for the only image of the schema."""
     label: str | None
     """The feature of the label."""
 
@@ -98,7 +98,7 @@ def sample_features(members: Mapping[str, bytes]) -> Example:
     """The features of the sample with these files, by suffix.
 
     Raises:
-        ValueError: its JSON is not what :meth:`SampleLayout.members` writes.
+        ValueError: its JSON is not from :meth:`SampleLayout.members`.
         KeyError: a file is missing.
     """
     document = json.loads(members[_JSON_SUFFIX])

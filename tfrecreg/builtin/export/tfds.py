@@ -43,11 +43,11 @@ class TfdsExporter(Exporter):
         require_shards_of_splits(self.dataset.manifest, self.dataset.reference)
 
     def begin(self) -> PlainShards:
-        """Plain shards, whose images are looked at."""
+        """Write plain shards, and read the headers of their images."""
         return PlainShards(self.dataset.schema.images())
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """Write all that TFDS reads beside the shards."""
+        """Write the files that TFDS reads beside the shards."""
         dataset, manifest = self.dataset, self.dataset.manifest
         seen = {name: ImagesSeen() for name in dataset.schema.images()}
         for each in shards:

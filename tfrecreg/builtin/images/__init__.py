@@ -1,7 +1,7 @@
 """The bundled decoder of features, which reads images.
 
 - `plugin`: announces it
-- `decoder`: what :mod:`tfrecreg.images` knows of an image, as a decoder has to say it
+- `decoder`: :mod:`tfrecreg.images` with the interface of a decoder
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sound files of what is to be repaired, from the other places that have them."""
+"""Sound copies of damaged files, from other places that have them."""
 
 from __future__ import annotations
 

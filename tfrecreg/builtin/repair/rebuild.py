@@ -45,13 +45,13 @@ from tfrecreg.text import safe
 def rebuild_refusal(
     name: str, manifest: Manifest, wrong: Sequence[RemadeShard], raw: RawData
 ) -> RefusedError:
-    """The error for shards that came out with other bytes.
+    """The error for shards that were rebuilt with other bytes.
 
     Args:
-        name: of what was to be repaired, as a user writes it.
-        manifest: what it has to be.
+        name: the reference to repair.
+        manifest: of the original shards.
         wrong: the shards in question, at least one.
-        raw: what they were made from.
+        raw: the raw data.
     """
     first = wrong[0]
     more = f", and so do {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -103,7 +103,7 @@ class RawData:
     problem: TfrecregError | None
     """Reason that they are not available."""
     backup: str = "DVC or a backup"
-    """Where else the files may be, for hints."""
+    """Other places that may have the files, for hints."""
 
     @property
     def source(self) -> bytes | None:
@@ -136,7 +136,7 @@ def open_raw(
 
     Args:
         raw: folder of the raw data, where they are not where the configuration says.
-        name: of what is repaired, as a user writes it.
+        name: the reference to repair.
         backup: where else its files may be, for hints.
 
     Missing raw data are reported in the result, as they may not be needed.
@@ -188,9 +188,9 @@ class RemakeTask:
     """The source, pickled; None where the raw data are not available."""
     compression: Compression
     folder: Readable
-    """Rooted at the folder that the damaged shard lies in, if it is there."""
+    """Rooted at the folder of the damaged shard, if it exists."""
     stage: Storage
-    """Rooted at the folder in the making."""
+    """Rooted at the unfinished folder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,7 @@ class RemadeShard:
     """A rebuilt shard."""
 
     entry: ShardEntry
-    """The shard as it came out."""
+    """The rebuilt shard."""
     index: FileEntry
     """Its index."""
     taken: int
@@ -272,7 +272,7 @@ def remake(task: RemakeTask | BuildTask) -> RemadeShard:
 
 
 def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | str:
-    """The record of an item, or why there is none."""
+    """The record of an item, or the reason for its absence."""
     if source is None:
         return "the raw data are not available"
     item = task.items.get(key)
@@ -332,7 +332,7 @@ def make_again(
 
     Args:
         folder: rooted at the folder that the damaged shards lie in.
-        stage: rooted at the folder in the making.
+        stage: rooted at the unfinished folder.
 
     Raises:
         UsageError: the raw data are needed, and are not available.

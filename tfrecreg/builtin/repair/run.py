@@ -58,7 +58,7 @@ class State:
     files: tuple[FileEntry, ...]
     """The same of all other files."""
     manifest: bool
-    """Whether the manifest that lies with them is another one, or none."""
+    """Whether the manifest beside them is missing or another one."""
     refusal: StorageError | None = None
     """The first error from reading a file that is there."""
 
@@ -220,7 +220,7 @@ def _folder_of(resolved: Resolved) -> str | None:
 
 
 class _Repair:
-    """A repair: what was rebuilt by now, and with what.
+    """The state of a repair.
 
     Args:
         raw: folder of the raw data; None for the configured one.
@@ -268,7 +268,7 @@ class _Repair:
         """
         state = look_over(remote, self._manifest, self._progress)
         if state.refusal is not None:
-            raise state.refusal  # what cannot be read need not be damaged
+            raise state.refusal  # an unreadable file need not be damaged
         if state.sound:
             return
         with change.stage("repair") as stage:

@@ -1,4 +1,4 @@
-"""GitHub Actions: workflow commands that become annotations, and the summary of a job.
+"""GitHub Actions: workflow commands for annotations, and the summary of a job.
 
 A workflow command is a line ``::error file=…,title=…::message``. In the message ``%``, CR and LF
 are escaped as ``%25``, ``%0D`` and ``%0A``, in properties also ``:`` and ``,``:

@@ -1,4 +1,4 @@
-"""The bundled report formats, announced in the same way as those of any plugin."""
+"""The bundled report formats, announced like those of any plugin."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _run(report: Report, context: ReportContext) -> _Json:
 def _rule(finding: Finding, context: ReportContext) -> _Json:
     rule: _Json = {"id": safe_message(finding.code), "name": safe_message(finding.rule)}
     code = context.codes.get(finding.code)
-    if code is not None:  # a report may come from where another plugin is installed
+    if code is not None:  # a report may come from a machine with other plugins
         page = "\n".join(safe_message(line, limit=1000) for line in code.page.strip().splitlines())
         hint = safe_message(code.hint, limit=1000)
         rule["shortDescription"] = {"text": f"{safe_message(code.summary, limit=1000)}."}

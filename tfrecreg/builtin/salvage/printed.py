@@ -1,4 +1,4 @@
-"""What was saved of damaged shards, and what was lost."""
+"""Printing salvaged and lost records of damaged shards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STATUS = {
 
 
 def print_salvage(console: Console, result: SalvageResult) -> None:
-    """Each shard with its cuts and lost keys, and what follows from them."""
+    """Print each shard with its cuts and lost keys, and the next command."""
     if result.passed:
         passed = count(result.passed, "shard")
         console.print(line(f"{passed}: as in the manifest, skipped"))

@@ -2,7 +2,7 @@
 
 - `diff`: the differences between two manifests
 - `schemas`: comparisons of schemas, and proposed changes
-- `preview`: what a build would do; `adopted`, `pipelines` and
+- `preview`: the plan of a build; `adopted`, `pipelines` and
   `transfers`: those of other commands
 - `stats`: tables of statistics
 """

@@ -37,7 +37,7 @@ def print_plan(console: Console, plan: AdoptPlan) -> None:
 
 
 def print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
-    """The adopted build, and what to do next."""
+    """The adopted build, and the next command."""
     from tfrecreg.validators.payload_kinds import described
 
     manifest = result.manifest

@@ -1,4 +1,4 @@
-"""What a pipeline gets, and what changed in it."""
+"""The stages of a pipeline, and their changes."""
 
 from __future__ import annotations
 

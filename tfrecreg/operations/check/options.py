@@ -10,7 +10,7 @@ from tfrecreg.gating import FailOn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:
-    """Options of a check. The defaults are those of the command line."""
+    """Options of a check, with the defaults of the command line."""
 
     only: tuple[str, ...] = ()
     """Names of the validators to run; empty for all."""

@@ -134,7 +134,7 @@ def _find_all(
     options: CheckOptions,
     progress: Progress,
 ) -> list[_Judged | Report]:
-    """What is checked under these names, or the report about what cannot be."""
+    """The targets of these names, or reports about those that cannot be checked."""
     expected = _expected(options, registry)
     todo: list[_Judged | Report] = []
     files: list[str] = []
@@ -263,12 +263,12 @@ def _placed(report: Report, target: Target, registry: RegistryLike | None) -> Re
 
 
 def _is_the_users(error: TfrecregError, options: CheckOptions) -> bool:
-    """Whether the user's own schema is wrong, whatever is checked against it."""
+    """Whether the user's own schema is wrong, independent of the target."""
     return isinstance(error, SchemaError) and options.schema is not None
 
 
 def _unjudged(name: str, error: TfrecregError) -> Report:
-    """The report about a target that could not be looked at."""
+    """The report about a target that could not be read."""
     hint = f"; hint: {error.hint}" if error.hint else ""
     return error_report(name, f"{error.message}{hint}")
 
@@ -327,7 +327,7 @@ def _is_history(dataset: Dataset) -> bool:
 
 
 def _here(dataset: Dataset) -> Resolved:
-    """The build of a dataset, else its newest release where the bytes of that are here."""
+    """The build of a dataset, else its newest release if its bytes are here."""
     versions = not_yanked(dataset)
     if versions and not dataset.is_built() and not has_shards(dataset):
         newest = open_release(dataset, versions[-1])
@@ -337,7 +337,7 @@ def _here(dataset: Dataset) -> Resolved:
 
 
 def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
-    """The entries of a registry, or of this user where there is none; None where that is nowhere.
+    """The cache of a registry, else of this user; None without a folder for it.
 
     Args:
         registry: has them in ``.tfrecreg/cache/checks``. Without one they are in

@@ -49,7 +49,7 @@ def check_target(
     """Check one target under the gate that `options` name.
 
     Args:
-        config: where the gate and the waivers come from.
+        config: has the gate and the waivers.
         options: what to check and when to fail; their `raw` and `schema` went into the target.
         today: the date for judging waivers; None for the current one, in UTC.
         beside: validators that look at the records in the same pass, and find nothing, and whose
@@ -177,7 +177,7 @@ def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
 
 
 def _digest_beside(target: Target) -> str | None:
-    """What the manifest beside the shards says of itself; None where there is none that holds."""
+    """The digest in the manifest beside the shards; None without a valid one."""
     if target.storage is None:
         return None
     try:
@@ -187,7 +187,7 @@ def _digest_beside(target: Target) -> str | None:
 
 
 def _replaced(target: Target, before: str | None) -> Iterator[str]:
-    """Whether another build was put in the place of the one that was looked at.
+    """Whether another build replaced the checked one meanwhile.
 
     Then nothing that was found means anything: it is of neither. An invalid manifest is reported by
     the `manifest` validator.
@@ -213,9 +213,9 @@ def _errors(result: ScanResult) -> Iterator[str]:
 
 
 _BYTE_SECONDS, _RECORD_SECONDS = 2e-9, 10e-6
-"""About what a byte and a record cost with the validators that run by default."""
+"""Approximate cost of a byte and a record with the default validators."""
 _WORTH_SECONDS = 0.4
-"""Work from which on workers pay: theirs import less than those of a build."""
+"""Work above which workers pay: they import less than those of a build."""
 
 
 def engine_for(target: Target, engine: Engine) -> Engine:
@@ -229,5 +229,5 @@ def _seconds(shard: Shard) -> float:
     try:
         entry = shard.storage.stat(shard.path)
     except StorageError:
-        return 0.0  # it costs nothing, and the scan says why
+        return 0.0  # it costs nothing, and the scan reports the reason
     return entry.size * _BYTE_SECONDS if entry is not None else 0.0

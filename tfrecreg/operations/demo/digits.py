@@ -26,7 +26,7 @@ SIDE = 28
 """Pixels of an image's side."""
 
 _BLOCK = 256
-"""Images that are drawn at a time: what fits a processor's cache."""
+"""Images drawn at a time: they fit a processor's cache."""
 _SUBDIVISIONS = 3
 """Straight pieces between two points of a curve."""
 

@@ -1,7 +1,7 @@
 """Comparing two builds or releases, example by example.
 
 - `side`: one of the two: its manifest, indexes and records
-- `match`: what became of every example, from the indexes alone
+- `match`: the partner of every example, from the indexes alone
 - `row_memory`: memory for the rows of a comparison
 - `compare`: which features and labels differ, from the records
 - `reading`: passes over records, in this process or on an engine

@@ -1,6 +1,6 @@
 """The smallest legal step from a release to a build.
 
-It is counted from what differs between the two, as far as that decides.
+Differences are counted only as far as they decide it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FEW = 10_000
 
 
 class Classified(NamedTuple):
-    """The smallest legal step, and what might make it smaller."""
+    """The smallest legal step, and a hint if it might be smaller."""
 
     change: Change
     hint: str
@@ -70,7 +70,7 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
 def count_pairs(
     reading: Reading, labels: LabelMaps, progress: Progress, *groups: Pairs
 ) -> tuple[Tallied, Tallied]:
-    """What differs in the pairs of the first group, and in those of all."""
+    """The differences in the pairs of the first group, and of all groups."""
     of_first, into = Tallied(), Tallied()
     function = partial(count_changes, labels=labels)
     with (
@@ -94,7 +94,7 @@ def _showing(progress: Progress, pairs: int) -> AbstractContextManager[None]:
 
 
 def count_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> Tallied:
-    """A pass: what differs in pairs, counted."""
+    """A pass that counts differences in pairs."""
     found = Tallied()
     tally(pairs, readers, labels, found)
     return found

@@ -120,8 +120,8 @@ class Payloads:
 
 
 def _let_machine_fail(error: TfrecregError) -> None:
-    """Raise what another try may not meet: it says nothing of the data, and a release keeps for
-    good what it was told of them.
+    """Raise errors of the machine, which another try may not have: they say nothing about the data,
+    and a release keeps its differences for good.
     """
     machine = isinstance(error, StorageError) and isinstance(error.__cause__, OSError)
     if machine and not isinstance(error, MissingFileError):
@@ -154,7 +154,7 @@ class RecordChange:
 
 @dataclass(frozen=True, slots=True)
 class LabelMaps:
-    """Which features are labels, and what their numbers are called on each side."""
+    """The features that are labels, and the class names on each side."""
 
     features: tuple[str, ...]
     before: Mapping[str, Sequence[str]]
@@ -286,7 +286,7 @@ class Tallied:
     """Whether something was not counted separately: adding it to others would count otherwise."""
 
     def add(self, change: RecordChange) -> None:
-        """Count what differs in one pair."""
+        """Count the differences in one pair."""
         self.compared += 1
         self.kept += change.keeps_all
         for kind in ("added", "removed", "changed"):
@@ -297,7 +297,7 @@ class Tallied:
             self._count_label(label, 1)
 
     def add_all(self, more: Tallied) -> None:
-        """Count what was counted for the pairs that follow, which must not be full."""
+        """Add the counts of the pairs that follow, which must not be full."""
         assert not more.is_full
         if not self.unread:
             self.reason, self.missing = more.reason, more.missing
@@ -330,7 +330,7 @@ class Tallied:
 def changes_of(
     pairs: Pairs, readers: tuple[Payloads, Payloads], labels: LabelMaps
 ) -> Iterator[tuple[RecordChange | UnreadError, int]]:
-    """For each pair what differs, and the bytes that were read."""
+    """The differences of each pair, and the bytes that were read."""
     for first, second in zip(pairs.before, pairs.after, strict=True):
         try:
             before, after = readers[0].read(int(first)), readers[1].read(int(second))
@@ -349,7 +349,7 @@ def tally(
     *,
     until_loss: bool = False,
 ) -> None:
-    """Count what differs in pairs.
+    """Count the differences in pairs.
 
     Args:
         pairs: of records that are not the same.

@@ -48,7 +48,7 @@ class _Digests(NamedTuple):
 def follow_images(
     before: Side, after: Side, matched: Matched, reading: Reading, progress: Progress
 ) -> Matched:
-    """Find the partners of what seems to be gone and new, by the images in them.
+    """Find the partners of removed and added examples by their images.
 
     Where a key is in two splits and the images differ, these are two examples: keys that are
     positions are in every split.
@@ -66,7 +66,7 @@ def follow_images(
             if group and parted is None:
                 parted = _part(matched, rows.wrong)
             if found is None:
-                # Without the bytes, keys are all there is to tell by.
+                # Without the bytes only keys can be compared.
                 return parted or matched
             rows.take(piece, found, paired=group == 0)
             size = sum(each.size for each in found)

@@ -8,7 +8,7 @@ one that is taken away moves the keys of all that follow, and changes none.
 3. the same split and key: changed
 4. the same record in another split: moved
 5. the same key in another split: moved and changed
-6. the rest is gone, or new
+6. the rest is removed or added
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _permute(rows: IndexRows, order: npt.NDArray[np.intp]) -> None:
 
 
 def example_places(rows: IndexRows) -> Places:
-    """Where the records of these rows are."""
+    """The places of the records of these rows."""
     last = np.ascontiguousarray(rows[:, PLACE])
     return last.view(">u8").ravel().astype(np.uint64)
 
@@ -158,13 +158,13 @@ class Paired(NamedTuple):
 def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
     """Pair rows that begin with the same bytes; where several do, in their order.
 
-    The rows that are left are moved to the front of where they were, so that no more memory is
+    The remaining rows are moved to the front of their array, so that no more memory is
     taken than for the pairs: the arguments are consumed.
 
     Args:
         before: sorted rows.
         after: sorted rows.
-        width: how many bytes have to be the same.
+        width: number of bytes to compare.
     """
     pairs: list[tuple[Places, Places]] = []
     kept_before = kept_after = 0
@@ -272,7 +272,7 @@ class Matched:
     """The same key in another split, with another record."""
     renamed_changed: Pairs = field(default_factory=Pairs.none)
     """The same image in the same split, under another key and in another record. Found where the
-    records themselves were looked at."""
+    records themselves were read."""
     removed: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     added: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     unknown: tuple[str, ...] = ()
@@ -286,7 +286,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
 
     Raises:
         ManifestError: an index is none.
-        StorageError: there is no room for the rows.
+        StorageError: the disk has no room for the rows.
         UsageError: there are more splits than can be distinguished.
     """
     splits = split_numbers(before, after)

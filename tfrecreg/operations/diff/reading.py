@@ -88,7 +88,7 @@ class Reading:
         pieces = ((number, _cut(groups[number], start, end)) for number, start, end in bounds)
         engine = self._engine.for_work((_length(each) * self._cost for each in groups), _FEW)
         if engine.is_local and engine.jobs == 1:
-            # These readers know the indexes that were read for the pieces before.
+            # These readers keep the indexes that were read for earlier pieces.
             for number, piece in pieces:
                 yield number, piece, function(self.readers, piece)
             return
@@ -104,7 +104,7 @@ class Reading:
         return ReadTask(function, before, after, Pairs(old, new))
 
     def _bounds(self, pairs: Pairs) -> list[int]:
-        """Where the pieces begin, and where the last one ends."""
+        """The starts of the pieces, and the end of the last one."""
         count = _length(pairs)
         bounds, touched = [0], set[tuple[int, int]]()
         for start in range(0, count, _STEP):

@@ -56,12 +56,12 @@ class RecordDiff:
     features_added: tuple[str, ...] = ()
     features_removed: tuple[str, ...] = ()
     features_changed: tuple[str, ...] = ()
-    """Empty, too, where the record was not read. The empty name stands for a whole payload."""
+    """Empty also if the record was not read. The empty name means the whole payload."""
     labels: tuple[tuple[str, str, str], ...] = ()
     """Feature, label before, label after."""
 
     def to_json(self) -> dict[str, Any]:
-        """The example for a JSON document; what does not apply is left out."""
+        """The example for a JSON document, without fields that do not apply."""
         plain = asdict(self)
         names = ("feature", "before", "after")
         plain["labels"] = [dict(zip(names, each, strict=True)) for each in self.labels]
@@ -202,7 +202,7 @@ class DiffResult:
 
     @property
     def known(self) -> bool:
-        """Whether the indexes of all splits are here; if not, the totals are those of a part."""
+        """Whether the indexes of all splits are here; if not, the totals cover a part."""
         return all(split.known for split in self.splits)
 
     def records(self, engine: Engine | None = None) -> Iterator[RecordDiff]:
@@ -339,7 +339,7 @@ def _first(pairs: Pairs, most: int | None) -> Pairs:
 
 
 def list_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[RecordChange]:
-    """A pass: what differs in each pair. The result says that some were not read."""
+    """A pass that lists the differences of each pair. The result notes pairs that were not read."""
     found = (change for change, _ in changes_of(pairs, readers, labels))
     return [RecordChange() if isinstance(each, UnreadError) else each for each in found]
 

@@ -1,4 +1,4 @@
-"""The operation: two references, and what differs between them."""
+"""The operation `diff`: the differences between two references."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Side:
 
     @property
     def bring_hint(self) -> str:
-        """How its bytes and indexes come to this machine."""
+        """The command that fetches its bytes and indexes."""
         release = self.manifest.release
         if release is None or self.registry is None:
             return f"`tfrecreg check {self.name}` lists the missing bytes"
@@ -72,7 +72,7 @@ class Side:
     def may_have(self, shard: int) -> bool:
         """Whether a file that may be the shard's index is here, and as large as its records need.
 
-        What a manifest says of the number of records is not believed before.
+        The number of records in a manifest is not trusted before.
         """
         listed = self._listed(shard)
         if listed is None:
@@ -91,7 +91,7 @@ class Side:
         return self._files.get(self.manifest.shards[shard].index)
 
     def _places(self, index: FileEntry) -> Iterator[IndexPlace]:
-        """Where an index may be: in the registry, behind the URL, in DVC's cache."""
+        """Possible places of an index: the registry, the URL, DVC's cache."""
         if self.registry is not None:
             yield from index_places(self.registry, self.folder, index)
         if self.remote is not None:
@@ -167,7 +167,7 @@ class Side:
 
     @cached_property
     def _storage(self) -> Readable | None:
-        """Where its shards are, if they are not in DVC's cache."""
+        """The storage of its shards, if they are not in DVC's cache."""
         if self.remote is not None or self.registry is None or self.folder is None:
             return self.remote
         return self.registry.storage.below(self.folder)
@@ -183,7 +183,7 @@ class Side:
         release = self.manifest.release
         if self.registry is None or release is None or release.dvc is None:
             return {}
-        # Without its bytes a diff says less, and says so.
+        # Without its bytes a diff is incomplete, and says so.
         found = tracker().cached(self.registry.storage.root, release.dvc)
         return {path: place.lstrip("/") for path, place in found.items()}
 

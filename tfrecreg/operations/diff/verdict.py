@@ -1,4 +1,4 @@
-"""The rule of numbers: how much a version has to say of what changed.
+"""The rule of version numbers: the smallest legal level of a change.
 
 PATCH: the same examples in the same splits (equal content digests), which mean the same. MINOR:
 every example of the first side is still there, in its split, unchanged in the features that it had
@@ -28,7 +28,7 @@ ShardOrder = Literal["same", "other", "unknown"]
 
 
 def order_of(before: Side, after: Side) -> ShardOrder:
-    """The order of the second side against that of the first, whose examples are the same.
+    """The order of the second side compared with the first, whose examples are the same.
 
     Raises:
         ManifestError: an index is none.
@@ -60,7 +60,7 @@ def _sequences(side: Side) -> dict[str, str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCounts:
-    """Shards of the second side against those of the first, by their bytes and not their names."""
+    """Shards of the second side compared with the first, by bytes and not by names."""
 
     kept: int
     """The same file, perhaps under another name."""
@@ -108,7 +108,7 @@ def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
 
 
 _UNITS = ("time_domain.", "time_of_day_domain.")
-"""Fields of a feature that say what its numbers count."""
+"""Fields of a feature that give its numbers a meaning."""
 _COMPOSITES = ("sparse_feature", "weighted_feature")
 _TENSORS = "tensor_representation_group["
 
@@ -121,7 +121,7 @@ class Meaning(NamedTuple):
 
 
 def compare_meaning(before: Side, after: Side) -> Meaning:
-    """What the records of two sides stand for, whether or not they are the same."""
+    """Compare the meaning of the records of two sides, whether or not they are the same."""
     losses, gains = list[str](), list[str]()
     old_maps, new_maps = before.manifest.labels, after.manifest.labels
     for feature in sorted({*old_maps, *new_maps}):
@@ -156,7 +156,7 @@ def _lost(
 def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
     """What both schemas say, differently, of how values are read.
 
-    A schema that says less than before leaves the old examples what they were.
+    A looser schema does not change the meaning of the old examples.
     """
     if before.schema is None or after.schema is None:
         return
@@ -186,8 +186,8 @@ def judge_change(
 
     Args:
         order: where the content is the same; else None.
-        matched: what became of the examples; None where the content is the same.
-        tallied: what differs in those of `matched.changed`, as far as that was looked at.
+        matched: the partners of the examples; None for equal content.
+        tallied: differences in `matched.changed`, as far as they were read.
     """
     old, new = before.manifest, after.manifest
     meaning = compare_meaning(before, after)
@@ -337,7 +337,7 @@ def _gains(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Ite
 
 
 def _names(names: Sequence[str]) -> str:
-    """Names as they are: who shows a reason escapes it as a whole."""
+    """Names without escapes: reasons are escaped as a whole when shown."""
     shown = [f"`{name}`" for name in names[:_NAMED]]
     if len(names) > _NAMED:
         shown.append(f"{len(names) - _NAMED} more")

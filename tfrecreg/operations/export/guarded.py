@@ -31,10 +31,10 @@ class _GuardedShard:
 
 
 def exporter_class(kind: type[Any], plugin_id: PluginId) -> type[Exporter]:
-    """The class that a plugin brings.
+    """The exporter class of a plugin.
 
     Raises:
-        PluginError: it is no exporter.
+        PluginError: it is not an exporter.
     """
     if not issubclass(kind, Exporter):
         message = f"{plugin_id} cannot be used: its class does not inherit from `Exporter`"
@@ -48,7 +48,7 @@ class GuardedExporter:
     Args:
         kind: its class.
         plugin_id: the plugin.
-        dataset: what is exported.
+        dataset: the build or release to export.
         options: an object of its `Options`.
 
     Raises:
@@ -87,11 +87,11 @@ class GuardedExporter:
         return _GuardedShard(self._plugin_id, called(self._plugin_id, "begin", self._inner.begin))
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:
-        """The content digest of what was written; None if the shards were kept."""
+        """The content digest of the written records; None if the shards were kept."""
         return called(self._plugin_id, "verify", self._inner.verify, shards)
 
     def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> tuple[str, ...]:
-        """Write what stands beside the shards; returns notes."""
+        """Write the files beside the shards; returns notes."""
         notes = called(self._plugin_id, "finish", lambda: tuple(self._inner.finish(folder, shards)))
         return tuple(note if note.isprintable() else safe(note, limit=1000) for note in notes)
 

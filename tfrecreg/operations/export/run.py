@@ -52,7 +52,7 @@ class ExportResult:
     shards: dict[ShardMethod, int]
     """Number of shards by method."""
     content: str | None
-    """Content digest computed from what was written, equal to that of the manifest; None for
+    """Content digest of the written records, equal to that of the manifest; None for
     formats that keep the shards."""
     notes: tuple[str, ...]
     """Notes for the user, one line each."""
@@ -70,7 +70,7 @@ def export(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> ExportResult:
-    """Make `folder` what another tool reads.
+    """Write a build or a release into `folder` for another tool.
 
     ``tfds``: what `tfds.builder_from_directory` takes. ``index``: the shards, each with an index
     beside it, as NVIDIA DALI and the package `tfrecord` take them. ``croissant``: the shards
@@ -87,7 +87,7 @@ def export(
         options: of the exporter, as for ``--option`` (``["suffix=.index"]``), or typed
             (``{"suffix": ".index"}``).
         engine: where to work.
-        progress: who watches.
+        progress: receives the progress.
 
     Raises:
         UsageError: no such dataset, release, exporter or option; the folder is not free; the bytes
@@ -114,7 +114,7 @@ def export(
     exporter = GuardedExporter(kind, announced.plugin_id, dataset, given)
     exporter.expect()
     if kind.takes_shards:
-        resolved.storage()  # refuses here, before anything is made, where the bytes are elsewhere
+        resolved.storage()  # raises here, before anything is written, if the bytes are elsewhere
     with new_folder(path) as stage:
         shards = _export_shards(dataset, exporter, stage) if kind.takes_shards else []
         content = exporter.verify(shards)

@@ -45,12 +45,12 @@ def edited(
     An existing artifact under one of the names is kept if it has the expected path.
 
     Args:
-        text: of the file; None where there is none.
+        text: of the file; None if it does not exist.
         wanted: name to entry, in order.
         prune: whether entries of ours that are not wanted are removed.
 
     Raises:
-        UsageError: it is not a `dvc.yaml`, has a stranger's entry under one of the names, or
+        UsageError: it is not a `dvc.yaml`, has a foreign entry under one of the names, or
             cannot be edited without other changes.
         MissingExtraError: DVC, which provides what reads and writes YAML, is not installed.
     """
@@ -108,7 +108,7 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
 def _ours(
     section: Section, entries: Mapping[str, Any], wanted: Mapping[str, StageEntry]
 ) -> dict[str, StageEntry]:
-    """The wanted entries that nobody else has written yet."""
+    """The wanted entries, without those that another dataset wrote."""
     ours: dict[str, StageEntry] = {}
     for name, entry in wanted.items():
         there = entries.get(name)
@@ -134,14 +134,14 @@ def _artifact_path(artifact: Any) -> str:
 
 
 def _owner(entry: Any) -> str | None:
-    """The dataset of an entry of ours; None for a stranger's."""
+    """The dataset of an entry of ours; None for a foreign entry."""
     meta = entry.get("meta") if isinstance(entry, Mapping) else None
     name = meta.get(MARK) if isinstance(meta, Mapping) else None
     return name if isinstance(name, str) else None
 
 
 def _parsed(text: str) -> Any:
-    """The file as data that know their lines."""
+    """The file as data with line numbers."""
     yaml = _yaml()
     from ruamel.yaml.error import YAMLError
 

@@ -1,4 +1,4 @@
-"""The operation: `dvc.yaml` as it should be, and what its stages need to be there."""
+"""The operation `pipeline`: writing `dvc.yaml`, and the files that its stages need."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tfrecreg.tracking import dvc, git
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
 _KEEP = ".gitkeep"
-"""Keeps an empty folder in git: stages read the one of releases, and write into that of reports."""
+"""Keeps empty folders in git: stages read that of releases and write into that of reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Names of entries of a section of `dvc.yaml`. False where there are none."""
+    """Names of entries of a section of `dvc.yaml`. False if empty."""
 
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def pipeline(
         registry: the registry.
         names: of the datasets; empty for all that the configuration has, except those that DVC
             tracks by a file `data/NAME.dvc` and that have no stages. Then the stages of datasets
-            that it no longer has are taken out. Stages of strangers are never touched.
+            that it no longer has are taken out. Foreign stages are never touched.
         look: whether to write nothing.
         only_artifacts: whether to leave the stages as they are.
         today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
@@ -111,7 +111,7 @@ def pipeline(
         tracked = {each for each in chosen if each not in staged and _pointer(registry, each)}
         with_artifact -= tracked - owners(text, "artifacts")
         if not look and len(tracked) == len(chosen):
-            tracked.clear()  # each of them is the error that says how to get stages
+            tracked.clear()  # its error says how to get stages
     stages: dict[str, StageEntry] = {}
     artifacts: dict[str, StageEntry] = {}
     missing: dict[str, bytes] = {}
@@ -205,7 +205,7 @@ def _changes(done: Edited) -> Changes:
 
 
 def _expect_no_pointer(registry: Registry, name: str) -> None:
-    """Raises UsageError where DVC tracks what a stage would make."""
+    """Raises UsageError if DVC tracks an output of a stage by a file."""
     pointer = _pointer(registry, name)
     if pointer is not None:
         raise UsageError(
@@ -217,7 +217,7 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
 
 
 def _pointer(registry: Registry, name: str) -> str | None:
-    """The file by which DVC tracks what a stage would make; None without one."""
+    """The file by which DVC tracks an output of a stage; None without one."""
     pointer = dvc.pointer(layout.build_folder(name))
     config = registry.dataset(name).config
     is_made = config.source is not None and config.raw is not None

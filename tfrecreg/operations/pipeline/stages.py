@@ -35,7 +35,7 @@ _OF_GATE = ("validators", "limits")
 """Keys of a gate that a check depends on; the others are for the verdict."""
 
 MARK = "tfrecreg"
-"""The key in an entry's `meta` that says which dataset it is of: those entries are ours."""
+"""The key in an entry's `meta` with the dataset's name: it marks our entries."""
 
 StageEntry = Mapping[str, Any]
 """A stage, or an artifact."""
@@ -46,7 +46,7 @@ def stages_of(
 ) -> dict[str, StageEntry]:
     """Stage by name, in the order in which they run.
 
-    A dataset without a source has no stage that builds it: what it was adopted from may be gone.
+    A dataset without a source has no build stage: the files that it was adopted from may be gone.
 
     Args:
         name: of a dataset that its configuration has.

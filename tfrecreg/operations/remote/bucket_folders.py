@@ -71,13 +71,13 @@ def unreferenced_folders(registry: Registry) -> Iterator[BucketFolder]:
 
 
 def is_old(folder: BucketFolder, days: int) -> bool:
-    """Whether nothing was added for so many days. A store that tells no times has no old folders.
+    """Whether nothing was added for so many days. A store without times has no old folders.
 
     Args:
         days: at least 0.
     """
     times = [entry.mtime_ns for entry in folder.files]
-    # Below one second the bits are of the ETag, and the store told no time.
+    # Times below one second have bits of the ETag only: the store has no times.
     return min(times) >= _SECOND and time.time_ns() - max(times) >= days * _DAY
 
 
@@ -98,7 +98,7 @@ def remove_folder(folder: BucketFolder) -> bool:
 
 
 def _expect_fetched(registry: Registry) -> None:
-    """Releases that others pushed have to be known."""
+    """Refuse to go on while releases that others pushed are not fetched."""
     remotes = git.unfetched(registry.storage.root)
     if remotes:
         raise UsageError(

@@ -83,7 +83,7 @@ def gc(
     Args:
         registry: where to look.
         apply: False only lists.
-        remote: which DVC remote a copy has to be in; None for the default one.
+        remote: the DVC remote that must have a copy; None for the default one.
         buckets: also look into buckets.
         older_than: days, at least 0.
         progress: receives notes about waiting and about copies in use by another process.
@@ -93,7 +93,7 @@ def gc(
 
     Raises:
         FailureError: git or DVC refused, so references are unknown; nothing was removed.
-        ManifestError: a manifest is damaged: what it refers to is not known either.
+        ManifestError: a manifest is damaged, so that its references are unknown.
         UsageError: with `buckets`, a git remote has branches or tags that were not fetched.
         StorageError: a bucket refused.
     """
@@ -155,7 +155,7 @@ def _folder_removed(folder: BucketFolder, progress: Progress) -> bool:
 
 
 def _manifests(registry: Registry) -> Iterator[Manifest]:
-    """Those of all builds and releases that are here, and of every release in any ref."""
+    """Manifests of all builds and releases here, and of every release in any ref."""
     for dataset in registry.datasets():
         build = dataset.build_manifest()
         if build is not None:

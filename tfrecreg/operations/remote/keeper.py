@@ -152,13 +152,13 @@ class _Dvc:
 
 
 def _added(change: Releasing, folder: str, build: Manifest) -> str | None:
-    """DVC's hash of a folder that its cache has, byte for byte; None where it is to be added again.
+    """DVC's hash of a folder that its cache has, byte for byte; None if it has to be added again.
 
-    DVC believes that an object has the bytes that its name says. Whatever changes a file between
+    DVC assumes that the bytes of an object match its name. Whatever changes a file between
     its hashing and its copying, or a disk that decays, makes one that has not. It is removed, so
     that it is not believed the next time.
     """
-    from tfrecreg.tracking import cache  # what else needs DVC's lock does not need its cache
+    from tfrecreg.tracking import cache  # other users of DVC's lock do not need its cache
 
     dataset, progress = change.dataset, change.progress
     storage = dataset.registry.storage
@@ -195,7 +195,7 @@ def _added(change: Releasing, folder: str, build: Manifest) -> str | None:
 
 
 def _restore(change: Releasing, pointer: str, before: bytes | None) -> None:
-    """Let DVC's pointer say what it said before."""
+    """Restore DVC's pointer."""
     storage = change.dataset.registry.storage
     if before is None:
         storage.remove(pointer)

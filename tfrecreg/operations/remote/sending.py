@@ -31,7 +31,7 @@ class PushResult:
     replaced: int = 0
     """Number of the sent objects that took the place of damaged ones."""
     verified: Verified = field(default_factory=Verified)
-    """What was looked at in the remote."""
+    """The objects that were verified in the remote."""
 
 
 def push(
@@ -53,7 +53,7 @@ def push(
         names: references to releases, or datasets, which stand for all their releases; empty for
             all there are.
         remote: DVC's name of it; None for its default one.
-        verify: also compare the bytes of what the remote has: by the checksums that the store
+        verify: also compare the bytes of objects in the remote: by the checksums that the store
             states, and by reading the objects without one.
         repair: as `verify`, and replace damaged objects.
         progress: updated during the push.

@@ -38,7 +38,7 @@ from tfrecreg.tracking.pointers import bring_command, named_hash
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullResult:
-    """Where a release's bytes are."""
+    """The place of a release's bytes after a pull."""
 
     name: str
     """``mnist@1.0.0``."""
@@ -59,8 +59,8 @@ def pull(
     """Fetch the bytes of a release to this machine.
 
     Those of a release in a bucket are copied from there. Others are taken from DVC's cache, and
-    fetched into it where they are missing or damaged. DVC does not look at what its cache holds;
-    here each file is hashed while it is copied.
+    fetched into it where they are missing or damaged. DVC does not verify its cache; here each file
+    is hashed while it is copied.
 
     Args:
         registry: where the release is.
@@ -88,8 +88,8 @@ def pull(
 def pull_needed(
     registry: Registry, *, remote: str | None = None, progress: Progress = SILENT
 ) -> list[PullResult]:
-    """Fetch what the working tree needs of DVC: builds that are not on this machine, and the newest
-    release of each dataset that is not yanked.
+    """Fetch the data that the working tree needs: builds that are not on this machine, and the
+    newest release of each dataset that is not yanked.
 
     A build is fetched into `data/` if DVC's pointer to it names a release. Releases in a bucket are
     read there, and passed over.
@@ -228,7 +228,7 @@ def obtain(
     *,
     required: bool = True,
 ) -> FetchedFiles:
-    """Copy files of a release from what DVC keeps of it, and hash them.
+    """Copy files of a release from DVC, and hash them.
 
     They come from DVC's cache, and into it from other copies on this machine and from the remote.
     An object of the cache with other bytes than it should have is fetched again. A caller holds
@@ -239,7 +239,7 @@ def obtain(
         manifest: of a release that DVC keeps.
         paths: of the files; the manifest may be among them.
         remote: DVC's name of the remote; None for its default one.
-        required: False to do without a remote where there is none.
+        required: False to go on without a remote.
 
     Raises:
         UsageError: DVC does not keep the release; or no such remote.
@@ -268,7 +268,7 @@ class FetchedFiles:
     objects: int
     """Number of objects that came from the remote."""
     lost: tuple[cloud.ObjectFault, ...]
-    """Files that neither this machine nor the remote has; an empty path stands for all."""
+    """Files that neither this machine nor the remote has; an empty path means all."""
 
 
 def _unobtainable(release: Release, lost: Sequence[cloud.ObjectFault]) -> TfrecregError:

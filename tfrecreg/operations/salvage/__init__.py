@@ -4,10 +4,10 @@
 - `find`: the selected shards, and helpful files beside them
 - `shard`: one shard, from the scanner's batches and faults to its clean file
 - `work`: the same, step by step: keeping, repairing and cutting out records
-- `doubts`: which records may not belong to the shard
+- `doubts`: records that may not belong to the shard
 - `local_copy`: a copy of a shard behind a URL, for the time it is worked on
 - `original`: the damaged file, read a second time, and which records of its index were found
-- `files`: the clean shard and the quarantine in the making
+- `files`: the files of the clean shard and the quarantine
 - `model`: the result, and the list of cuts
 
 The mark that all this leaves in its folder is read by :func:`tfrecreg.manifest.salvaged.read_mark`.

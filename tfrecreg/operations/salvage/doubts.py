@@ -5,7 +5,7 @@ not where they lead to the end of the stream, or on to a record that is damaged 
 certain: those inside end before the checksum of the surrounding record. What ends where the lost
 record should, as its header says, may lie inside all the same: bytes of it may be lost.
 
-Where payloads hold records, the header of a damaged record is believed less. The payloads that are
+If payloads hold records, the header of a damaged record is trusted less. The payloads that are
 lost count as well, in a plain shard. The first records may then be inside one as well, where no
 record among them holds others and they lead to no record.
 """
@@ -26,20 +26,20 @@ _LOST_BYTES = 1 << 20
 
 
 class Seen(NamedTuple):
-    """What a scan says of a shard."""
+    """The result of a scan of a shard."""
 
     damaged: bool
     doubts: list[tuple[int, int]]
-    """The stretches of its stream that are in doubt."""
+    """The doubtful stretches of its stream."""
     stranger: str
     """Reason that the file is not a TFRecord; empty if it is one."""
 
 
 def look(events: Iterable[Event], reader: Reader) -> Seen:
-    """Whether a shard is damaged, and the stretches of its stream that are in doubt.
+    """Whether a shard is damaged, and the doubtful stretches of its stream.
 
     Args:
-        events: all that a scan says of it.
+        events: of the scan.
     """
     damaged, stranger = False, ""
     plain, nested = _Doubts(strict=False), _Doubts(strict=True)
@@ -69,7 +69,7 @@ class _Doubts:
     """The doubtful stretches of one scan.
 
     Args:
-        strict: whether to believe less of what the header of a damaged record says.
+        strict: whether to trust the header of a damaged record less.
     """
 
     def __init__(self, *, strict: bool) -> None:
@@ -77,7 +77,7 @@ class _Doubts:
         self.begins_inside = strict
         """Whether the first records may be inside one whose beginning is lost."""
         self._strict = strict
-        self._since = -1  # where the records begin that may turn out to be none of the shard's
+        self._since = -1  # starts of records that may not belong to the shard
         self._reached = 0  # where the last record ends,
         self._claimed = 0  # and where the damaged one before should
         self._last = (0, False)  # where the last record begins, and whether it may be a header
@@ -119,7 +119,7 @@ class _Doubts:
             # Its data may be the header of the record that is damaged here.
             self.found.append((start, self._reached))
         if self.begins_inside and not fault.exact and fault.code != "CRC007":
-            # What is inside another record leads to bytes that are no record.
+            # A record inside another one leads to bytes that are not a record.
             self._since = 0
         self.begins_inside = False
         if not fault.exact:
@@ -155,7 +155,7 @@ def _is_header(data: bytes, length: int) -> bool:
 
 
 def _inside(batch: RecordBatch, claimed: int) -> int:
-    """Where the records of a batch end that end no later than `claimed`."""
+    """The ends of the batch's records that end no later than `claimed`."""
     inside = batch.offsets[0]
     for offset, length in zip(batch.offsets, batch.lengths, strict=True):
         if offset + OVERHEAD + length > claimed:

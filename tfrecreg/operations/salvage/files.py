@@ -1,4 +1,4 @@
-"""The files of a salvage in the making: hashed on the way, there when they are whole."""
+"""The files that a salvage writes: hashed on the way, visible when complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfrecreg.storage.interface import Storage, Writer
 
 
 class HashingFile:
-    """A file, written from its start to its end. Made when its first byte comes, or closed."""
+    """A file, written sequentially. It is created at the first byte, or when closed."""
 
     def __init__(self, storage: Storage, path: str) -> None:
         self._storage = storage
@@ -74,12 +74,12 @@ class CleanShard:
         self._file.write(data if self._gzip is None else self._gzip.feed(data))
 
     def end_record(self) -> None:
-        """The bytes written so far end with a record."""
+        """Note that the bytes written so far end with a record."""
         if self._gzip is not None:
             self._file.write(self._gzip.end_record())
 
     def close(self) -> None:
-        """Write what the encoder still holds. The file is the caller's to close."""
+        """Flush the encoder. The caller closes the file."""
         if self._gzip is not None:
             self._file.write(self._gzip.close())
 
@@ -88,7 +88,7 @@ class Quarantine:
     """The bytes that were cut out of a shard, in order.
 
     Args:
-        file: to write to; where nothing was cut out there is none.
+        file: to write to; created only if something is cut out.
     """
 
     def __init__(self, file: HashingFile) -> None:
@@ -103,7 +103,7 @@ class Quarantine:
             at: where they are in that.
 
         Returns:
-            Where they are now; empty where there were none.
+            Their new place; empty without any.
         """
         offset = self._file.bytes
         for piece in data:

@@ -33,7 +33,7 @@ class Found:
     missing: tuple[Shard, ...]
     """Shards that a manifest lists but that do not exist."""
     passed: int
-    """Shards that are what their manifest names."""
+    """Shards that match their manifest."""
 
 
 def find_shards(
@@ -157,7 +157,7 @@ def _with_company(shards: Sequence[Shard]) -> list[Shard]:
 
 
 def _manifest(folder: str) -> Manifest | None:
-    """The manifest in `folder`: one that does not hold says nothing that could be believed."""
+    """The manifest in `folder`; None if it is invalid."""
     try:
         return parse_manifest(storage_at(folder).read(MANIFEST_NAME), MANIFEST_NAME)
     except TfrecregError:

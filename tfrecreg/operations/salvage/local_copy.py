@@ -23,7 +23,7 @@ _READS = 3
 
 
 class UnreadableShardError(StorageError):
-    """The store did not deliver the shard. Other errors are those of the copy."""
+    """The store did not deliver the shard. Other errors concern the copy."""
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
 
     Each copy is in a folder of its own, because an engine may run a task twice at the same time.
 
-    Where the copy is damaged, all of it was read from the store a second time, and was the same.
+    If the copy is damaged, a second read of the store gave the same bytes.
 
     Raises:
         UnreadableShardError: the shard cannot be read, or comes with other bytes each time.

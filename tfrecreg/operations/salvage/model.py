@@ -66,7 +66,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file and what identifies its bytes."""
+    """A file with size and digest."""
 
     path: str
     """Path of the original as the user would write it; for other files, relative to the new
@@ -104,14 +104,14 @@ class ShardResult:
     they may be records of the shard, or of the payload of one that is lost, or repeated by damaged
     gzip, and nothing tells."""
     lost_keys: tuple[str, ...] | None = None
-    """Keys of the lost records, in order; None where no index tells."""
+    """Keys of the lost records, in order; None without an index."""
     original: StoredFile | None = None
     """None where it could not be read."""
     clean: StoredFile | None = None
     quarantine: StoredFile | None = None
     """None where nothing was cut out."""
     doubts: StoredFile | None = None
-    """The file of the doubtful records; None where there are none."""
+    """The file of the doubtful records; None without any."""
     cuts: tuple[Cut, ...] = ()
     """Cuts in order of the stream; the first 10,000."""
     cuts_total: int = 0
@@ -126,7 +126,7 @@ class SalvageResult:
     output: str
     """The new folder, an absolute path; empty where there was nothing to salvage."""
     passed: int
-    """Shards of references that are what their manifest names: not looked at any further."""
+    """Shards of references that match their manifest, which were not examined further."""
     shards: tuple[ShardResult, ...]
 
     @property

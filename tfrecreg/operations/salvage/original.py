@@ -1,8 +1,8 @@
 """The damaged file, read a second time where the scanner skipped bytes.
 
-The scanner hands on records whose checksums hold. What it passes over, and payloads that are too
-large to be held, are read here: through a stream of its own that lags behind, and that stops and
-goes on at the same damage of gzip as the scanner's did.
+The scanner yields records whose checksums hold. Skipped bytes, and payloads too large for memory,
+are read here, through a stream that lags behind, and that stops and resumes at the same gzip damage
+as the scanner's.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Original:
     def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         """Sound records from `start` on, up to `stop` or damage of gzip: where, and their frames.
 
-        Those that are too large to be held stay where they are.
+        Larger ones are not read into memory.
         """
         start = max(start, self.passed)
         ahead, frames = self._stream.fork(), self._stream.fork()
@@ -127,7 +127,7 @@ class Original:
 
     def damage(self, start: int, stop: int) -> Damage | None:
         """The damage of the first gzip member that reaches into these bytes of the stream."""
-        # Passes what is lossless on the way, so that the next look begins here, not there.
+        # Passes sound bytes on the way, so that the next search begins here, not there.
         for _ in self.stream(start, start + 1):
             pass
         return self._stream.inspect(start, stop)
@@ -155,7 +155,7 @@ class Original:
 
         Returns:
             The bytes of the file that it spoils, from where to where, and the byte of the stream
-            where that goes on; None where it does not.
+            where it continues; None if it does not.
         """
         stream = self._stream
         self._unsound = None
@@ -167,10 +167,10 @@ class Original:
 
 
 class IndexMatch:
-    """The records of an index, ticked off. About 10 bytes a record, 24 more after damage.
+    """Compares records with an index. About 10 bytes a record, 24 more after damage.
 
     Args:
-        index: of the shard; it may turn out to be that of another one.
+        index: of the shard, or of another one by mistake.
     """
 
     def __init__(self, index: Index) -> None:
@@ -178,13 +178,13 @@ class IndexMatch:
         self._found = np.zeros(len(index), np.bool_)
         self._cursors: dict[int, int] = {}
         self.known = 0
-        """Records that the index knows."""
+        """Records that are in the index."""
         self.unknown = 0
-        """Records that it does not."""
+        """Records that are not."""
 
     @property
     def fits(self) -> bool:
-        """Whether it is the index of these records: it knows all of them, or most are there."""
+        """Whether it is the index of these records: it has all of them, or most are there."""
         return self.unknown == 0 or self.sure
 
     @property
@@ -193,14 +193,13 @@ class IndexMatch:
         return self.known > 0 and (len(self._index) <= 2 * self.known or self.known > self.unknown)
 
     def match(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
-        """Tick off some records.
+        """Match some records.
 
         Args:
             first: number of the first of them, where they are where they belong.
 
         Returns:
-            Of each, whether the index knows it and it had not come before. Strangers are for the
-            caller to count.
+            Whether each is in the index and did not come before. The caller counts unknown ones.
         """
         joined = b"".join(record_digest(canonical(payload)) for payload in payloads)
         digests = np.frombuffer(joined, np.uint8).reshape(-1, DIGEST_BYTES)
@@ -216,13 +215,13 @@ class IndexMatch:
         return known
 
     def match_anywhere(self, payload: bytes) -> bool:
-        """Tick off a record whose place says nothing; whether the index knows it, and it is new."""
+        """Match a record by its content alone; whether it is in the index and new."""
         known = self._match_elsewhere(record_digest(canonical(payload)))
         self.known += known
         return known
 
     def match_large(self, number: int, length: int) -> bool:
-        """Tick off a record that is too large to be held: by its number and its length."""
+        """Match a record that is too large for memory, by its number and its length."""
         known = (
             number < len(self._index)
             and int(self._index.lengths[number]) == length
@@ -234,7 +233,7 @@ class IndexMatch:
         return known
 
     def lost(self) -> tuple[str, ...]:
-        """The keys of the records that never came, in order."""
+        """The keys of the missing records, in order."""
         return tuple(self._index.key(int(each)) for each in np.flatnonzero(~self._found))
 
     @cached_property

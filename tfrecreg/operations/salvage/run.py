@@ -36,7 +36,7 @@ def salvage(
 
     For each shard the folder gets a clean one of the same name, the bytes that were cut out of it
     (``NAME.quarantine``), and for all of them ``salvage.json``, which marks the folder: `check`
-    finds SHD009 for each shard in it that is not what it was. It appears when all of it is written
+    finds SHD009 for each changed shard in it. It appears when all of it is written
     and synced.
 
     Args:
@@ -110,7 +110,7 @@ class SalvageTask:
 
     shard: Shard
     stage: Storage
-    """The folder in the making."""
+    """The unfinished folder."""
 
 
 def salvage_one(task: SalvageTask) -> ShardResult:

@@ -32,7 +32,7 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
 
     Args:
         shard: the original, which is only read.
-        out: the folder in the making.
+        out: the unfinished folder.
 
     Raises:
         StorageError: `out` cannot be written. If the original cannot be read, the result says so,
@@ -55,7 +55,7 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
                 for piece in original.file(0, reader.size):
                     clean.write(piece)
             else:
-                # The clean shard is what its name says, whatever was found under it.
+                # The clean shard's compression follows its name, even if the original's did not.
                 gzip = original.compression == "gzip" or name.endswith(".gz")
                 kind: Compression = shard.declared or ("gzip" if gzip else "none")
                 encoder, doubtful = CleanShard(clean, kind), CleanShard(apart, kind)
@@ -80,7 +80,7 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
         return ShardResult(name=name, status="unreadable", reason=error.message, exact=False)
     finally:
         for file in (clean, rest, apart):
-            # Drops what was not closed; an error on its way out says more than one about cleaning.
+            # Drops unclosed files; the original error matters more than one about cleaning.
             with suppress(StorageError):
                 file.abort()
 
@@ -120,9 +120,9 @@ class _Survey(NamedTuple):
     hints: Index | None
     """The index, if the places that it names help."""
     trusted: bool
-    """The shard is damaged, and a record that the index does not know is none of its records."""
+    """The shard is damaged, and records outside of the index do not belong to it."""
     doubts: Sequence[tuple[int, int]] = ()
-    """Stretches of the stream whose records may be those of the payload of a lost one."""
+    """Stretches of the stream whose records may be inside the payload of a lost one."""
     stranger: str = ""
     """Reason that the file is not a TFRecord; empty if it is one."""
 

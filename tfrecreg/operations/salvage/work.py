@@ -40,7 +40,7 @@ _RESTARTS = 1000
 _AGAIN_BYTES = 1 << 30
 """Number of bytes that all restarts of all searches may read."""
 _MOST_APART = 1 << 16
-"""Number of records in a row that are not kept, up to which a search goes across them."""
+"""Maximum number of consecutive rejected records that a search crosses."""
 _DOUBT = (
     "the checksums hold; whether these are records of the shard, or of the payload of one that is "
     "lost, nothing tells"
@@ -59,13 +59,13 @@ class ShardSalvage:
     """One shard's salvage.
 
     Args:
-        clean: where sound records go; None to count only.
-        quarantine: where all else goes.
-        doubtful: where records go as well that may be none of the shard's; None to count only.
-        matches: the records of its index, where there is one.
+        clean: for sound records; None to count only.
+        quarantine: for all other bytes.
+        doubtful: for records that may not belong to the shard; None to count only.
+        matches: compares records with its index; None without one.
         trusted: after damage, a record that is not in the index does not belong to the shard.
-        doubts: stretches of the stream, ascending, whose records may be those of the payload of
-            a damaged one.
+        doubts: stretches of the stream, ascending, whose records may be inside the payload of a
+            damaged one.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class ShardSalvage:
         self._apart: set[int] = set()  # and where records begin that were not kept since
         self._at = 0  # byte of the stream up to which all is settled
         self._again = _AGAIN_BYTES
-        self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
-        self._last: Fault | None = None  # and the last that was ever heard
+        self._pending: list[list[Fault]] = []  # faults from there on, a stretch each,
+        self._last: Fault | None = None  # and the last of all
 
     def run(self, events: Iterable[Event]) -> StreamEnd:
-        """Take in a whole scan of a TFRecord; what it said at its end."""
+        """Process a whole scan of a TFRecord; returns its end."""
         end = None
         for event in events:
             if isinstance(event, RecordBatch):
@@ -197,7 +197,7 @@ class ShardSalvage:
                 self._clean.end_record()
                 self.kept += 1
         elif not self._trusted:
-            inside = start  # of one that was not kept, up to here
+            inside = start  # of a rejected record, up to here
 
             def crosses(at: int, frame: bytes) -> bool:
                 nonlocal inside
@@ -222,7 +222,7 @@ class ShardSalvage:
         return repeated
 
     def _repeated(self, batch: RecordBatch, *, unsound: bool) -> frozenset[int]:
-        """Records that damaged gzip may have repeated whole: they came before."""
+        """Records that damaged gzip may have repeated: they came before."""
         if self._clean is None or self._original.compression == "none":
             return frozenset()
         found = set()
@@ -234,7 +234,7 @@ class ShardSalvage:
         return frozenset(found)
 
     def _parts(self, batch: RecordBatch) -> Iterator[RecordBatch]:
-        """A batch, divided where doubt begins or ends."""
+        """A batch, divided at the ends of doubtful stretches."""
         stop = _end(batch)
         near = itertools.takewhile(lambda doubt: doubt[0] < stop, self._doubts)
         marks = {mark for doubt in near for mark in doubt}
@@ -298,7 +298,7 @@ class ShardSalvage:
         self.cuts.add(code, "unknown record", (offset, len(frame)), number, 0, True, detail, pieces)
 
     def _settle(self, to: int) -> None:
-        """Cut out what lies before `to`, where a sound record starts, or the stream ends.
+        """Cut out the bytes before `to`, where a sound record starts or the stream ends.
 
         The first fault is the reason; later ones concern only the bytes that follow. Where nothing
         was, the last damage to gzip reaches as far: the scanner does not repeat itself.
@@ -411,10 +411,10 @@ class ShardSalvage:
         return self._known_in(start, reach) if self._trusted else self._original.sound(start, reach)
 
     def _known_in(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Sound records that the index knows, also in or across others that it does not know."""
+        """Sound records of the index, also inside or across others."""
         matches = self._matches
 
-        def known(at: int, frame: bytes) -> bool:  # noqa: ARG001 - its place says nothing
+        def known(at: int, frame: bytes) -> bool:  # noqa: ARG001 - its place is not used
             return matches is not None and matches.match_anywhere(frame[HEADER_BYTES:-FOOTER_BYTES])
 
         return self._across(start, stop, known)
@@ -436,7 +436,7 @@ class ShardSalvage:
                     break
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
-        """Put these bytes of the stream into quarantine, and damaged gzip as it lies."""
+        """Put these bytes of the stream into quarantine, and damaged gzip unchanged."""
         pieces: list[Piece] = []
         gzip = fault.code == "CRC007"
         at = max(start, self._original.passed)
@@ -451,7 +451,7 @@ class ShardSalvage:
                 break
             mine = fault.detail.startswith(damage.detail)
             if start == stop and (damage.lossless or not mine):
-                break  # nothing is to be cut out for what costs no byte of the stream
+                break  # damage that costs no byte of the stream is not cut out
             begin, end, behind = self._original.leave(damage)
             pieces += self._quarantine.add(self._original.file(begin, end), "file", begin)
             if behind is None or start == stop:

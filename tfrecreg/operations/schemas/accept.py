@@ -37,7 +37,7 @@ from tfrecreg.validators.schema.validator import SchemaValidator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptOptions:
-    """What to accept. The defaults are those of the command line."""
+    """What to accept, with the defaults of the command line."""
 
     features: tuple[str, ...] = ()
     """Answer the findings of these features only; empty for all."""
@@ -51,7 +51,7 @@ class Proposal:
 
     target: str
     schema: str
-    """Path of the schema, as the user knows it."""
+    """Path of the schema, for the user."""
     before: str
     after: str
     """Equal to `before` if there is nothing to change."""
@@ -64,7 +64,7 @@ class Proposal:
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff; empty if there is none."""
+        """The change as a unified diff; empty without one."""
         before, after = (text.splitlines(keepends=True) for text in (self.before, self.after))
         lines = unified_diff(before, after, f"a/{self.schema}", f"b/{self.schema}")
         return "".join(
@@ -214,7 +214,7 @@ def _place(found: Built | str, named: str | None) -> tuple[Storage, str, str]:
 def _selected(
     findings: Iterable[Finding], features: tuple[str, ...], target: str
 ) -> set[tuple[str, str]]:
-    """Code and feature of each finding, or of those of the named features only."""
+    """Code and feature of each finding, or only of the named features."""
     broken = {
         (each.code, (each.locations[0].feature or "") if each.locations else "")
         for each in findings

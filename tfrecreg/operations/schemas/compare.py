@@ -52,7 +52,7 @@ def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompatibilityOptions:
-    """Options of a check. The defaults are those of the command line."""
+    """Options of a check, with the defaults of the command line."""
 
     mode: Mode = "full"
     transitive: bool = False

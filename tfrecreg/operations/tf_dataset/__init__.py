@@ -1,7 +1,7 @@
 """Graphs of `tf.data` for :func:`tfrecreg.load`. None of these modules imports TensorFlow.
 
 - `form`: the form of the elements, by the schema and the arguments of `load`
-- `source`: shards to numbered payloads; damage becomes a mark, not an error
+- `source`: numbered payloads of shards; damage becomes a mark, not an error
 - `elements`: batches of payloads to tensors: parse, decode, resize, pad
 - `small_images`: small PNGs of a batch, together
 - `single_images`: images of single elements, one by one

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _REMEMBERED = 16
-"""Batches whose numbers are kept. Where more are lost in a row, one of the last is named."""
+"""Number of batches whose numbers are kept. If more are lost in a row, one of the last is named."""
 
 WhyLost = Callable[[list[int], bool], str]
-"""Why records of a batch did not come, given their numbers, and whether all of them are lost."""
+"""The reason why records of a batch are missing, given their numbers and whether all are lost."""
 
 
 def checked_map(
@@ -84,5 +84,5 @@ def checked_map(
 
 def _stop(tensorflow: Any, why: Callable[..., str], *arguments: Any) -> Any:
     problem = tensorflow.py_function(why, arguments, tensorflow.string)
-    # An exception of Python would come with the lines of TensorFlow that it went through.
+    # A Python exception would show TensorFlow's lines in between.
     return tensorflow.debugging.Assert(tensorflow.constant(value=False), [problem])

@@ -265,7 +265,7 @@ def without_nodes(text: str) -> str:
 
 
 def why_no_image(data: bytes) -> str | None:
-    """Why TensorFlow refuses an image, where its header tells."""
+    """The reason why TensorFlow refuses an image, if its header shows it."""
     try:
         return why_undecodable(data, read_header(data))
     except ImageError as error:

@@ -1,4 +1,4 @@
-"""The form of the elements of a dataset, by the schema and what the user asks for."""
+"""The form of the elements of a dataset, from the schema and the arguments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FormRequest:
     with_digest: bool = False
 
     def expect_nothing(self) -> None:
-        """Refuse what only Examples have.
+        """Refuse arguments that need Examples.
 
         Raises:
             UsageError: any argument asks for it.
@@ -51,14 +51,14 @@ class FormRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ElementForm:
-    """What becomes of the features of an Example."""
+    """The form of an Example's features."""
 
     specs: tuple[TensorSpec, ...] | None = None
     """The features to parse; None for payloads as they are."""
     images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
     """Features to decode, and height, width and channels as far as they are known."""
     channels: int = 0
-    """Channels to decode to; 0 for those of the image."""
+    """Channels to decode to; 0 to keep the image's."""
     image_size: tuple[int, int] | None = None
     """Height and width to resize to."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class ElementForm:
 
     @property
     def stacks(self) -> bool:
-        """Whether any batch of records has one shape, as far as the form tells."""
+        """Whether any batch of records has one shape, by the form alone."""
         whole = all(None not in (height, width) for height, width, _ in self.images.values())
         whole = whole and not self.others
         return whole and all(getattr(each, "shape", None) for each in self.tensors.values())

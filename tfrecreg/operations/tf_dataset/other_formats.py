@@ -19,7 +19,7 @@ def with_others(
 ) -> ElementForm:
     """The form, where features of other formats than TensorFlow's are decoded by plugins.
 
-    The first record tells. Without decoders of other distributions it is not read.
+    The first record decides. It is read only if there are third-party decoders.
 
     Raises:
         RefusedError: its value does not decode.

@@ -178,7 +178,7 @@ def _options(tensorflow: Any) -> Any:
     # Of several workers each would read some of the files, and miss the records of the others.
     policy = tensorflow.data.experimental.AutoShardPolicy.DATA
     options.experimental_distribute.auto_shard_policy = policy
-    # Calls of Python have no state that a checkpoint of an iterator would have to hold.
+    # Python functions here have no state that an iterator's checkpoint would need.
     state = tensorflow.data.experimental.ExternalStatePolicy.IGNORE
     options.experimental_external_state_policy = state
     return options

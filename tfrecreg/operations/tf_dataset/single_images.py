@@ -15,7 +15,7 @@ from tfrecreg.operations.tf_dataset.form import ElementForm
 from tfrecreg.text import safe
 
 _AROUND = 16
-"""Zeros before and behind an image, so that its ends can be looked at however short it is."""
+"""Zeros before and behind an image, so that reading its ends works for any length."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
 """First and last bytes of a complete JPEG and PNG."""
 
@@ -51,7 +51,7 @@ def _decoded(
     def patiently() -> Any:
         types = [tensorflow.uint8, tensorflow.string]
         image, problem = tensorflow.py_function(attempt, [data, number], types)
-        # An exception of Python would come with the lines of TensorFlow that it went through.
+        # A Python exception would show TensorFlow's lines in between.
         sound = tensorflow.debugging.Assert(tensorflow.equal(problem, ""), [problem])
         with tensorflow.control_dependencies([sound]):
             return tensorflow.identity(image)

@@ -13,7 +13,7 @@ from tfrecreg.images.png_pixels import LARGEST, decode_alike
 _SLACK = 1 << 10
 """By so much a small PNG may be larger than its pixels."""
 _MOST_MISSES = 8
-"""After so many batches in a row that have other images, no further one is tried."""
+"""Number of consecutive batches with other images after which no further one is tried."""
 
 
 def together(tensorflow: Any, data: Any, channels: int) -> Any:
@@ -52,7 +52,7 @@ def _decoder(channels: int) -> Callable[[npt.NDArray[np.object_]], npt.NDArray[n
 
 
 def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint8] | None:
-    """The same images with so many channels; None where TensorFlow has to convert them."""
+    """The same images with so many channels; None if TensorFlow has to convert them."""
     if channels in (0, pixels.shape[-1]):
         return pixels
     return np.repeat(pixels, 3, axis=-1) if (pixels.shape[-1], channels) == (1, 3) else None

@@ -1,4 +1,4 @@
-"""From shards to numbered payloads. Damage becomes a mark among the numbers, not an error.
+"""Numbered payloads of shards. Damage becomes a mark among the numbers, not an error.
 
 `ignore_errors` further down, where records are parsed, would swallow an error of the reader. So a
 batch of which records are missing ends in a mark: a negative number that says where, and an empty
@@ -40,10 +40,10 @@ def read_payloads(
     """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,).
 
     Args:
-        pieces: what to read, in its order.
+        pieces: to read, in their order.
         compression: of the shards, as a manifest says it.
         mixed: whether several shards are read at once, and their batches alternate.
-        shuffle: whether the pieces come in another order each epoch.
+        shuffle: whether each epoch has another order of the pieces.
         seed: of that order.
         deterministic: whether the order of mixed batches is the same each time.
     """

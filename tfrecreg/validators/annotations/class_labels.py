@@ -69,7 +69,7 @@ class ClassNames:
     """The names that records give to class numbers, without a label map. Mergeable; bounded."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """Up to three names by number: the first in the order of their bytes, whoever is read first."""
+    """Up to three names by number: the first in the order of their bytes, in any reading order."""
     full: bool = False
     """Whether there were more names: then these are not complete."""
 

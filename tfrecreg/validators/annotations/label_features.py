@@ -69,7 +69,7 @@ class Labels(NamedTuple):
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
-    """The features of class numbers to look at.
+    """The features of class numbers to check.
 
     Args:
         options: may name the only one.
@@ -82,7 +82,7 @@ def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Label
 
 
 def known_features(labels: Iterable[Labels]) -> set[str]:
-    """The names of all features to look at."""
+    """The names of all features to check."""
     return {*OF_OBJECTS, *(each.label for each in labels)}
 
 

@@ -177,7 +177,7 @@ class AnnotationsVisitor(Visitor):
             self._look_at(batch, position, example)
 
     def _look_at_table(self, tables: Tables, table: Table) -> Sequence[int]:
-        """Count the labels of records of one layout; return those to be checked one by one."""
+        """Count the labels of records of one layout; return records to check one by one."""
         positions = table.positions
         if not OF_OBJECTS.isdisjoint(table.columns):
             return list(positions.tolist())

@@ -101,7 +101,7 @@ def expect_whole_sets(shards: Iterable[Shard], otherwise: str, hint: str) -> Non
 
     Args:
         otherwise: why the rest is of no use, for the message.
-        hint: what to do about it.
+        hint: the next step.
 
     Raises:
         RefusedError: a set of shards is incomplete or contradictory.

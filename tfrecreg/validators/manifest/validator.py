@@ -46,7 +46,7 @@ class _SeenShard(NamedTuple):
 
     end: StreamEnd
     tensorflow: TensorflowOutcome | None
-    """What TensorFlow does at the first fault; None if there is no fault."""
+    """TensorFlow's reaction to the first fault; None without a fault."""
     payloads: PayloadCounts
     """The kinds of its payloads; not counted if a manifest lists the shard."""
 
@@ -232,7 +232,7 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Read
 def _check_named(
     tally: Tally, target: Target, manifest: Manifest, storage: Readable
 ) -> Iterator[Measure]:
-    """Check what the manifest says of the named shards and their indexes, and find shards of the
+    """Compare the named shards and their indexes with the manifest, and find shards of the
     build that do not exist.
     """
     indexes = {shard.entry.index for shard in target.shards if shard.entry is not None}

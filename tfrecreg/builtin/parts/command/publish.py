@@ -69,7 +69,7 @@ def command(
     )
     registry, progress, released = session.open(), session.progress(), None
     with ExitStack() as held:
-        if version is not None:  # nobody else builds before the release
+        if version is not None:  # no other build before the release
             dataset = PlanFolder.open(folder).document.dataset
             waiting = partial(progress.note, "waiting for another command")
             held.enter_context(dataset_lock(registry, dataset, waiting))
