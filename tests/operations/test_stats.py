@@ -93,6 +93,21 @@ def test_json_has_no_nan_and_no_infinity(tmp_path: Path) -> None:
     assert json.loads(text)["splits"][0]["left_out"] == {"damaged": 0, "too_large": 0}
 
 
+def test_they_show_themselves(tmp_path: Path) -> None:
+    pattern = write(tmp_path, *dealt(alike_examples(30), 2))
+    found = stats(pattern, features=["label", "name"])
+    assert repr(found) == f"<Stats {pattern}: train: 30 examples>"
+    assert len(repr(found.splits[0])) < 3_000
+    heading, head, *rows = str(found).splitlines()
+    assert heading == "train: 30 examples"
+    assert head.split()[:3] == ["feature", "type", "present"]
+    assert [row.split()[:2] for row in rows] == [["label", "int64"], ["name", "bytes"]]
+    html = found._repr_html_()
+    assert html.count("<tr>") == 3
+    assert "<td>label<td>int64<td>100 %" in html
+    assert "&quot;9.jpg&quot;" in html
+
+
 class TestRefusals:
     def test_a_split_that_there_is_not(self, digits_original: Path) -> None:
         with pytest.raises(UsageError) as caught:

@@ -7,7 +7,7 @@
 - `tag`: tag a release in git, and yank it
 - `adopt`: a build of TFRecords that another tool wrote
 - `catalog`, `head` with `format_payload` and `head_save`: look at datasets and records
-- `stats`: the statistics of features, with `stats_rows` in words
+- `stats`: the statistics of features
 - `schemas`: infer, show, compare and accept schemas
 - `digest`: the content digest of any TFRecords
 - `describe`: a version for the log of an experiment; `snippets`: code that uses it

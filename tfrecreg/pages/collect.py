@@ -196,7 +196,7 @@ def _resolved(target: Target) -> Build | Release:
 def _with_anomalies(options: CheckOptions, against: str | None, progress: Progress) -> CheckOptions:
     """The options of a check with statistics, if TFDV is installed."""
     if missing := missing_tfdv():
-        progress.note(f"no anomalies of statistics: {missing.message}: {missing.hint}")
+        progress.note(f"no anomalies and no drift: {missing.message}: {missing.hint}")
         return options
     return replace(options, also=(*options.also, "statistics"), against=against)
 

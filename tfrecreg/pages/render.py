@@ -19,9 +19,9 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from tfrecreg._version import __version__
-from tfrecreg.operations.stats_rows import STATS_COLUMNS, stats_row
 from tfrecreg.pages.content import Bars, Page, PageDifference
 from tfrecreg.pages.svg import bar_chart, number_of, scatter_chart
+from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:

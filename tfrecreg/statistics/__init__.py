@@ -32,6 +32,7 @@ from the :class:`StatisticsCache` of its registry.
 * :mod:`.part` - what a shard contributes
 * :mod:`.collect` - the visitor of a shard, and all splits of a target
 * :mod:`.summary` - statistics as bytes, as text, as plain values
+* :mod:`.rows` - a feature in words, for tables
 * :mod:`.judge` - TFDV's anomalies and distances, and the features that it compares
 * :mod:`.make` - the statistics of a target, in a pass of their own or in that of a check
 * :mod:`.cache` - statistics by content digest

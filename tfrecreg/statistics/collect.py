@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 from typing import Any
@@ -218,10 +218,10 @@ class _Follower(Visitor):
 def _types(batch: Any) -> dict[str, str]:
     """The type of each feature of a `RecordBatch` that has any values."""
     found = {}
-    for field in batch.schema:
-        name = str(getattr(field.type, "value_type", ""))
+    for column in batch.schema:
+        name = str(getattr(column.type, "value_type", ""))
         if name:
-            found[field.name] = _TYPES[name]
+            found[column.name] = _TYPES[name]
     return found
 
 
@@ -251,8 +251,8 @@ class SplitStatistics:
     sketched: tuple[str, ...]
     """Features with more different values than fit in memory: what is frequent, and how many
     different values there are, is an estimate."""
-    proto: Any
-    """TFDV's `DatasetFeatureStatisticsList`, with one dataset, which has no name."""
+    proto: Any = field(repr=False)
+    """TensorFlow Metadata's `DatasetFeatureStatisticsList`, with one dataset, which has no name."""
 
 
 class StatisticsCollector(Validator):

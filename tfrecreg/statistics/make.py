@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 from tfrecreg.engines.interface import Engine
@@ -18,6 +19,7 @@ from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.statistics.cache import StatisticsCache
 from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
 from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
 from tfrecreg.statistics.summary import FeatureSummary, named, render_proto, summarize
 from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.suggest import did_you_mean, listed
@@ -54,13 +56,41 @@ class SplitStats:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Stats:
     """The statistics of a target."""
 
     target: str
     splits: tuple[SplitStats, ...]
     """Splits in order of their names."""
+
+    def __repr__(self) -> str:
+        return f"<Stats {safe(self.target)}: {', '.join(map(self._heading, self.splits))}>"
+
+    def __str__(self) -> str:
+        """A table of features for each split."""
+        parts = []
+        for split in self.splits:
+            rows = [STATS_COLUMNS, *map(stats_row, split.features)]
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+            parts.append("\n  ".join((self._heading(split), *lines)))
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        """The tables, for a notebook."""
+        head = "".join(f"<th>{name}" for name in STATS_COLUMNS)
+        parts = []
+        for split in self.splits:
+            rows = (map(escape, stats_row(each)) for each in split.features)
+            body = "".join(f"<tr><td>{'<td>'.join(row)}" for row in rows)
+            heading = escape(self._heading(split))
+            parts.append(f"<p><b>{heading}</b></p><table><tr>{head}{body}</table>")
+        return "".join(parts)
+
+    def _heading(self, split: SplitStats) -> str:
+        made = split.statistics
+        return f"{safe(made.split or self.target)}: {made.examples:,} examples"
 
     def pbtxt(self) -> str:
         """TFDV's `DatasetFeatureStatisticsList` as text: a dataset for each split, with its name.

@@ -5,10 +5,10 @@ import math
 import pytest
 
 from tfrecreg.cli.render.stats import print_stats
-from tfrecreg.operations.stats_rows import sparkline
 from tfrecreg.statistics.collect import SplitStatistics
 from tfrecreg.statistics.make import SplitStats, Stats
 from tfrecreg.statistics.part import LeftOut
+from tfrecreg.statistics.rows import sparkline
 from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.commands.console import PlainTable, count, line
-from tfrecreg.operations.stats_rows import STATS_COLUMNS, stats_row
+from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
