@@ -20,6 +20,8 @@ from hostile_plugin_support import (
 from hostile_plugin_support import here as here  # the fixtures
 from hostile_plugin_support import place as place
 
+from tfrecreg.install_hint import install_command
+
 OF_VALIDATORS = {
     "__init__": "def __init__(self): {}",
     "name": "@property\ndef name(self): {}",
@@ -144,5 +146,5 @@ def test_a_source_that_is_gone_is_told_of_with_its_distribution(here: InProcess)
     assert code == 2
     assert err.splitlines()[-2:] == [
         "error: no source named `evil`; `hostile` 6.6 brought it for the build of `d` before",
-        "hint: install that distribution, such as by `pip install hostile`",
+        f"hint: install that distribution, such as by `{install_command('hostile')}`",
     ]

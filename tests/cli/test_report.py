@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from page_support import read_page
 
+from tfrecreg.install_hint import install_command
+
 
 @pytest.fixture
 def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -30,6 +32,46 @@ def test_it_says_where_the_page_is(cli, here: Path) -> None:
     assert first == "digits: pass, 0 findings"
     assert second.startswith("wrote page.html, ")
     assert read_page((here / "page.html").read_text("utf-8")).images > 100
+
+
+@pytest.mark.parametrize(
+    ("targets", "name"),
+    [
+        (["digits"], "digits.html"),
+        (["digits@1.0.0"], "digits@1.0.0.html"),
+        (["data/digits/"], "digits.html"),
+        (["data/digits/digits-test*"], "digits-test.html"),
+        ([], "report.html"),
+        (["digits", "digits@1.0.0"], "report.html"),
+    ],
+)
+def test_without_a_name_the_page_is_named_after_its_target(
+    cli, here: Path, targets: list[str], name: str
+) -> None:
+    done = cli("report", *targets)
+    assert done.code == 0, done.err
+    assert f"wrote {name}, " in done.out
+    first = (here / name).read_text("utf-8")
+    assert cli("report", *targets, "--json").json["page"] == name  # an earlier page is replaced
+    assert (here / name).read_text("utf-8") == first
+
+
+def test_only_a_page_is_replaced_by_one_without_a_name(cli, here: Path) -> None:
+    (here / "digits.html").write_text("<html>my own</html>")
+    done = cli("report", "digits")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "error: `digits.html` exists, and tfrecreg did not make it\n"
+        "hint: name the page: --output PAGE.html\n"
+    )
+    assert (here / "digits.html").read_text() == "<html>my own</html>"
+
+
+def test_the_page_is_opened(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert cli("report", "digits", "--open").code == 0
+    assert opened == [(here / "digits.html").as_uri()]
 
 
 def test_findings_are_shown_and_not_judged(cli, damaged: Path) -> None:
@@ -137,4 +179,4 @@ def test_without_pillow_the_page_says_how_to_get_images(
     assert cli("report", "digits", "--output", "page.html").code == 0
     page = read_page((here / "page.html").read_text("utf-8"))
     assert page.images == 0
-    assert "tfrecreg[images]" in page.text
+    assert install_command(extra="images") in page.text

@@ -21,6 +21,7 @@ from engines_support import exit_hard, fail, process_of, refuse_two, touch_late
 from tfrecreg.engines.handshake import terms
 from tfrecreg.engines.remote import AHEAD
 from tfrecreg.errors import FailureError, RawDataError, UsageError
+from tfrecreg.install_hint import install_command
 from tfrecreg.plugins.engines import open_engine
 
 SLOW = pytest.mark.slow
@@ -184,7 +185,7 @@ def test_each_worker_is_compared_before_work_starts(
             engine.warm(process_of)
     terms.cache_clear()
     assert "lacks the plugin distribution `pets` 1.2" in caught.value.message
-    assert "pip install pets==1.2" in caught.value.hint
+    assert install_command("pets", version="1.2") in caught.value.hint
 
 
 def wait_for_workers(made: Cluster, count: int) -> None:

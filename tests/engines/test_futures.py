@@ -26,6 +26,7 @@ from tfrecreg.engines.handshake import terms
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.remote import AHEAD
 from tfrecreg.errors import FailureError, RawDataError
+from tfrecreg.install_hint import install_command
 from tfrecreg.plugins.engines import open_engine
 from tfrecreg.storage.local import LocalStorage
 
@@ -156,7 +157,9 @@ def test_a_worker_without_a_plugin_names_the_distribution(plugins_of_workers: Pa
     assert caught.value.message == (
         f"the worker on `{terms().host}` lacks the plugin distribution `pets` 1.2"
     )
-    assert caught.value.hint == "install it in the workers' environment: pip install pets==1.2"
+    assert caught.value.hint == (
+        f"install it in the workers' environment: {install_command('pets', version='1.2')}"
+    )
 
 
 def refused(hidden: Path, site: Path) -> FailureError:

@@ -65,7 +65,7 @@ def test_a_protocol_needs_its_library(python: Interpreter) -> None:
     assert (done.code, done.out) == (3, "")
     assert done.err.splitlines() == [
         "error: `s3://` needs the package `s3fs`, which is not installed",
-        "hint: pip install s3fs",
+        f"hint: {install_command('s3fs')}",
     ]
 
 

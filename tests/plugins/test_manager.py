@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import MissingExtraError, PluginError
+from tfrecreg.install_hint import install_command
 from tfrecreg.plugins.manager import Plugins
 from tfrecreg.plugins.records import (
     PLUGIN_KINDS,
@@ -579,7 +580,7 @@ def test_a_record_names_the_extra_that_its_class_lacks(site: Site) -> None:
     assert caught.value.message == (
         "the exporter `lacking` needs the extra `all`, which is not installed"
     )
-    assert caught.value.hint == "pip install 'everything[all]'"
+    assert caught.value.hint == install_command("everything", "all")
 
 
 def test_commands_of_one_name_clash_without_a_flag(site: Site) -> None:

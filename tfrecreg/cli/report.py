@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,10 +27,10 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     metavar="PAGE.html",
-    required=True,
     shell_complete=complete.files,
-    help="Write the page to this file.",
+    help="Write the page to this file. Default: TARGET.html in the current folder, or report.html.",
 )
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option(
     "--against",
     metavar="REF",
@@ -51,7 +56,8 @@ if TYPE_CHECKING:
 def command(
     session: Session,
     targets: tuple[str, ...],
-    output: str,
+    output: str | None,
+    opens: bool,
     against: str | None,
     statistics: bool,
     budget: str,
@@ -69,6 +75,7 @@ def command(
     from tfrecreg.operations.check.options import CheckOptions
     from tfrecreg.pages.make import report
 
+    output = output or _default_page(targets)
     session.warn_of_broken_plugins()
     made = report(
         targets,
@@ -97,7 +104,27 @@ def command(
         from tfrecreg.render.findings import print_page
 
         print_page(session.out, output, made.html, made.reports, made.left_out)
+    if opens:
+        import webbrowser
+
+        webbrowser.open(Path(output).absolute().as_uri())
     return 3 if any(each.status == "error" for each in made.reports) else 0
+
+
+def _default_page(targets: Sequence[str]) -> str:
+    """A file in the current folder, named after the target. Only an earlier page is replaced."""
+    name = Path(targets[0]).name if len(targets) == 1 else ""
+    stem = re.sub(r"[^\w.@-]+", "-", name).strip("-.")
+    path = Path(f"{stem or 'report'}.html")
+    if os.path.lexists(path):
+        with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+            if "– tfrecreg</title>" in file.read(10_000):
+                return str(path)
+        raise UsageError(
+            f"`{safe(str(path))}` exists, and tfrecreg did not make it",
+            hint="name the page: --output PAGE.html",
+        )
+    return str(path)
 
 
 def _size(text: str) -> int:
