@@ -195,7 +195,7 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
     default = file.gates.get(_DEFAULT, {})
     return Config(
         gates={
-            name: _gate(_over(default, table), gates / name) for name, table in file.gates.items()
+            name: _gate(_merged(default, table), gates / name) for name, table in file.gates.items()
         },
         waivers=file.waivers,
         policy=file.policy,
@@ -244,13 +244,13 @@ def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
     return gate
 
 
-def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """`above` merged over `below`; tables are merged key by key, other values are replaced."""
     joined = dict(below)
     for key, value in above.items():
         under = joined.get(key)
         if isinstance(value, dict) and isinstance(under, dict):
-            joined[key] = _over(under, value)
+            joined[key] = _merged(under, value)
         else:
             joined[key] = value
     return joined

@@ -127,7 +127,7 @@ def parse_reference(text: str) -> Reference:
     if tag:
         selector = tag[1]
     if not _SELECTOR.fullmatch(selector):
-        meant = _meant(selector)
+        meant = _selector(selector)
         raise UsageError(
             f"`{safe(selector)}` in `{safe(text)}` does not name a version: "
             "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
@@ -146,7 +146,7 @@ def parse_version(text: str) -> Version:
     match = _VERSION.fullmatch(text)
     if match:
         return _version(match)
-    meant = _meant(text)
+    meant = _selector(text)
     fits = _VERSION.fullmatch(meant) is not None
     raise UsageError(
         f"`{safe(text)}` is not a version: expected MAJOR.MINOR.PATCH{_reason(text)}",
@@ -213,7 +213,7 @@ def _no_name(name: str, rest: str = "") -> UsageError:
     )
 
 
-def _meant(text: str) -> str:
+def _selector(text: str) -> str:
     """The selector that an invalid text probably means; empty if unknown."""
     found = text.strip().lower().removeprefix("@").removeprefix("v")
     found = re.split(r"[-+]", found, maxsplit=1)[0]

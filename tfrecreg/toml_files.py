@@ -99,7 +99,7 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
     # Read the result again: no other value may have changed.
     with suppress(ValueError, LookupError, TypeError, AttributeError, ConfigError):
         document = tomlkit.parse(text)
-        _set(document, values)
+        _set_values(document, values)
         result = tomlkit.dumps(document)
         if "\r\n" in text:
             result = result.replace("\r\n", "\n").replace("\n", "\r\n")
@@ -110,7 +110,7 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
     )
 
 
-def _set(table: Any, values: Mapping[str, Any]) -> None:
+def _set_values(table: Any, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
         there = table.get(key)
         plain = there.unwrap() if hasattr(there, "unwrap") else there
@@ -118,7 +118,7 @@ def _set(table: Any, values: Mapping[str, Any]) -> None:
             table.pop(key, None)
         elif isinstance(value, Mapping) and isinstance(there, dict):
             gone = {name: None for name in there if name not in value}
-            _set(there, {**gone, **value})
+            _set_values(there, {**gone, **value})
         elif not _same_values(plain, value):
             table[key] = _item(value)
 

@@ -159,7 +159,7 @@ def _numbers(values: Any) -> list[float] | None:
     return [math.nan if each is None else float(_number(each) or 0) for each in values]
 
 
-def _truth(value: Any) -> int | None:
+def _boolean(value: Any) -> int | None:
     if isinstance(value, str):
         return int(value.strip().lower() in ("1", "true"))
     return None if value is None else int(value == 1)
@@ -182,8 +182,8 @@ _LENIENT: dict[str, Callable[[Any], Any]] = {
     "category_id": _number,
     "bbox": _numbers,
     "area": _number,
-    "iscrowd": _truth,
-    "is_crowd": _truth,
+    "iscrowd": _boolean,
+    "is_crowd": _boolean,
     "segmentation": lambda value: msgspec.Raw(json.dumps(value).encode()),
     "keypoints": _numbers,
     "caption": lambda value: value if isinstance(value, str) else None,

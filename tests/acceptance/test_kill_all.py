@@ -70,7 +70,7 @@ def test_a_gc_that_is_killed_in_the_cache_of_dvc_leaves_nothing_that_no_other_fi
     assert len(before) > len(kept)
     for count in range(len(before) - len(kept)):
 
-        def killed(found: Sequence[cache.Stale], count: int = count) -> None:
+        def killed(found: Sequence[cache.UnusedFile], count: int = count) -> None:
             remove(list(found)[:count])
             raise KeyboardInterrupt
 

@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
         if isinstance(failure, BrokenPipeError):
             return _CLOSED_PIPE
         with suppress(OSError):
-            _say(
+            _print_error(
                 f"error: cannot write the output: {explanation(failure)}",
                 "write it to another place, or make room there",
             )
@@ -103,7 +103,7 @@ def _main(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return _misused(session, arguments, error)
     except (KeyboardInterrupt, click.exceptions.Abort) as error:
-        _say("error: interrupted", "")
+        _print_error("error: interrupted", "")
         guard.traced(error)
         return _INTERRUPTED
     return code if isinstance(code, int) else 0
@@ -123,7 +123,7 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
         with suppress(TfrecregError):  # of the configuration: the command did not need it
             hint = build_hint(error.place, session.plugins()) or hint
     if not any(finding.message == error.message for finding in findings):
-        _say(f"error: {error.message}", hint)
+        _print_error(f"error: {error.message}", hint)
     guard.traced(error)
     _document(session, arguments, error.message, hint, error.exit_code, findings)
     return error.exit_code
@@ -133,13 +133,13 @@ def _misused(session: Session, arguments: Sequence[str], error: click.ClickExcep
     message = " ".join(error.format_message().split()).rstrip(".")
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"{ctx.command_path} --help" if ctx is not None else ""
-    _say(f"error: {safe(message, limit=400)}", hint)
+    _print_error(f"error: {safe(message, limit=400)}", hint)
     guard.traced(error)
     _document(session, arguments, message, hint, 2, [])
     return 2
 
 
-def _say(message: str, hint: str) -> None:
+def _print_error(message: str, hint: str) -> None:
     from rich.text import Text
 
     from tfrecreg.commands.console import line, stderr

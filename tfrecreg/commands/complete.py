@@ -69,7 +69,7 @@ def _datasets(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 def _references(ctx: click.Context, incomplete: str) -> Iterable[str]:
     registry = _registry(ctx)
-    names = _meant(registry, incomplete)
+    names = _matching(registry, incomplete)
     if "@" not in incomplete:
         yield from names
     if len(names) == 1:
@@ -78,14 +78,14 @@ def _references(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 def _releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
     registry = _registry(ctx)
-    names = _meant(registry, incomplete)
+    names = _matching(registry, incomplete)
     for name in names:
         # For many datasets, offer only the newest release; more typing narrows the list.
         found = _releases_of(registry, name)
         yield from found if len(names) == 1 else found[:1]
 
 
-def _meant(registry: Registry, incomplete: str) -> list[str]:
+def _matching(registry: Registry, incomplete: str) -> list[str]:
     """The datasets that a partially typed reference may name."""
     name, at, _ = incomplete.partition("@")
     names = registry.dataset_names()

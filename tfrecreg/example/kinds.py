@@ -51,7 +51,7 @@ class SequenceExample(NamedTuple):
     """Features by name, one per step."""
 
 
-class _Strange(Exception):
+class _UnknownField(Exception):
     """The payload has a field that the message does not define."""
 
 
@@ -77,7 +77,7 @@ def decode_sequence(payload: bytes) -> SequenceExample | None:
         if lists is None:
             return None
         features, unknown = decode_fully(b"\n" + varint(len(context)) + context)
-    except (NotAnExampleError, _Strange):
+    except (NotAnExampleError, _UnknownField):
         return None
     return None if unknown else SequenceExample(features, {k: tuple(v) for k, v in lists.items()})
 
@@ -85,7 +85,7 @@ def decode_sequence(payload: bytes) -> SequenceExample | None:
 def _read_lists(payload: bytes, start: int, end: int, lists: dict[str, list[Feature]]) -> None:
     for tag, first, last in fields(payload, start, end, _SEQUENCE_DEPTH):
         if tag != _ENTRY:
-            raise _Strange
+            raise _UnknownField
         name = ""
         steps: list[Feature] = []
         for inner, begin, stop in fields(payload, first, last, _SEQUENCE_DEPTH):
@@ -94,18 +94,18 @@ def _read_lists(payload: bytes, start: int, end: int, lists: dict[str, list[Feat
             elif inner == _VALUE:
                 _read_steps(payload, begin, stop, steps)
             else:
-                raise _Strange
+                raise _UnknownField
         lists[name] = steps
 
 
 def _read_steps(payload: bytes, start: int, end: int, steps: list[Feature]) -> None:
     for tag, first, last in fields(payload, start, end, _SEQUENCE_DEPTH):
         if tag != _STEP:
-            raise _Strange
+            raise _UnknownField
         reader = FeatureReader(payload)
         reader.add(first, last)
         if reader.unknown:
-            raise _Strange
+            raise _UnknownField
         steps.append(reader.feature())
 
 
@@ -113,7 +113,7 @@ def _text(key: bytes) -> str:
     try:
         return key.decode()
     except UnicodeDecodeError:
-        raise _Strange from None
+        raise _UnknownField from None
 
 
 class PayloadKind(str, Enum):

@@ -67,7 +67,7 @@ class Undecodable(Exception):
         self.detail = detail
 
 
-class _Lost(Exception):
+class _ProcessLost(Exception):
     """The process ended, or was killed."""
 
 
@@ -153,7 +153,7 @@ class Decoder:
         try:
             deadline = time.monotonic() + self._seconds
             answer, made = _exchange(process, _line(head), data, deadline)
-        except _Lost as error:
+        except _ProcessLost as error:
             self.close()
             raise Undecodable("SRC009", str(error)) from None
         code = answer.get("code")
@@ -180,7 +180,7 @@ class Decoder:
                 os.set_blocking(pipe.fileno(), False)
         try:
             _exchange(process, b"", b"", time.monotonic() + _START_SECONDS)
-        except _Lost as error:
+        except _ProcessLost as error:
             self.close()
             raise MissingExtraError(
                 f"decoding images (its process does not start: {error})", "images"
@@ -216,12 +216,12 @@ def _exchange(
             left = deadline - time.monotonic()
             ready = selector.select(left) if left > 0 else []
             if not ready:
-                raise _Lost("it took too long to decode")
+                raise _ProcessLost("it took too long to decode")
             for key, _ in ready:
                 if key.fileobj is process.stdout:
                     block = os.read(key.fd, _BLOCK)
                     if not block:
-                        raise _Lost(_ending(process))
+                        raise _ProcessLost(_ending(process))
                     taken += block
                 elif not _send(key.fd, pieces):
                     selector.unregister(process.stdin)

@@ -44,7 +44,7 @@ def _find_frame(data: bytes) -> tuple[int, int, int]:
     for _ in range(_MOST_SEGMENTS):
         found = _MARKER.search(data, position)
         if found is None:
-            raise _short(data)
+            raise _too_short(data)
         position = found.end()
         marker = data[position - 1]
         if not marker or marker in _BARE:
@@ -54,7 +54,7 @@ def _find_frame(data: bytes) -> tuple[int, int, int]:
             raise ImageError("corrupt-header", f"a JPEG whose {name} comes before a frame header")
         size = int.from_bytes(data[position : position + 2], "big")
         if position + 2 > len(data):
-            raise _short(data)
+            raise _too_short(data)
         if size < 2:
             raise ImageError(
                 "corrupt-header", f"a JPEG with a segment of length {size} at byte {position - 2}"
@@ -72,7 +72,7 @@ def _find_frame(data: bytes) -> tuple[int, int, int]:
 def _frame(data: bytes, position: int, size: int) -> ImageHeader:
     segment = data[position + 2 : position + size]
     if len(segment) < size - 2:
-        raise _short(data)
+        raise _too_short(data)
     if size < 8 or size != 8 + 3 * segment[5]:
         raise ImageError("corrupt-header", f"a JPEG with a frame header of length {size}")
     bits, channels = segment[0], segment[5]
@@ -104,7 +104,7 @@ def _after_header(data: bytes) -> int:
     return position
 
 
-def _short(data: bytes) -> ImageError:
+def _too_short(data: bytes) -> ImageError:
     return ImageError(
         "truncated-header", f"a JPEG that ends after {len(data)} bytes, before its frame header"
     )

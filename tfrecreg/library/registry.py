@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.catalog import Listed
     from tfrecreg.operations.pipeline.run import PipelineResult
-    from tfrecreg.operations.remote.garbage import Doomed
+    from tfrecreg.operations.remote.garbage import Unneeded
     from tfrecreg.operations.remote.sending import PushResult
     from tfrecreg.operations.remote.transfer import PullResult
     from tfrecreg.pages.make import PageResult
@@ -251,7 +251,7 @@ class Registry(registries.Registry):
         buckets: bool = False,
         older_than: int = 30,
         progress: Progress | bool = True,
-    ) -> list[Doomed]:
+    ) -> list[Unneeded]:
         """Find files that nothing needs any more, and remove them with `apply`.
 
         Args:

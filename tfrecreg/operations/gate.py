@@ -99,7 +99,7 @@ def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
         raise UsageError(
             f"the report `{safe(path)}` was judged already: it lacks the findings that "
             "waivers covered",
-            hint=_again(resolved, path),
+            hint=_command(resolved, path),
         )
     schema = expect_schema(resolved)
     basis = found.basis or Basis()
@@ -110,8 +110,8 @@ def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
         if then != now:
             raise UsageError(
                 f"the report `{safe(path)}` is about another state of {what}: expected digest "
-                f"{_short(now)}, found {_short(then)}",
-                hint=_again(resolved, path),
+                f"{_digest(now)}, found {_digest(then)}",
+                hint=_command(resolved, path),
             )
     _has_the_bytes(basis, resolved, path)
 
@@ -138,15 +138,15 @@ def _has_the_bytes(basis: Basis, resolved: Resolved, path: str) -> None:
                 raise UsageError(
                     f"`{safe(place)}` changed after the report `{safe(path)}` was written, and the "
                     "report has no digest of it",
-                    hint=_again(resolved, path),
+                    hint=_command(resolved, path),
                 )
             digest = hash_file(storage, place)[1]
-            expected, found = f"blake3 {_short(digest)}", f"blake3 {_short(then.blake3)}"
+            expected, found = f"blake3 {_digest(digest)}", f"blake3 {_digest(then.blake3)}"
         if expected != found:
             raise UsageError(
                 f"the report `{safe(path)}` is about another state of `{safe(place)}`: expected "
                 f"{expected}, found {found}",
-                hint=_again(resolved, path),
+                hint=_command(resolved, path),
             )
 
 
@@ -161,7 +161,7 @@ def _looked_at_all(
         raise UsageError(
             f"the report `{safe(path)}` lacks {listed(missing)}, which the gate of "
             f"`{resolved.dataset}` asks for",
-            hint=_again(resolved, path),
+            hint=_command(resolved, path),
         )
     for name in found.validators:
         now = limits_of(config, policy, resolved.dataset.name, name)
@@ -170,16 +170,16 @@ def _looked_at_all(
             raise UsageError(
                 f"the report `{safe(path)}` was measured under other limits of `{safe(name)}`: "
                 f"expected {safe(str(now))}, found {safe(str(then))}",
-                hint=_again(resolved, path),
+                hint=_command(resolved, path),
             )
 
 
-def _again(resolved: Resolved, path: str) -> str:
+def _command(resolved: Resolved, path: str) -> str:
     return (
         f"tfrecreg check {resolved.name} --fail-on never --format json --output {safe(path)}; in a "
         "pipeline: tfrecreg pipeline, then dvc repro"
     )
 
 
-def _short(digest: str | None) -> str:
+def _digest(digest: str | None) -> str:
     return f"{safe(digest)[:16]}…" if digest is not None else "none"

@@ -154,7 +154,7 @@ def head(
                 f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
                 hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
             )
-        yield from islice(_from(shards[0], at, None, passed, decoders), count)
+        yield from islice(_records_from(shards[0], at, None, passed, decoders), count)
         return
     left = count
     for each in shards:
@@ -190,7 +190,7 @@ def _of_ranges(
             first, stop = max(numbers.start - start, 0), min(numbers.stop - start, held)
             start += held
             if first < stop:
-                yield from _from(shard, first, stop, passed, decoders)
+                yield from _records_from(shard, first, stop, passed, decoders)
 
 
 def _count(shard: Shard) -> int:
@@ -248,7 +248,7 @@ def _passed(shard: Shard, record: int | None, offset: int, reason: str) -> Passe
     return PassedOver(shard=safe(shard.name), record=record, offset=offset, reason=reason)
 
 
-def _from(
+def _records_from(
     shard: Shard,
     at: int,
     stop: int | None,

@@ -126,7 +126,7 @@ class SplitRecords:
     def why_more(self, number: int) -> str:
         """Error for a shard with more records than this number."""
         entry, _ = self._place(number)
-        return self._other(entry, f"should have {entry.records} records, it has more")
+        return self._fault_text(entry, f"should have {entry.records} records, it has more")
 
     def why_lost(self, numbers: Iterable[int], look: DamageSearch) -> str:
         """Why records are missing, in one sentence about the first faulty one.
@@ -172,7 +172,7 @@ class SplitRecords:
                         named = f"{fault.before}{self.named(number)}{fault.after}"
                         return f"{named}{self.key(number)}"
         if count != entry.records:
-            return self._other(entry, f"should have {entry.records} records, it has {count}")
+            return self._fault_text(entry, f"should have {entry.records} records, it has {count}")
         return ""
 
     def find_key(self, number: int) -> str:
@@ -197,7 +197,7 @@ class SplitRecords:
         """Mean size of a payload, in bytes, rounded up."""
         return -(-sum(each.payload_bytes for each in self._shards) // max(1, self.total))
 
-    def _other(self, entry: ShardEntry, fault: str) -> str:
+    def _fault_text(self, entry: ShardEntry, fault: str) -> str:
         return f"`{safe(entry.path)}` of {self._name} {fault}: `tfrecreg check {self._name}`"
 
     def _place(self, number: int) -> tuple[ShardEntry, int]:

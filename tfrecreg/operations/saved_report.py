@@ -100,7 +100,7 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
     shown = safe(where)
     with refusing(UsageError, f"`{shown}` is not a check report", hint=_HINT):
         # Not by stricter readers: a measure may be NaN, and a name have surrogate escapes.
-        plain = json.loads(data, object_pairs_hook=_once)
+        plain = json.loads(data, object_pairs_hook=_unique)
         found = known_format(plain, JSON_VERSION, f"`{shown}` has format", "reads up to")
     several = found.get("reports")
     documents = several if isinstance(several, list) else [found]
@@ -120,7 +120,7 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
     return _report(read)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of the document. Readers differ in which value of a repeated key they take."""
     found: dict[str, Any] = {}
     for key, value in pairs:

@@ -193,11 +193,11 @@ class GuardedDecoder(FeatureDecoder):
     def array(self, data: bytes) -> npt.NDArray[Any]:
         import numpy as np
 
-        found: npt.NDArray[Any] = self._asked("array", data, kind=np.ndarray)
+        found: npt.NDArray[Any] = self._call("array", data, kind=np.ndarray)
         return found
 
     def header(self, data: bytes) -> ImageHeader | None:
-        found: ImageHeader | None = self._asked("header", data, kind=(ImageHeader, type(None)))
+        found: ImageHeader | None = self._call("header", data, kind=(ImageHeader, type(None)))
         if found is not None:
             name, *numbers, _ = tuple[Any, ...](found)
             if not isinstance(name, str) or not all(type(n) is int and n > 0 for n in numbers):
@@ -207,7 +207,7 @@ class GuardedDecoder(FeatureDecoder):
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
         kind = (Thumbnail, type(None))
-        found: Any = self._asked("thumbnail", data, side, kind=kind)
+        found: Any = self._call("thumbnail", data, side, kind=kind)
         if found is None:
             return None
         if not isinstance(found.data, bytes) or sniff(found.data) != found.format:
@@ -215,10 +215,10 @@ class GuardedDecoder(FeatureDecoder):
         return Thumbnail(*found)
 
     def caption(self, data: bytes) -> str:
-        found = safe(self._asked("caption", data, kind=str), limit=_CAPTION)
+        found = safe(self._call("caption", data, kind=str), limit=_CAPTION)
         return found or f"{safe(self._plugin_id.name)}, {si_bytes(len(data))}"
 
-    def _asked(self, method: str, *given: Any, kind: Any = object) -> Any:
+    def _call(self, method: str, *given: Any, kind: Any = object) -> Any:
         try:
             with calling(self._plugin_id, method):
                 found = getattr(self._decoder, method)(*given)

@@ -95,7 +95,7 @@ def find_offsets(
         gzip = sniff_compression(reader.read_at(0, _SNIFF_BYTES)) == "gzip"
         if sidecar is not None:
             return _believed(stamp, gzip, sidecar, shown)
-        index = _beside(storage, own_index(path), index_blake3)
+        index = _own_index(storage, own_index(path), index_blake3)
         if index is not None and _fits(index, stamp[0], gzip):
             return _indexed(stamp, index)
         found = None
@@ -142,7 +142,7 @@ def _believed(
     return places
 
 
-def _beside(storage: Readable, path: str, index_blake3: str) -> Index | None:
+def _own_index(storage: Readable, path: str, index_blake3: str) -> Index | None:
     """The build's own index; None if it is missing, damaged or another: `check` reports that."""
     try:
         if storage.stat(path) is None:

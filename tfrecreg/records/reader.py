@@ -243,7 +243,7 @@ class _Scanner:
         if not self._gap:
             yield Fault(code, self._at, self._number, length, detail, tensorflow, exact)
 
-    def _go(self, to: int, lost: int, *, searched: bool = False) -> None:
+    def _continue(self, to: int, lost: int, *, searched: bool = False) -> None:
         """Continue at `to`, after `lost` damaged records, or more if the index has more."""
         self._searched = self._searched or searched
         # An index with fewer belongs to another file.
@@ -282,9 +282,9 @@ class _Scanner:
             detail = header_detail(head, at, found)
             yield from self._fault("CRC001", size, detail, exact=found.exact)
         if found.next is None:
-            self._go(self._drain(), 1)
+            self._continue(self._drain(), 1)
             return self._stream.interruption is not None
-        self._go(found.next, 1, searched=not found.exact)
+        self._continue(found.next, 1, searched=not found.exact)
         return True
 
     def _of_huge(self, length: int, found: Resolution) -> TensorflowOutcome:
@@ -306,7 +306,7 @@ class _Scanner:
             yield from self._fault("CRC001", stop - at, detail)
         else:
             yield from self._fault("CRC004", stop - at, trailing_detail(head, stop - at))
-        self._go(stop, 1)
+        self._continue(stop, 1)
         return interrupted
 
     def _stopped(self, head: bytes, left: int, length: int | None) -> Outcome:
@@ -363,7 +363,7 @@ class _Scanner:
             yield Fault(code, offset, number, size, detail, outcome, exact=not lost)
         if going and (lost or not damage.lossless):
             self._gap = True
-            self._go(behind, 1 if lost else 0, searched=self._stream.guessed)
+            self._continue(behind, 1 if lost else 0, searched=self._stream.guessed)
         return going
 
     def _large(self, head: bytes, length: int) -> Outcome:

@@ -22,7 +22,7 @@ from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
-from tfrecreg.tracking.git import Touch
+from tfrecreg.tracking.git import FileChange
 
 SHALLOW = "a shallow clone: the commits that added releases are not in it"
 """Why the history of a shallow clone is incomplete."""
@@ -61,11 +61,11 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
             yield link, others[-1]
 
 
-def _touched(registry: Registry, folder: str) -> dict[str, list[Touch]]:
+def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
     """What git's history has of each file of a release below a folder, newest first. Nothing
     outside git, and of a file that is not committed yet.
     """
-    found: dict[str, list[Touch]] = {}
+    found: dict[str, list[FileChange]] = {}
     for touch in git.touches(registry.storage.root, folder):
         if version_in(touch.path) is not None:
             found.setdefault(touch.path, []).append(touch)
@@ -92,7 +92,7 @@ def version_in(path: str) -> Version | None:
         return None
 
 
-def _settled(registry: Registry, added: Sequence[Touch], now: str | None) -> bool:
+def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
     """Whether branches that knew nothing of each other added it, and one of theirs it is."""
     root = registry.storage.root
     for one in added:

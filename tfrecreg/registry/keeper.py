@@ -24,7 +24,7 @@ _BUCKETS = "tfrecreg.registry.locations"
 _TRACKER = "tfrecreg.operations.remote.keeper"
 
 
-class Releasing(Protocol):
+class ReleaseChange(Protocol):
     """What a keeper has of the transaction that releases a build."""
 
     dataset: Dataset
@@ -46,7 +46,7 @@ class Releasing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class KeptBytes:
     """The part of a release that concerns the keeper of its bytes."""
 
     dvc: str | None = None
@@ -58,7 +58,7 @@ class Keeping:
 class Keeper(Protocol):
     """Keeps the bytes of releases."""
 
-    def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:
+    def keep(self, change: ReleaseChange, build: Manifest, version: Version) -> KeptBytes | None:
         """Keep the bytes of the build in the registry, and verify those that are kept; None where
         this build is for another keeper.
 

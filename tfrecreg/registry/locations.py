@@ -15,7 +15,7 @@ from tfrecreg.errors import ConflictError, ManifestError, UsageError
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
-from tfrecreg.registry.keeper import Buckets, Keeping, Releasing
+from tfrecreg.registry.keeper import Buckets, KeptBytes, ReleaseChange
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
@@ -109,7 +109,7 @@ class _Buckets:
 
     location = staticmethod(location_of)
 
-    def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:
+    def keep(self, change: ReleaseChange, build: Manifest, version: Version) -> KeptBytes | None:
         dataset = change.dataset
         folder = layout.build_folder(dataset.name)
         url = location_of(dataset.registry, folder)
@@ -125,7 +125,7 @@ class _Buckets:
             progress=change.progress,
         )
         claim_number(url, version, build)
-        return Keeping(files={LOCATION_NAME: render_location(url)})
+        return KeptBytes(files={LOCATION_NAME: render_location(url)})
 
     def storage(self, registry: Registry, folder: str) -> Readable:
         local = registry.storage.below(folder)

@@ -222,7 +222,7 @@ class Transaction:
             except StorageError:
                 # Renamed, and neither made durable nor taken back: the release stands, on what
                 # would be undone.
-                if self._stands(version):
+                if self._is_released(version):
                     self._undo.pop_all()
                 raise
             if not committed:
@@ -263,7 +263,7 @@ class Transaction:
         except StorageError as error:
             self.progress.note(f"left behind: {error.message}")
 
-    def _stands(self, version: Version) -> bool:
+    def _is_released(self, version: Version) -> bool:
         """Whether a release is there, as far as known."""
         try:
             return self._storage.stat(layout.release_folder(self.dataset.name, version)) is not None

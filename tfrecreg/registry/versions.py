@@ -7,7 +7,7 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
-from tfrecreg.registry.keeper import Keeping, Releasing
+from tfrecreg.registry.keeper import KeptBytes, ReleaseChange
 from tfrecreg.registry.registry import Dataset
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.tracking import git
@@ -16,7 +16,7 @@ from tfrecreg.tracking import git
 class VersionsKeeper:
     """Keeps the bytes of every build, and never those of two releases of one number."""
 
-    def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping:
+    def keep(self, change: ReleaseChange, build: Manifest, version: Version) -> KeptBytes:
         """Keep the bytes of the build: see :meth:`tfrecreg.registry.keeper.Keeper.keep`."""
         dataset = change.dataset
         storage = dataset.registry.storage
@@ -37,7 +37,7 @@ class VersionsKeeper:
             )
             change.undo(storage.remove, copy)
             change.replace(copy, staged, build, verified=True)
-        return Keeping()
+        return KeptBytes()
 
 
 def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Version) -> None:

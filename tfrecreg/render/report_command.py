@@ -33,7 +33,7 @@ class ReportCommand(click.Command):
             message = " ".join(error.format_message().split()).rstrip(".")
             refusal = UsageError(safe(message, limit=400), hint=f"{ctx.command_path} --help")
             session = ctx.ensure_object(Session)
-            _Wanted.of(session, self._loosely(ctx, given)).tell(refusal)
+            _Requested.of(session, self._loosely(ctx, given)).tell(refusal)
             raise
 
     def _loosely(self, ctx: click.Context, args: list[str]) -> Mapping[str, Any]:
@@ -45,7 +45,7 @@ class ReportCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         session = ctx.ensure_object(Session)
-        wanted = _Wanted.of(session, ctx.params)
+        wanted = _Requested.of(session, ctx.params)
         read = ctx.params.get("report")
         names = {"--report": read, "--output": wanted.output, "--save-json": wanted.saved}
         given = [(name, path) for name, path in names.items() if path is not None]
@@ -63,7 +63,7 @@ class ReportCommand(click.Command):
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _Requested:
     """The report requested by a call."""
 
     session: Session
@@ -74,7 +74,7 @@ class _Wanted:
     """Target of the report, as the user named it."""
 
     @classmethod
-    def of(cls, session: Session, options: Mapping[str, Any]) -> _Wanted:
+    def of(cls, session: Session, options: Mapping[str, Any]) -> _Requested:
         """Read it from the options, which may be invalid."""
         # If the arguments do not parse, click has replaced some values by its own.
         texts = {name: value for name, value in options.items() if isinstance(value, str)}

@@ -49,7 +49,7 @@ class Stamp(NamedTuple):
     """The same values for its index; None without one."""
 
 
-class _Kept(NamedTuple):
+class _EarlierScan(NamedTuple):
     """The entry of a shard from an earlier scan."""
 
     end: StreamEnd
@@ -94,7 +94,7 @@ class ScanCache:
 
     def recall(
         self, shard: Shard, stamp: Stamp, keys: Mapping[str, str], *, digest: bool
-    ) -> _Kept | None:
+    ) -> _EarlierScan | None:
         """The entry of an earlier scan; None if the shard has to be read.
 
         Args:
@@ -111,7 +111,7 @@ class ScanCache:
             if part is None or part.key != _digest(shard, name, key):
                 return None
             parts[name] = part.data
-        return _Kept(entry.end, parts)
+        return _EarlierScan(entry.end, parts)
 
     def remember(
         self,
@@ -294,7 +294,7 @@ class Reuse:
             return None  # A part that cannot be unpacked is ignored: the shard is read instead.
         return Known(kept.end, parts)
 
-    def _kept(self, number: int, shard: Shard) -> _Kept | None:
+    def _kept(self, number: int, shard: Shard) -> _EarlierScan | None:
         keys = {plugin_id.name: key for plugin_id, _, key in self._validators if key is not None}
         stamp = self._stamps[number]
         if self._cache is None or stamp is None or len(keys) < len(self._validators):

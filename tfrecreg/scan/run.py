@@ -133,7 +133,7 @@ class ScanResult:
         return not self.unreadable and not self.crashes
 
 
-class _Running:
+class _Scanning:
     """The state of a validator during a scan: the factory of its visitors, and their parts so
     far.
     """
@@ -254,7 +254,7 @@ def run_scan(
     result = ScanResult()
     told = announced or [(PluginId("validator", each.name), None) for each in validators]
     running = [
-        _Running(each, plugin_id, codes, target, (options or {}).get(plugin_id.name, {}))
+        _Scanning(each, plugin_id, codes, target, (options or {}).get(plugin_id.name, {}))
         for each, (plugin_id, codes) in zip(validators, told, strict=True)
     ]
     looking = [each for each in running if not each.crashes]
@@ -317,7 +317,7 @@ def _take(
     scanned: ShardScan,
     number: int,
     shard: Shard,
-    looking: Sequence[_Running],
+    looking: Sequence[_Scanning],
     reuse: Reuse,
     result: ScanResult,
 ) -> None:
@@ -385,7 +385,7 @@ def _check_location(location: object) -> None:
             raise TypeError(f"`{name}` of a location is {value!r}, expected {kind.__name__}")
 
 
-class _Guarded:
+class _GuardedVisitor:
     """A visitor whose exceptions affect only its own verdict."""
 
     def __init__(self, plugin_id: PluginId, maker: bytes, shard: Shard) -> None:
@@ -457,7 +457,7 @@ def scan_shard(task: ScanTask) -> ShardScan:
 
 
 def _scan_once(task: ScanTask) -> ShardScan:
-    visitors = [_Guarded(plugin_id, make, task.shard) for plugin_id, make in task.makers]
+    visitors = [_GuardedVisitor(plugin_id, make, task.shard) for plugin_id, make in task.makers]
     end: StreamEnd | None = None
     unreadable = ""
     shard = task.shard

@@ -35,7 +35,7 @@ class TallyRow(NamedTuple):
     locations: list[Location]
 
 
-class _Seen:
+class _Occurrences:
     """The count, and the first locations in order of split, shard and record."""
 
     __slots__ = ("code", "count", "locations")
@@ -66,7 +66,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._groups: dict[_Group, _Seen] = {}
+        self._groups: dict[_Group, _Occurrences] = {}
 
     def __bool__(self) -> bool:
         return bool(self._groups)
@@ -96,7 +96,7 @@ class Tally:
         group = _Group(code.code, split, feature, subject, message)
         seen = self._groups.get(group)
         if seen is None:
-            seen = self._groups[group] = _Seen(code)
+            seen = self._groups[group] = _Occurrences(code)
         seen.count += count
         if location is not None:
             seen.place(location)
@@ -130,7 +130,7 @@ class Tally:
         for group, theirs in other._groups.items():
             ours = self._groups.get(group)
             if ours is None:
-                ours = self._groups[group] = _Seen(theirs.code)
+                ours = self._groups[group] = _Occurrences(theirs.code)
             ours.count += theirs.count
             for location in theirs.locations:
                 ours.place(location)
@@ -158,7 +158,7 @@ class Tally:
             group = _Group(*row[:5])
             if row.code not in known or row.times < 1 or not row.message.isprintable():
                 raise ValueError(f"no tally has the row {group!r}")
-            seen = tally._groups[group] = _Seen(known[row.code])
+            seen = tally._groups[group] = _Occurrences(known[row.code])
             seen.count = row.times
             for location in row.locations:
                 seen.place(location)

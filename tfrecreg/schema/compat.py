@@ -134,7 +134,7 @@ def _rule(name: str, code: Code, summary: str) -> Callable[[_Find], _Find]:
     return add
 
 
-def _says(case: _Case, asks: str, found: str) -> str:
+def _text(case: _Case, asks: str, found: str) -> str:
     return f"{rule_text(case.reader, asks)} for the reader; in the records it {found}"
 
 
@@ -144,10 +144,10 @@ def _may_lack_it(case: _Case) -> str | None:
         return None
     asks = "be in every example"
     if case.unchecked:
-        return _says(case, asks, "may be missing, as nothing about it is checked")
+        return _text(case, asks, "may be missing, as nothing about it is checked")
     if case.record is None:
-        return _says(case, asks, "is not there")
-    return None if case.record.is_required else _says(case, asks, "may be missing")
+        return _text(case, asks, "is not there")
+    return None if case.record.is_required else _text(case, asks, "may be missing")
 
 
 @_rule(
@@ -158,9 +158,9 @@ def _may_lack_it(case: _Case) -> str | None:
 def _may_be_of_any_type(case: _Case) -> str | None:
     asks = f"be {case.reader.kind}"
     if case.unchecked:
-        return _says(case, asks, "may have any type, as nothing about it is checked")
+        return _text(case, asks, "may have any type, as nothing about it is checked")
     if case.record is not None and case.record.kind is None:
-        return _says(case, asks, "may have any type")
+        return _text(case, asks, "may have any type")
     return None
 
 
@@ -169,7 +169,7 @@ def _is_of_another_type(case: _Case) -> str | None:
     kind = None if case.record is None else case.record.kind
     if kind is None or kind == case.reader.kind:
         return None
-    return _says(case, f"be {case.reader.kind}", f"is {kind}")
+    return _text(case, f"be {case.reader.kind}", f"is {kind}")
 
 
 @_rule(
@@ -183,14 +183,14 @@ def _may_be_of_another_length(case: _Case) -> str | None:
         return None
     if record.min_values == record.max_values == case.reader.min_values:
         return None
-    return _says(case, length_text(case.reader), f"may {length_text(record)}")
+    return _text(case, length_text(case.reader), f"may {length_text(record)}")
 
 
 @_rule("gone", SCH021, "The reader asks for it where there is any, and the records never have it")
 def _is_never_there(case: _Case) -> str | None:
     if case.record is not None or case.unchecked:
         return None
-    return _says(case, "be there", "is not, so that the reader always gets it empty")
+    return _text(case, "be there", "is not, so that the reader always gets it empty")
 
 
 @_rule(
@@ -201,7 +201,7 @@ def _is_never_there(case: _Case) -> str | None:
 def _may_be_missing(case: _Case) -> str | None:
     if case.record is None or not case.reader.is_required or case.record.is_required:
         return None
-    return _says(case, "be in every example", "may be missing, so that the reader gets it empty")
+    return _text(case, "be in every example", "may be missing, so that the reader gets it empty")
 
 
 @_rule("other-shape", SCH021, "As many values, in another shape")
@@ -211,7 +211,7 @@ def _is_of_another_shape(case: _Case) -> str | None:
         return None
     if case.reader.shape is None or record.shape == case.reader.shape:
         return None
-    return _says(case, length_text(case.reader), f"should {length_text(record)}")
+    return _text(case, length_text(case.reader), f"should {length_text(record)}")
 
 
 @_rule(
@@ -229,7 +229,7 @@ def _may_have_other_counts(case: _Case) -> str | None:
         and (high is None or (record.max_values is not None and record.max_values <= high))
         and _divides(reader.multiple_of, record)
     )
-    return None if fits else _says(case, length_text(reader), f"may {length_text(record)}")
+    return None if fits else _text(case, length_text(reader), f"may {length_text(record)}")
 
 
 def _divides(number: int, record: SchemaFeature) -> bool:
@@ -244,7 +244,7 @@ def _divides(number: int, record: SchemaFeature) -> bool:
 def _may_have_other_values(case: _Case) -> str | None:
     if case.record is None or _values_within(case.record, case.reader):
         return None
-    return _says(case, values_text(case.reader), f"may {values_text(case.record)}")
+    return _text(case, values_text(case.reader), f"may {values_text(case.record)}")
 
 
 def _values_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:

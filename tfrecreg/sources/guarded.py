@@ -133,23 +133,23 @@ class GuardedSource:
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Label maps, lists in a plain dict."""
-        return self._asked("labels", _labels)
+        return self._call("labels", _labels)
 
     def schema(self) -> str:
         """The schema's text, which parses."""
-        return self._asked("schema", _text if self._is_trusted else _schema)
+        return self._call("schema", _text if self._is_trusted else _schema)
 
     def describe(self) -> Mapping[str, str]:
         """The contents of the raw folder in words; empty by default."""
-        return self._asked("describe", _texts, default={})
+        return self._call("describe", _texts, default={})
 
     def codecs(self) -> Mapping[str, str]:
         """Libraries that affect the bytes written, with their versions; empty by default."""
-        return self._asked("codecs", _texts, default={})
+        return self._call("codecs", _texts, default={})
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The raw file with the bytes of a record's image; None if there is none."""
-        return self._asked("raw_path", _checked_path, split, key)
+        return self._call("raw_path", _checked_path, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
         """The item's record as it is written, or why there is none.
@@ -171,7 +171,7 @@ class GuardedSource:
             hint = "fix the plugin, or leave the item out of the raw data"
             raise self._failure(what, error, hint=hint) from error
 
-    def _asked(
+    def _call(
         self, method: str, check: Callable[[object], T], *arguments: str, default: T | None = None
     ) -> T:
         try:

@@ -254,7 +254,7 @@ class RemoteReader(RereadableReader):
         """Exactly these bytes of the file."""
         try:
             return patiently(
-                "read", self._shown, lambda timeout: self._once(timeout, start, length)
+                "read", self._shown, lambda timeout: self._fetch_once(timeout, start, length)
             )
         except StorageError as error:
             cause = error.__cause__
@@ -262,7 +262,7 @@ class RemoteReader(RereadableReader):
                 self.expect_unchanged()
             raise
 
-    def _once(self, timeout: float, start: int, length: int) -> bytes:
+    def _fetch_once(self, timeout: float, start: int, length: int) -> bytes:
         data: bytes = invoke(
             timeout, self._system(), "cat_file", self._path, start=start, end=start + length
         )

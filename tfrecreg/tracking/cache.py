@@ -26,7 +26,7 @@ _TEMPORARY = re.compile(r"\.[A-Za-z0-9_-]{22}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class UnusedFile:
     """A file of DVC's cache that may go."""
 
     cached: str
@@ -40,7 +40,7 @@ def stale(
     refs: Sequence[str],
     mark: str,
     sizes: Collection[int],
-) -> list[Stale]:
+) -> list[UnusedFile]:
     """Unreferenced objects of the cache that belong to our folders. A caller that removes them
     holds DVC's lock from before this call until then.
 
@@ -85,7 +85,7 @@ def stale(
         ordered = sorted(doomed, key=lambda oid: (oid.endswith(DIR_SUFFIX), oid))
         held = set(linked)
         found = [
-            Stale(path, Path(path).stat().st_size)
+            UnusedFile(path, Path(path).stat().st_size)
             for path in map(cache.oid_to_path, ordered)
             if os.path.realpath(path) not in held
         ]
@@ -96,7 +96,7 @@ def stale(
     ]
 
 
-def abandoned(root: str) -> list[Stale]:
+def abandoned(root: str) -> list[UnusedFile]:
     """Files that a killed command was writing into the cache. A caller that removes them holds
     DVC's lock from before this call until then, so that no command of this repository writes them.
 
@@ -111,7 +111,7 @@ def abandoned(root: str) -> list[Stale]:
     try:
         found = sorted(folder.rglob(".*.tmp")) if own else []
         return [
-            Stale(str(path), path.lstat().st_size)
+            UnusedFile(str(path), path.lstat().st_size)
             for path in found
             if _TEMPORARY.fullmatch(path.name) and not path.is_dir()
         ]
@@ -122,7 +122,7 @@ def abandoned(root: str) -> list[Stale]:
         ) from error
 
 
-def remove_objects(objects: Iterable[Stale]) -> None:
+def remove_objects(objects: Iterable[UnusedFile]) -> None:
     """Remove objects of the cache. Raises FailureError."""
     for each in objects:
         try:

@@ -93,7 +93,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class RemoteLookup:
     """Result of :func:`look_for`."""
 
     faults: dict[str, ObjectFault]
@@ -259,7 +259,7 @@ def look_for(
     *,
     content: bool,
     progress: Progress = SILENT,
-) -> Looked:
+) -> RemoteLookup:
     """Look for folders in a remote, object by object. Nothing is changed.
 
     Args:
@@ -283,7 +283,7 @@ def look_for(
         for path, oid in {"": folder.value, **files}.items():
             if oid in found:
                 faults.setdefault(folder.value, ObjectFault(folder.name, path, found[oid]))
-    return Looked(faults=faults, verified=there.verified)
+    return RemoteLookup(faults=faults, verified=there.verified)
 
 
 class _Objects:

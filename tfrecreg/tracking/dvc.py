@@ -187,11 +187,11 @@ def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Ke
         if value is None:
             if adding is not None:
                 adding()
-            value = _added(repo, where, folder)
+            value = _add(repo, where, folder)
         return Kept(value, _listed(repo, value))
 
 
-def _added(repo: Any, where: Path, folder: str) -> str:
+def _add(repo: Any, where: Path, folder: str) -> str:
     stages = repo.add(str(where))
     value = stages[0].outs[0].hash_info.value
     if not isinstance(value, str):

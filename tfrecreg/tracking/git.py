@@ -93,7 +93,7 @@ def merge_base(folder: str, one: str, other: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class FileChange:
     """The change of one file by one commit."""
 
     commit: str
@@ -106,7 +106,7 @@ class Touch:
     """Whether the commit added the file."""
 
 
-def touches(folder: str, *paths: str) -> list[Touch]:
+def touches(folder: str, *paths: str) -> list[FileChange]:
     """Changes of some files in the history of the checked-out commit.
 
     Args:
@@ -130,7 +130,7 @@ def touches(folder: str, *paths: str) -> list[Touch]:
     return list(_parsed(data, where))
 
 
-def _parsed(data: bytes, where: str) -> Iterator[Touch]:
+def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
     commit = ""
     pieces = iter(data.split(b"\0"))
     for piece in pieces:
@@ -142,7 +142,7 @@ def _parsed(data: bytes, where: str) -> Iterator[Touch]:
             # A merge has a colon, an old mode, an old object and a letter of the status per parent.
             *_, blob, status = head.decode("ascii", "replace").split(" ")
             path = next(pieces, b"").decode("utf-8", "surrogateescape")
-            yield Touch(
+            yield FileChange(
                 commit=commit,
                 path=path.removeprefix(where),
                 blob="" if "D" in status else blob,

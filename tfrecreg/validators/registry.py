@@ -30,7 +30,7 @@ HISTORY = "registry.history"
 """The measure with the reason why git's history is unknown or incomplete."""
 
 
-class Nothing(NamedTuple):
+class EmptyPart(NamedTuple):
     """The empty result for a shard."""
 
 
@@ -45,7 +45,7 @@ class RegistryValidator(Validator):
     name = "registry"
     Options = _NoOptions
     codes: Sequence[Code] = CodeList("REG00[1-8]", "REG01[0-2]")  # the others belong to the gate
-    part_codec = JsonCodec(Nothing)
+    part_codec = JsonCodec(EmptyPart)
 
     def applies(self, target: Target) -> str | None:
         if target.home is not None:
@@ -53,7 +53,7 @@ class RegistryValidator(Validator):
         what = "bare files do" if target.kind == "files" else "the folder does"
         return f"{what} not belong to a registry"
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Idle]:
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
         """A factory of visitors that ignore their shards.
 
         Raises:
@@ -61,14 +61,14 @@ class RegistryValidator(Validator):
         """
         del target
         read_limits(_NoOptions, options, self.name)
-        return Idle
+        return Ignoring
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         del target, options
         return ""
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, Nothing]]
+        self, target: Target, parts: Iterable[tuple[Shard, EmptyPart]]
     ) -> Iterator[Finding | Measure]:
         del parts
         if target.home is None:
@@ -88,15 +88,15 @@ class RegistryValidator(Validator):
             yield Measure(HISTORY, found.unseen, found.unseen)
 
 
-class Idle(Visitor):
+class Ignoring(Visitor):
     """Ignores the shard: it does not concern the registry."""
 
     def __init__(self, shard: Shard) -> None:
         del shard
 
-    def close(self, end: StreamEnd) -> Nothing:
+    def close(self, end: StreamEnd) -> EmptyPart:
         del end
-        return Nothing()
+        return EmptyPart()
 
 
 def _version(target: Target) -> Version | None:

@@ -174,10 +174,10 @@ class SourceVisitor(Visitor):
         return self._part
 
     def _compare(self, example: Example, batch: RecordBatch, position: int) -> None:
-        image = _one(example, IMAGE)
+        image = _single(example, IMAGE)
         if image is None:
             return
-        digest = _one(example, _DIGEST)
+        digest = _single(example, _DIGEST)
         if digest is not None:
             self._part.images += 1
             found = hashlib.sha256(image).hexdigest()
@@ -218,7 +218,7 @@ class SourceVisitor(Visitor):
         self._part.tally.add_record(self._shard, batch, position, code, IMAGE, message, detail)
 
 
-def _one(example: Example, name: str) -> bytes | None:
+def _single(example: Example, name: str) -> bytes | None:
     """The single value of a feature of bytes; None if it is not one."""
     feature = example.get(name)
     if feature is None or feature.kind is not Kind.BYTES or feature.count != 1:

@@ -14,7 +14,7 @@ from tfrecreg.operations.builds.run import preview
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.operations.remote.garbage import Doomed
+from tfrecreg.operations.remote.garbage import Unneeded
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage.local import LocalStorage
@@ -47,7 +47,7 @@ def test_a_dry_run(pipe, tmp_path: Path) -> None:
 )
 def test_gc_says_whether_it_removed_anything(pipe, applied: bool, told: str) -> None:
     doomed = [
-        Doomed(kind="stage", path=f"data/.{name}", bytes=size, why="a killed command")
+        Unneeded(kind="stage", path=f"data/.{name}", bytes=size, why="a killed command")
         for name, size in (("a", 1000), ("b", 2000))
     ]
     lines = pipe(lambda console: print_gc(console, doomed, applied=applied)).splitlines()

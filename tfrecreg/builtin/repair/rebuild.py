@@ -233,7 +233,7 @@ def remake(task: RemakeTask | BuildTask) -> RemadeShard:
     entry, index = task.entry, task.index
     members = {stream for _, stream in index.members}
     offsets = index.offsets()
-    found = _found(task)
+    found = _intact(task)
     number, payload = next(found, (-1, b""))
     taken = 0
     wrong: list[tuple[str, str]] = []
@@ -284,7 +284,7 @@ def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | s
     return made
 
 
-def _found(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
+def _intact(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
     """Intact records: number and payload, in order."""
     index, entry = task.index, task.entry
     events = scan(

@@ -11,7 +11,7 @@ from tfrecreg.commands.console import PlainTable, count, line
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.remote.garbage import Doomed
+    from tfrecreg.operations.remote.garbage import Unneeded
     from tfrecreg.operations.remote.sending import PushResult
     from tfrecreg.operations.remote.transfer import PullResult
 
@@ -46,7 +46,7 @@ def print_pull(console: Console, result: PullResult) -> None:
     console.print(line(f"{result.name} is in {result.folder}: {what}"))
 
 
-def print_gc(console: Console, doomed: Sequence[Doomed], *, applied: bool) -> None:
+def print_gc(console: Console, doomed: Sequence[Unneeded], *, applied: bool) -> None:
     """The objects that were removed or may be removed."""
     if not doomed:
         console.print(line("nothing to remove"))

@@ -201,7 +201,7 @@ def adopted_labels(
             feature disagree.
     """
     found = {name: names for name, names in before.items() if name in features}
-    found.update(_beside(plan, features))
+    found.update(_names_beside(plan, features))
     for feature, path in said:
         if feature not in features:
             raise UsageError(
@@ -212,7 +212,7 @@ def adopted_labels(
     return dict(sorted(found.items()))
 
 
-def _beside(plan: AdoptPlan, features: Collection[str]) -> dict[str, list[str]]:
+def _names_beside(plan: AdoptPlan, features: Collection[str]) -> dict[str, list[str]]:
     """Names from files beside the shards. All folders with such a file have to agree."""
     found: dict[str, tuple[list[str], str]] = {}
     places = {

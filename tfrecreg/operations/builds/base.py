@@ -203,7 +203,7 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArr
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Positions:
     """As :class:`ShardItems`, with the positions of the items."""
 
     positions: npt.NDArray[np.int64]
@@ -213,14 +213,14 @@ class _Kept:
 
 def _kept(
     shards: Sequence[BaseShard], store: ItemStore, left: npt.NDArray[np.bool_]
-) -> Iterator[_Kept]:
+) -> Iterator[_Positions]:
     """Take from `left` the items of each shard of the base."""
     for shard in shards:
         index = shard.read_index()
         positions = _taken(store.find(index.key(at) for at in range(len(index))), left)
         if positions.size:
             whole = len(positions) == len(index)
-            yield _Kept(positions, shard if whole else None, mended=not whole)
+            yield _Positions(positions, shard if whole else None, mended=not whole)
 
 
 def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

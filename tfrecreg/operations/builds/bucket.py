@@ -100,7 +100,7 @@ class SentFolder:
         is_here = os.path.isdir(self.folder)  # noqa: PTH112 - False where it may not be looked at
         here = nullcontext(LocalStorage(self.folder)) if is_here else temporary_folder("build")
         with here as folder:
-            local = _Outgoing(folder.root)
+            local = _Unsynced(folder.root)
             try:
                 yield local
                 self.remote.upload(f"{local.root}/{shard.path}", shard.path)
@@ -110,7 +110,7 @@ class SentFolder:
                 self.remote.upload(f"{local.root}/{shard.index}", shard.index)
 
 
-class _Outgoing(LocalStorage):
+class _Unsynced(LocalStorage):
     """Shards in it are on their way: they are not made durable."""
 
     __slots__ = ()

@@ -95,8 +95,8 @@ def _unsaved(
     if raw == absolute_place(saved.raw or "", registry.storage.root):
         here["raw"] = there["raw"]  # the same folder, perhaps in other words
     yield from _differences(
-        {key: _said(here[key]) for key in request.keys()},  # noqa: SIM118 - no mapping
-        {key: _said(value) for key, value in there.items()},
+        {key: _as_text(here[key]) for key in request.keys()},  # noqa: SIM118 - no mapping
+        {key: _as_text(value) for key, value in there.items()},
     )
     if request.options or prepared.settings.source != saved.source:
         yield from _differences(prepared.entry.options, _saved_options(request, saved, prepared))
@@ -139,7 +139,7 @@ def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[
             yield _Difference(name, text, there.get(name, ""))
 
 
-def _said(value: object) -> str:
+def _as_text(value: object) -> str:
     return "" if value is None else str(value)
 
 

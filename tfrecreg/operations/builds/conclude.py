@@ -97,9 +97,9 @@ def conclude(
         sink.folder,
         manifest,
         verified=True,
-        beside=_beside(registry, start),
+        beside=_first_files(registry, start),
     )
-    _settle(registry, start, manifest)
+    _remember(registry, start, manifest)
     return BuildResult(
         manifest=manifest,
         folder=layout.build_folder(name),
@@ -170,7 +170,7 @@ def _is_there(registry: Registry, manifest: Manifest) -> bool:
     return storage.stat(path) is not None and storage.read(path) == render_manifest(manifest)
 
 
-def _beside(registry: Registry, start: BuildStart) -> dict[str, bytes]:
+def _first_files(registry: Registry, start: BuildStart) -> dict[str, bytes]:
     """The files published with a first build: the schema and the configuration."""
     name = start.prepared.name
     found: dict[str, bytes] = {}
@@ -182,7 +182,7 @@ def _beside(registry: Registry, start: BuildStart) -> dict[str, bytes]:
     return found
 
 
-def _settle(registry: Registry, start: BuildStart, manifest: Manifest) -> None:
+def _remember(registry: Registry, start: BuildStart, manifest: Manifest) -> None:
     """Keep the configuration and the state of the raw data for the next build."""
     name = manifest.dataset
     storage = registry.storage

@@ -293,7 +293,7 @@ def _check_all(
     for name in names:
         found: _Judged | Report
         try:
-            found = _target(_here(opened.dataset(name)), options, progress), opened
+            found = _target(_local(opened.dataset(name)), options, progress), opened
         except _UNFIT as error:
             if _is_the_users(error, options):
                 raise
@@ -326,7 +326,7 @@ def _is_history(dataset: Dataset) -> bool:
         return False
 
 
-def _here(dataset: Dataset) -> Resolved:
+def _local(dataset: Dataset) -> Resolved:
     """The build of a dataset, else its newest release if its bytes are here."""
     versions = not_yanked(dataset)
     if versions and not dataset.is_built() and not has_shards(dataset):

@@ -23,10 +23,10 @@ from tfrecreg.operations.diff.match import (
     SPLIT,
     WIDTH,
     IndexRows,
-    Left,
     Matched,
     Pairs,
     Places,
+    Unmatched,
     split_numbers,
 )
 from tfrecreg.operations.diff.reading import Readers, Reading, alone
@@ -72,7 +72,7 @@ def follow_images(
             size = sum(each.size for each in found)
             progress.advance(max(map(len, (piece.before, piece.after))), size)
     matched = _part(matched, rows.wrong)
-    left = Left(rows.of(0), rows.of(1))
+    left = Unmatched(rows.of(0), rows.of(1))
     renamed, moved = left.pair(SPLIT, DIGEST), left.pair(DIGEST)
     return replace(
         matched,

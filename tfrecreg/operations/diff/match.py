@@ -304,7 +304,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
             continue
         finally:
             progress.stop()
-        left = Left(first, second)
+        left = Unmatched(first, second)
         del first, second
         contents = [{each.name: each for each in side.manifest.splits} for side in (before, after)]
         lost = [name for name in unknown if not _same_content(name, *contents)]
@@ -356,7 +356,7 @@ def _records(side: Side, splits: Collection[str], left_out: Collection[int]) -> 
     )
 
 
-class Left:
+class Unmatched:
     """The rows of both sides that have no partner yet."""
 
     def __init__(self, before: IndexRows, after: IndexRows) -> None:
@@ -374,7 +374,7 @@ class Left:
         return in_order(before, after)
 
 
-def _matched(left: Left, unknown: tuple[str, ...]) -> Matched:
+def _matched(left: Unmatched, unknown: tuple[str, ...]) -> Matched:
     left.pair(SPLIT, KEY, DIGEST)
     return Matched(
         renamed=left.pair(SPLIT, DIGEST),

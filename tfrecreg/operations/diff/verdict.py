@@ -194,12 +194,12 @@ def judge_change(
     losses, gains = list(meaning.losses), list(meaning.gains)
     counts: ChangeCounts | None
     if order is not None:
-        also = [_same(old, new, order)]
+        also = [_patch_reason(old, new, order)]
         counts = counts_of(old, new, Matched())
     else:
         assert matched is not None
         also = []
-        losses = [*_gone(old, new), *_losses(before, after, matched, tallied), *losses]
+        losses = [*_removed(old, new), *_losses(before, after, matched, tallied), *losses]
         gains = [*_gains(before, after, matched, tallied), *gains]
         counts = None if matched.unknown else counts_of(old, new, matched)
     if old.schema.blake3 != new.schema.blake3:
@@ -249,7 +249,7 @@ def per_split(places: Places, manifest: Manifest) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _same(before: Manifest, after: Manifest, order: ShardOrder) -> str:
+def _patch_reason(before: Manifest, after: Manifest, order: ShardOrder) -> str:
     """What a PATCH is about."""
     shards = [(shard.split, shard.stream_blake3) for shard in before.shards]
     layout = shards != [(shard.split, shard.stream_blake3) for shard in after.shards]
@@ -269,7 +269,7 @@ def _same(before: Manifest, after: Manifest, order: ShardOrder) -> str:
     return text
 
 
-def _gone(before: Manifest, after: Manifest) -> Iterator[str]:
+def _removed(before: Manifest, after: Manifest) -> Iterator[str]:
     there = {split.name for split in after.splits}
     for split in before.splits:
         if split.name not in there:
@@ -294,13 +294,13 @@ def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> It
         yield f"{_examples(count)} moved from the split `{old_split}` to `{new_split}`"
     for split, count in per_split(matched.removed, before.manifest).items():
         if split in there:
-            yield f"{_examples(count)} of the split `{split}` {_are(count)} gone"
+            yield f"{_examples(count)} of the split `{split}` {_is(count)} gone"
     yield from _changed(after, matched, tallied)
 
 
 def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     for split, count in per_split(matched.renamed_changed.after, after.manifest).items():
-        yield f"{_examples(count)} of the split `{split}` {_were(count)} changed, key and record"
+        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed, key and record"
     pairs = len(matched.changed)
     if tallied.kept == pairs:
         return
@@ -313,7 +313,7 @@ def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     elif names:
         where = f" in {_names(names)}"
     for split, count in per_split(matched.changed.after, after.manifest).items():
-        yield f"{_examples(count)} of the split `{split}` {_were(count)} changed{where}"
+        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed{where}"
     if tallied.unread and tallied.missing:
         yield f"whether they only gained features cannot be told: {tallied.reason}"
     elif tallied.unread:
@@ -328,12 +328,12 @@ def _gains(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Ite
             yield f"the split `{split.name}` is new: {_examples(split.records)}"
         elif split.name in added:
             count = added[split.name]
-            yield f"{_examples(count)} {_were(count)} added to the split `{split.name}`"
+            yield f"{_examples(count)} {_was(count)} added to the split `{split.name}`"
     names = sorted(name for name, each in tallied.features.items() if each.added)
     if names:
         noun = "feature" if len(names) == 1 else "features"
         whom = _examples(tallied.compared)
-        yield f"the {noun} {_names(names)} {_were(len(names))} added to {whom}"
+        yield f"the {noun} {_names(names)} {_was(len(names))} added to {whom}"
 
 
 def _names(names: Sequence[str]) -> str:
@@ -352,9 +352,9 @@ def _count(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def _were(count: int) -> str:
+def _was(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
-def _are(count: int) -> str:
+def _is(count: int) -> str:
     return "is" if count == 1 else "are"

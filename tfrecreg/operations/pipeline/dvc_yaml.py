@@ -57,7 +57,7 @@ def edited(
     text = text or ""
     data = _parsed(text)
     entries = data.get(section) or {}
-    wanted = _ours(section, entries, wanted)
+    wanted = _to_write(section, entries, wanted)
     updated = tuple(name for name in wanted if name in entries and entries[name] != wanted[name])
     added = tuple(name for name in wanted if name not in entries)
     removed = tuple(
@@ -105,7 +105,7 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
             )
 
 
-def _ours(
+def _to_write(
     section: Section, entries: Mapping[str, Any], wanted: Mapping[str, StageEntry]
 ) -> dict[str, StageEntry]:
     """The wanted entries, without those that another dataset wrote."""

@@ -91,7 +91,7 @@ def remove_folder(folder: BucketFolder) -> bool:
     found = tuple(_files(parent, (plan, plan + RECEIPTS_SUFFIX)))
     if found != folder.files:
         return False
-    for _, some in groupby(sorted(found, key=_turn), key=_turn):
+    for _, some in groupby(sorted(found, key=_order), key=_order):
         for _ in at_once(parent.remove, (entry.path for entry in some)):
             pass
     return True
@@ -109,7 +109,7 @@ def _expect_fetched(registry: Registry) -> None:
         )
 
 
-def _turn(entry: Entry) -> tuple[bool, bool]:
+def _order(entry: Entry) -> tuple[bool, bool]:
     """The manifest first, then receipts, then all else."""
     folder, _, name = entry.path.rpartition("/")
     return name != MANIFEST_NAME, not folder.endswith(RECEIPTS_SUFFIX)

@@ -40,7 +40,7 @@ _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layo
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class Unneeded:
     """Something that may go."""
 
     kind: _Kind
@@ -62,7 +62,7 @@ def gc(
     buckets: bool = False,
     older_than: int = OLD_AFTER,
     progress: Progress = SILENT,
-) -> list[Doomed]:
+) -> list[Unneeded]:
     """Find removable files, and remove them on request.
 
     - `stage`: files left by killed commands
@@ -111,17 +111,17 @@ def gc(
             doomed = [each for each in doomed if _removed(change, each)]
             cache.remove_objects([*objects, *unwritten])
             folders = [each for each in folders if _folder_removed(each, progress)]
-    doomed += (Doomed("temporary", each.cached, each.bytes, _WRITING) for each in unwritten)
+    doomed += (Unneeded("temporary", each.cached, each.bytes, _WRITING) for each in unwritten)
     doomed += (
-        Doomed("dvc", each.cached, each.bytes, "no release and no pointer") for each in objects
+        Unneeded("dvc", each.cached, each.bytes, "no release and no pointer") for each in objects
     )
     doomed += (
-        Doomed("bucket", each.url, each.bytes, "no build and no release") for each in folders
+        Unneeded("bucket", each.url, each.bytes, "no build and no release") for each in folders
     )
     return doomed
 
 
-def _removed(change: Removal, doomed: Doomed) -> bool:
+def _removed(change: Removal, doomed: Unneeded) -> bool:
     if doomed.kind == "version":
         return change.remove_copy(doomed.path)
     if doomed.kind == "temporary":
@@ -171,15 +171,15 @@ def _manifests(registry: Registry) -> Iterator[Manifest]:
             raise
 
 
-def _stage(registry: Registry) -> Iterator[Doomed]:
+def _stage(registry: Registry) -> Iterator[Unneeded]:
     """Whatever is staged: no command is at work."""
     storage = registry.storage
     for entry in storage.list(layout.STAGE, recursive=False):
         size = entry.size if entry.kind == "file" else _size(storage, entry.path)
-        yield Doomed("stage", entry.path, size, "a killed command left it")
+        yield Unneeded("stage", entry.path, size, "a killed command left it")
 
 
-def _temporaries(registry: Registry) -> Iterator[Doomed]:
+def _temporaries(registry: Registry) -> Iterator[Unneeded]:
     schemas = {posixpath.dirname(each.schema_path) for each in registry.datasets()}
     listings = [registry.storage.list(path, recursive=False) for path in sorted({"", *schemas})]
     listings += [registry.storage.list(path) for path in (*_TREES, layout.STATE)]
@@ -187,7 +187,7 @@ def _temporaries(registry: Registry) -> Iterator[Doomed]:
         for entry in listing:
             staged = entry.path.startswith(f"{layout.STAGE}/")
             if entry.kind == "file" and is_temporary(entry.path) and not staged:
-                yield Doomed("temporary", entry.path, entry.size, _WRITING)
+                yield Unneeded("temporary", entry.path, entry.size, _WRITING)
 
 
 def _size(storage: Readable, path: str) -> int:
@@ -196,7 +196,7 @@ def _size(storage: Readable, path: str) -> int:
 
 def _versions(
     registry: Registry, remote: str | None, *, content: bool, progress: Progress
-) -> Iterator[Doomed]:
+) -> Iterator[Unneeded]:
     """Copies of releases, whose bytes are in DVC's remote as well: every object is looked for.
 
     Args:
@@ -222,7 +222,7 @@ def _versions(
         fault = looked.faults.get(folder.value)
         if fault is None:
             size = _size(registry.storage, path)
-            yield Doomed("version", path, size, "the DVC remote has it", len(folder.sizes) + 1)
+            yield Unneeded("version", path, size, "the DVC remote has it", len(folder.sizes) + 1)
         elif fault.what:
             progress.note(
                 f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote; "
@@ -230,19 +230,19 @@ def _versions(
             )
 
 
-def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Doomed]:
+def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded]:
     named = {layout.cached_index(entry.blake3) for each in manifests for entry in each.files}
     for entry in registry.storage.list(layout.INDEXES):
         if entry.kind == "file" and entry.path not in named:
-            yield Doomed("index", entry.path, entry.size, "no manifest names it")
+            yield Unneeded("index", entry.path, entry.size, "no manifest names it")
 
 
-def _unwritten(registry: Registry) -> list[cache.Stale]:
+def _unwritten(registry: Registry) -> list[cache.UnusedFile]:
     root = registry.storage.root
     return cache.abandoned(root) if dvc.usable(root) else []
 
 
-def _objects(registry: Registry, manifests: list[Manifest]) -> list[cache.Stale]:
+def _objects(registry: Registry, manifests: list[Manifest]) -> list[cache.UnusedFile]:
     root = registry.storage.root
     if not dvc.usable(root):
         return []

@@ -21,7 +21,7 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
 from tfrecreg.registry.chain import Issue, Link
-from tfrecreg.registry.keeper import Keeping, Releasing, Tracker
+from tfrecreg.registry.keeper import KeptBytes, ReleaseChange, Tracker
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import expect_intact, repair_hint
 from tfrecreg.storage.interface import Storage
@@ -38,7 +38,7 @@ class _Dvc:
     named = staticmethod(dvc.tracked_hash)
     bring_command = staticmethod(pointers.bring_command)
 
-    def keep(self, change: Releasing, build: Manifest, version: Version) -> Keeping | None:  # noqa: ARG002
+    def keep(self, change: ReleaseChange, build: Manifest, version: Version) -> KeptBytes | None:  # noqa: ARG002
         storage = change.dataset.registry.storage
         if not dvc.usable(storage.root):
             return None
@@ -46,15 +46,15 @@ class _Dvc:
         pointer = dvc.pointer(folder)
         before = storage.read(pointer) if storage.stat(pointer) is not None else None
         change.undo(_restore, change, pointer, before)
-        value = _added(change, folder, build)
+        value = _cached_hash(change, folder, build)
         if value is None:
-            value = _added(change, folder, build)
+            value = _cached_hash(change, folder, build)
         if value is None:
             raise FailureError(
                 f"DVC's cache does not keep the bytes of `{folder}`",
                 hint="release again when no other process writes there",
             )
-        return Keeping(dvc=value)
+        return KeptBytes(dvc=value)
 
     def begin(
         self, root: str, *, wanted: bool, required: bool
@@ -151,7 +151,7 @@ class _Dvc:
         expect_pipeline(registry, name)
 
 
-def _added(change: Releasing, folder: str, build: Manifest) -> str | None:
+def _cached_hash(change: ReleaseChange, folder: str, build: Manifest) -> str | None:
     """DVC's hash of a folder that its cache has, byte for byte; None if it has to be added again.
 
     DVC assumes that the bytes of an object match its name. Whatever changes a file between
@@ -194,7 +194,7 @@ def _added(change: Releasing, folder: str, build: Manifest) -> str | None:
     return kept.value
 
 
-def _restore(change: Releasing, pointer: str, before: bytes | None) -> None:
+def _restore(change: ReleaseChange, pointer: str, before: bytes | None) -> None:
     """Restore DVC's pointer."""
     storage = change.dataset.registry.storage
     if before is None:

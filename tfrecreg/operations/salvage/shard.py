@@ -142,14 +142,14 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
         return _Survey(gzip, index, False)
     if index is None:
         return _Survey(False, None, False, found.doubts)
-    with_places = _met(shard, index, index, reader)[0]
-    without, doubts = _met(shard, None, index, reader)
+    with_places = _match_all(shard, index, index, reader)[0]
+    without, doubts = _match_all(shard, None, index, reader)
     if with_places.sure and with_places.known > without.known:
         return _Survey(False, index, True)
     return _Survey(False, None, without.sure, () if without.sure else doubts)
 
 
-def _met(
+def _match_all(
     shard: Shard, hints: Index | None, index: Index, reader: Reader
 ) -> tuple[IndexMatch, list[tuple[int, int]]]:
     """Number of scanned records in the index and of others, and the doubtful stretches."""

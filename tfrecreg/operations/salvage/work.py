@@ -104,7 +104,7 @@ class ShardSalvage:
         end = None
         for event in events:
             if isinstance(event, RecordBatch):
-                self._settle(event.offsets[0])
+                self._cut_before(event.offsets[0])
                 self._catch_up(event.offsets[0])
                 for part in self._parts(event):
                     self._keep(part)
@@ -112,9 +112,9 @@ class ShardSalvage:
             elif isinstance(event, StreamEnd):
                 end = event
             elif event.code not in _NO_DAMAGE:
-                self._hear(event)
+                self._add_fault(event)
         assert end is not None  # the last event of every scan
-        self._settle(end.stream_bytes)
+        self._cut_before(end.stream_bytes)
         self._look_back(end.stream_bytes)
         if self._clean is not None:
             self._clean.close()
@@ -122,7 +122,7 @@ class ShardSalvage:
             self._doubtful.close()
         return end
 
-    def _hear(self, fault: Fault) -> None:
+    def _add_fault(self, fault: Fault) -> None:
         # Damage to gzip that costs no record says nothing of where the one before ends.
         if fault.code == "CRC007" and fault.record is None and self._pending:
             self._pending[-1].append(fault)
@@ -152,7 +152,7 @@ class ShardSalvage:
                 self._copy(self._clean, start, batch.lengths[0])
             self._kept_to = stop
             return
-        refused = self._meet(batch, unsound)
+        refused = self._match_batch(batch, unsound)
         self.kept += len(batch) - len(refused)
         if self._clean is None:
             return
@@ -208,7 +208,7 @@ class ShardSalvage:
             for _, frame in self._across(start, stop, crosses):
                 self._set_aside(frame)
 
-    def _meet(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
+    def _match_batch(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
         """Match the batch with the index; positions that do not or may not belong to the shard."""
         if self._matches is not None:
             known = self._matches.match(batch.first, batch.payloads())
@@ -297,7 +297,7 @@ class ShardSalvage:
         detail = "its checksums match, but the index has no such record"
         self.cuts.add(code, "unknown record", (offset, len(frame)), number, 0, True, detail, pieces)
 
-    def _settle(self, to: int) -> None:
+    def _cut_before(self, to: int) -> None:
         """Cut out the bytes before `to`, where a sound record starts or the stream ends.
 
         The first fault is the reason; later ones concern only the bytes that follow. Where nothing

@@ -54,7 +54,7 @@ class ElementReader:
         for name in self._form.tensors:
             features[name] = self._tensors(name, features[name])
         for name in self._form.others:
-            features[name] = self._others(name, features[name])
+            features[name] = self._decode_others(name, features[name])
         if self._form.with_key:
             features[KEY_FEATURE] = self._keys(numbers)
         if self._form.with_digest:
@@ -93,7 +93,7 @@ class ElementReader:
         steps: list[tuple[str, Callable[[str, Any], Any]]] = [
             *((name, self._images) for name in self._form.images),
             *((name, self._tensors) for name in self._form.tensors),
-            *((name, self._others) for name in self._form.others),
+            *((name, self._decode_others) for name in self._form.others),
         ]
         for name, step in steps:
             try:
@@ -111,7 +111,7 @@ class ElementReader:
         features = self._parsed(tf.constant(list(payloads)))
         form = self._form
         steps = ((form.images, self._images), (form.tensors, self._tensors))
-        for names, step in (*steps, (form.others, self._others)):
+        for names, step in (*steps, (form.others, self._decode_others)):
             for name in names:
                 each = [step(name, value[None]) for value in tf.unstack(features[name])]
                 shapes = sorted({tuple(value.shape[1:]) for value in each})
@@ -186,7 +186,7 @@ class ElementReader:
 
         return self._mapped(decoded, data, spec)
 
-    def _others(self, name: str, data: Any) -> Any:
+    def _decode_others(self, name: str, data: Any) -> Any:
         tf, (decoder, spec) = self._tf, self._form.others[name]
 
         def array(value: Any) -> Any:

@@ -102,7 +102,7 @@ class DuplicatesValidator(Validator):
         for number, (_, part) in enumerate(parts):
             matches.again(number, part.pairs)
         groups = self._matches(splits, [part.groups for _, part in parts])
-        tally, what = Tally(), self._what([part for _, part in parts])
+        tally, what = Tally(), self._compared([part for _, part in parts])
         for split, seen in matches.within():
             message = f"a record{_split(split)} has the {what} of an earlier one"
             self._add(tally, DUP001, message, split, "", seen, shards, "the same as")
@@ -176,7 +176,7 @@ class DuplicatesValidator(Validator):
             message = "an image has a label that contradicts another record's"
             tally.add(DUP005, message, place, split="", count=count)
 
-    def _what(self, parts: Sequence[DuplicatesPart]) -> str:
+    def _compared(self, parts: Sequence[DuplicatesPart]) -> str:
         """The compared values, for messages."""
         options = self._options
         if options.feature is not None:

@@ -217,11 +217,11 @@ class Siblings:
         """The numbers of all files of a set in the folder of one of its shards."""
         return {
             each.number
-            for each in self._beside(shard)
+            for each in self._names_beside(shard)
             if (each.stem, each.of) == (name.stem, name.of)
         }
 
-    def _beside(self, shard: Shard) -> list[ShardName]:
+    def _names_beside(self, shard: Shard) -> list[ShardName]:
         folder = shard.path.rpartition("/")[0]
         place = shard.storage.root, folder
         if place not in self._folders:

@@ -74,7 +74,7 @@ def command(
             waiting = partial(progress.note, "waiting for another command")
             held.enter_context(dataset_lock(registry, dataset, waiting))
         collected = collect_parts(registry, request, engine=engine, progress=progress)
-        _say(session, collected)
+        _print_collected(session, collected)
         if version is not None:
             number = None if version == "auto" else version
             wanted = ReleaseRequest(name=collected.built.manifest.dataset, version=number)
@@ -82,7 +82,7 @@ def command(
     print_built(session, collected.built, released, parts=collected)
 
 
-def _say(session: Session, collected: Collected) -> None:
+def _print_collected(session: Session, collected: Collected) -> None:
     from tfrecreg.commands.console import count
 
     here = len(collected.made_here)

@@ -130,7 +130,7 @@ def _collect(
     receipts = _receipts(folder, plan, progress)
     # After the receipts, to see changes while a part was making its last shard.
     raw = read_raw_state(folder, prepared, moved=moved, shards=shards, progress=progress)
-    started = _begun(registry, folder, plan, prepared, raw)
+    started = _build_start(registry, folder, plan, prepared, raw)
     engine = engine_for_build(plan, engine)
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
@@ -184,7 +184,7 @@ def _collect(
     )
 
 
-def _begun(
+def _build_start(
     registry: Registry, folder: PlanFolder, plan: Plan, prepared: Prepared, raw: RawState | None
 ) -> BuildStart:
     """The start of a build in one process, from the plan."""
