@@ -32,7 +32,7 @@ class Runner:
     environment: dict[str, str] = field(default_factory=dict)
 
     def bash(self, script: str, *, expect: int, arguments: list[str] | None = None) -> str:
-        """Run a script as GitHub starts it for `shell: bash`; what it says."""
+        """Run a script as GitHub starts it for `shell: bash`; its output."""
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
         done = subprocess.run(
             [*command, "bash", *(arguments or [])],

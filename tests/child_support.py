@@ -1,7 +1,7 @@
 """Work in a forked process: its result, its exception or its death.
 
-A process that ends gives back all that it held: locks, open files, the state of DVC. So whoever is
-killed or stopped is a process of its own, and whoever works with DVC.
+A process that ends releases its locks, open files and DVC's state. So work that is killed or
+stopped, and work with DVC, runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PATIENCE = 180.0
 
 @dataclass(frozen=True)
 class Failure:
-    """What some work raised."""
+    """The exception of some work."""
 
     kind: str
     expected: bool
@@ -62,11 +62,11 @@ class Ended:
 
 
 class Child:
-    """A forked process that does some work; what it tells on its way arrives by :meth:`told`.
+    """A forked process that does some work; :meth:`told` returns its messages.
 
     Args:
-        work: is given a function that tells this process something that JSON has, and waits for
-            :meth:`go_on` if that is so wanted: ``tell(value, wait=True)``.
+        work: gets a function that sends a JSON value to this process, and optionally waits for
+            :meth:`go_on`: ``tell(value, wait=True)``.
     """
 
     def __init__(self, work: Callable[[Callable[..., None]], Any]) -> None:
@@ -87,7 +87,7 @@ class Child:
         os.close(go)
 
     def told(self, timeout: float = _PATIENCE) -> Any:
-        """The next thing that it tells; None where it ended, or tells nothing for so long."""
+        """Its next message; None if it ended, or sends nothing in that time."""
         line = self._line(timeout)
         if line is None:
             return None
@@ -101,7 +101,7 @@ class Child:
         os.write(self._go, b".")
 
     def join(self) -> Ended:
-        """How it ended, after everything that it tells meanwhile."""
+        """How it ended, after all of its messages."""
         deadline = time.monotonic() + _PATIENCE
         while self.ended is None:
             if self.told(max(0.0, deadline - time.monotonic())) is None and self.ended is None:
@@ -111,7 +111,7 @@ class Child:
         return self.ended
 
     def _line(self, timeout: float) -> dict[str, Any] | None:
-        """A line, ``{}`` at the end, None where none came."""
+        """A line, ``{}`` at the end, None without one in time."""
         deadline = time.monotonic() + timeout
         polled = select.poll()
         polled.register(self._reader, select.POLLIN)
@@ -160,7 +160,8 @@ def _work_and_exit(work: Callable[[Callable[..., None]], Any], writer: int, go: 
 
 
 def apart(work: Callable[[], Any]) -> Any:
-    """Do some work in a process of its own; what it returns. What it raises is an assertion."""
+    """Do some work in a process of its own and return its result. An exception is an assertion
+    here."""
     ended = Child(lambda tell: work()).join()
     assert not ended.killed
     assert ended.failure is None, ended.failure.trace if ended.failure else ""
@@ -168,7 +169,7 @@ def apart(work: Callable[[], Any]) -> Any:
 
 
 def preload(work: Callable[[], object]) -> None:
-    """Import here what some work imports, without doing it here: those who do it are quicker."""
+    """Import the modules that some work imports, so that forks which do it are quicker."""
 
     def names() -> list[str]:
         before = set(sys.modules)

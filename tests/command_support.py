@@ -14,7 +14,7 @@ __all__ = ["at_command_line"]
 
 
 def at_command_line(deed: Deed) -> Any:
-    """Type the command; its exit code and what it says."""
+    """Run the command; its exit code and output."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(deed.arguments())

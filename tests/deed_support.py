@@ -1,8 +1,8 @@
 """A deed: a command to interrupt, its start, and what must hold afterwards.
 
-A deed is done in a folder that :meth:`Deed.reset` puts back to its start. Interrupted by whatever,
-it leaves what :meth:`Deed.expect_unharmed` asks for. Then it succeeds when it is done again, and so
-does what comes next; and when `gc` was there, nothing of it is left.
+A deed runs in a folder that :meth:`Deed.reset` restores. After any interruption
+:meth:`Deed.expect_unharmed` holds. Then the deed succeeds when repeated, and so does the next
+command; and after `gc` no leftovers exist.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tfrecreg.storage.writer import is_temporary
 __all__ = ["Deed", "write_images"]
 
 _VISIBLE = ("data", "versions", "registry", "schemas", "datasets", "tfrecreg.toml", "in", "out")
-"""What of the folder people see: not the state of this machine, and nothing hidden."""
+"""The visible files of the folder: not the state of this machine, and nothing hidden."""
 _CREATED = re.compile(rb'"created":"[^"]*"')
 _RANDOM = re.compile(r"[0-9a-f]{16}(?=\.tmp)")
 _SHARDS = 2
@@ -49,7 +49,7 @@ class Deed(ABC):
     """Something that is done to a registry with the dataset `digits`, or beside it.
 
     Args:
-        folder: to be filled: the registry, or what is salvaged, is in its folder `work`.
+        folder: to fill: the registry, or the data to salvage, is in its folder `work`.
     """
 
     released: tuple[str, ...] = ("1.0.0",)
@@ -59,7 +59,7 @@ class Deed(ABC):
     shares = False
     """Whether all its releases are kept by DVC, and committed after it."""
     with_dvc = False
-    """Whether DVC takes part: then all is done in processes of their own, as DVC never forgets."""
+    """Whether DVC is used: then all runs in processes of their own, because DVC keeps its state."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.root = folder, folder / "work"
@@ -87,17 +87,17 @@ class Deed(ABC):
         return (self.root, self.folder / "remote")
 
     def prepare(self) -> None:
-        """Make what it starts from, in `root`."""
+        """Make its start, in `root`."""
         init(self.root, with_dvc=False)
         self.build(1)
         self.release("1.0.0")
 
     @abstractmethod
     def do(self) -> None:
-        """Do it, here and now."""
+        """Do it in this process."""
 
     def command(self) -> list[str]:
-        """What somebody types for it in `root`, behind ``tfrecreg``.
+        """The arguments of ``tfrecreg`` in `root`.
 
         Some are several commands, or none of ours: they are done in Python only, and this is never
         asked of them.
@@ -105,15 +105,15 @@ class Deed(ABC):
         raise NotImplementedError(f"{type(self).__name__} is not one command of tfrecreg")
 
     def arguments(self) -> list[str]:
-        """What somebody types for it anywhere."""
+        """The arguments of ``tfrecreg`` in any folder."""
         return ["-C", str(self.root), *self.command()]
 
     def again(self) -> None:
-        """Do it again, as somebody would whom it failed."""
+        """Repeat it, as a user would after a failure."""
         self.do()
 
     def then(self) -> None:
-        """Do what somebody does next."""
+        """Do the next command."""
         self.build(3)
         self.release("9.0.0")
 
@@ -128,11 +128,11 @@ class Deed(ABC):
         preload(work) if self.with_dvc else work()
 
     def reset(self) -> None:
-        """Put `root` back to what it starts from."""
+        """Restore `root` to its start."""
         put_back(self.start, self.root)
 
     def seen(self) -> dict[str, bytes]:
-        """The files that people see, without the times in them."""
+        """The visible files, without the times in them."""
         return {
             path: _CREATED.sub(b"", data)
             for path, data in tree(self.root).items()
@@ -140,11 +140,11 @@ class Deed(ABC):
         }
 
     def expect_recovered(self, acknowledged: Sequence[str] = (), *, further: bool = True) -> None:
-        """No harm was done; it succeeds now, and so does what comes next; nothing is left then.
+        """No harm was done; it succeeds now, and so does the next command; then no leftovers exist.
 
         Args:
             acknowledged: releases, beside those from before.
-            further: whether to do what comes next, and to look what is left.
+            further: whether to do the next command, and to search for leftovers.
         """
 
         def recovered() -> None:
@@ -165,7 +165,7 @@ class Deed(ABC):
 
         Args:
             judge: raises an error where something is wrong.
-            question: what it asks: judges that ask the same do the same.
+            question: identifies the judge: judges with the same question do the same.
         """
         asked = (*question, "" if self.with_dvc else self._left())
         if asked not in self._judged:
@@ -174,9 +174,9 @@ class Deed(ABC):
                 self._judged.add(asked)
 
     def _left(self) -> str:
-        """A digest of all that is in the folder: equal where everybody finds the same there.
+        """A digest of the contents of the folder.
 
-        Of what was made since it began, neither the times nor the random part of a name count.
+        Times and random parts of names of files made since its start do not count.
         """
         found = []
         for path, entry in entries(self.folder).items():
@@ -187,7 +187,7 @@ class Deed(ABC):
         return blake3(repr(sorted(found)).encode()).hexdigest()
 
     def expect_unharmed(self, acknowledged: Sequence[str] = ()) -> None:
-        """All that was acknowledged verifies; what was not is whole, or nobody sees it.
+        """All acknowledged data verify; other data are complete or invisible.
 
         Args:
             acknowledged: releases, beside those from before.
@@ -220,20 +220,20 @@ class Deed(ABC):
                 assert self.clean(resolved.name), version
 
     def expect_done(self, said: str = "") -> None:
-        """It left what it leaves where nothing disturbs it.
+        """The result is that of an undisturbed run.
 
         Args:
-            said: a text for what was refused. What it leaves may lack what it says that it does.
+            said: the text of a refusal. The result may lack what the text names.
         """
         assert self.seen() == self.after
         self.expect_unharmed(self.adds)
 
     def expect_beside_gc(self) -> None:
-        """It left what it leaves, though a `gc` was at work meanwhile."""
+        """The result is that of an undisturbed run, although a `gc` ran meanwhile."""
         self.expect_done()
 
     def expect_settled(self) -> None:
-        """When `gc` was there, nothing of those is left who were interrupted."""
+        """After `gc`, interrupted commands have no leftovers."""
         self.run(self.collect)
         expect_nothing_left(self.root)
         self.expect_verified()

@@ -78,7 +78,7 @@ class ReleaseDvc(Release, _WithDvc):
 
 
 class ReleaseStage(_WithDvc):
-    """Release what a stage of a pipeline made, whose bytes DVC keeps already."""
+    """Release the output of a pipeline's stage, whose bytes DVC keeps already."""
 
     released = ()
     adds = ("1.0.0",)
@@ -131,7 +131,7 @@ class DvcRepro(ReleaseStage):
 
 
 class DvcAdd(_WithDvc):
-    """Have DVC keep a build that is no release yet."""
+    """Have DVC keep an unreleased build."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -147,7 +147,7 @@ class DvcAdd(_WithDvc):
 
 
 class DvcCheckout(_WithDvc):
-    """Have DVC put a build back, which is no release, over that of the release."""
+    """Have DVC restore an unreleased build over that of the release."""
 
     def prepare(self) -> None:
         super().prepare()

@@ -40,7 +40,7 @@ class _Outside(Deed):
         else:
             with pytest.raises(UsageError, match="is not empty"):
                 self.do()
-            if self.seen() != self.after:  # it said that it knew less than there is to know
+            if self.seen() != self.after:  # it reported incomplete knowledge
                 shutil.rmtree(self.root / "out")
                 self.do()
         expect_nothing_left(self.root)
@@ -76,12 +76,12 @@ class Salvage(_Outside):
             super().expect_done()
 
     def expect_unharmed(self, acknowledged: Sequence[str] = ()) -> None:
-        # Without the index a salvage knows less, and says why.
+        # Without the index a salvage has fewer results, and says why.
         if not any(os.strerror(number) in self.report() for number in NUMBERS):
             super().expect_unharmed()
 
     def report(self) -> str:
-        """What it says of itself; empty where it is not there."""
+        """Its report; empty without one."""
         path = self.root / "out/salvage.json"
         return path.read_text() if path.exists() else ""
 

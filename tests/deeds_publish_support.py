@@ -131,7 +131,7 @@ class Yank(Deed):
 
 
 class Gc(Deed):
-    """Remove what killed commands left, and an index that no manifest names."""
+    """Remove leftovers of killed commands, and an unreferenced index."""
 
     released: tuple[str, ...] = ("1.0.0", "2.0.0")
 
@@ -197,7 +197,7 @@ class Repair(Deed):
 
 
 class _Adopt(Deed):
-    """Adopt more of what another tool wrote, in the place of what was released."""
+    """Adopt more files of another tool, in the place of the release."""
 
     how: Literal["copy", "link", "in-place"]
 
@@ -254,7 +254,7 @@ class AdoptInPlace(_Adopt):
     how = "in-place"
 
     def expect_unharmed(self, acknowledged: Sequence[str] = ()) -> None:
-        """Interrupted, the folder has its files; `check` tells where the manifest is behind."""
+        """After an interruption the folder has its files; `check` reports an outdated manifest."""
         expect_kept(self.root)
         found = self.seen()
         shards = {path: data for path, data in self.before.items() if path.endswith(".tfrecord")}

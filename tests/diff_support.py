@@ -77,7 +77,7 @@ def put_build(
     labels: Mapping[str, Sequence[str]] | None = None,
     compressed: bool = False,
 ) -> Manifest:
-    """A build at `data/<name>` in the place of what is there."""
+    """Put a build at `data/<name>`, replacing an older one."""
     folder = root / layout.build_folder(name)
     shutil.rmtree(folder, ignore_errors=True)
     write(root / "tfrecreg.toml", "")
@@ -170,7 +170,7 @@ def put_release(
     keep_bytes: bool = True,
     keep_indexes: bool = True,
 ) -> Manifest:
-    """The build as a release; its bytes are in `versions/` too, unless they are to be gone."""
+    """Release the build; its bytes are in `versions/` too, unless they should be missing."""
     folder = root / layout.build_folder(name)
     registry = open_registry(root)
     build = registry.dataset(name).build_manifest()

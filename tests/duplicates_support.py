@@ -37,7 +37,7 @@ def write(folder: Path, split: str, payloads: Sequence[bytes], shards: int = 1) 
 
 
 def look(folder: Path, **options: Any) -> Document:
-    """Check all that lies in a folder, under options of the validator."""
+    """Check all files of a folder, with options of the validator."""
     if options:
         init(folder / "registry", with_dvc=False)
         values = ", ".join(

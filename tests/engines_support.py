@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def lighten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spawned workers import the main module again: here pytest, which they have no use for."""
+    """Spawned workers import the main module again: here pytest, which they do not need."""
     main = sys.modules["__main__"]
     monkeypatch.setattr(main, "__spec__", None)
     monkeypatch.delattr(main, "__file__", raising=False)

@@ -18,7 +18,7 @@ def processes(max_workers: int = 2) -> Executor:
 
 
 def strangers(hidden: str) -> Executor:
-    """Processes that do not find the distributions of that folder."""
+    """Processes that cannot import the distributions of that folder."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(1, context, initializer=_hide, initargs=(hidden,))
 

@@ -13,7 +13,7 @@ NUMBERS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EACCES)
 
 _KINDS = {
     # Removing and reading take no room, everything takes a disk, only opening takes a descriptor;
-    # what is open already needs no permission.
+    # an open file needs no permission.
     errno.ENOSPC: CHANGES - {"unlink", "rmdir"},
     errno.EIO: CHANGES | {"look", "open", "list", "read"},
     errno.EMFILE: frozenset({"create", "open", "list"}),
@@ -25,7 +25,7 @@ class Faulty(System):
     """The storage's system, which refuses.
 
     Args:
-        number: what it says: an errno.
+        number: its errno.
         at: the first call that it refuses, of those that may end so; 0 refuses none.
         lasting: whether it refuses every later one as well, those that would clean up among them.
     """

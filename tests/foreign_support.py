@@ -73,7 +73,7 @@ def summary(**values: float) -> bytes:
 
 
 def event(seconds: float, what: bytes | None = None, step: int = 0) -> bytes:
-    """A TensorBoard event; the first of a log where nothing is said of what happened."""
+    """A TensorBoard event; by default the first of a log."""
     head = b"\x09" + struct.pack("<d", seconds) + (b"\x10" + varint(step) if step else b"")
     return head + (field(3, b"brain.Event:2") if what is None else what)
 

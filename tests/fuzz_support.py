@@ -1,7 +1,6 @@
 """Targets of `make fuzz`.
 
-Each target takes sound bytes with some edits, or any bytes, and raises where something does that
-should not.
+Each target takes edited sound bytes, or any bytes, and raises if a promise is broken.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ __all__ = ["TARGETS", "Target"]
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """One thing that is fuzzed."""
+    """A parser to fuzz."""
 
     inputs: st.SearchStrategy[Any]
     check: Callable[[Any], None]
-    """Raises where an input does what it should not."""
+    """Raises if an input breaks a promise."""
 
 
 _DICE = random.Random(4)
@@ -124,7 +123,7 @@ def _anything(*sound: bytes) -> st.SearchStrategy[bytes]:
 
 
 def _scanned(data: bytes, options: Mapping[str, Any]) -> None:
-    """Whatever a shard's bytes are, each record and each fault is told of once and in order."""
+    """For any bytes of a shard, each record and each fault is reported once and in order."""
     seen = see(data, **options)
     offsets = [offset for _, offset, _ in seen.records]
     assert offsets == sorted(set(offsets))
@@ -208,7 +207,7 @@ def _index() -> bytes:
 
 
 def _resealed(data: bytes) -> bytes:
-    """The same with a digest that holds: what is behind it is looked at as well."""
+    """The same with a valid digest, so that the content is parsed as well."""
     return data[:-32] + blake3(data[:-32]).digest()
 
 

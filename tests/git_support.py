@@ -11,7 +11,7 @@ _PERSON = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "com
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git, and return what it prints."""
+    """Run git, and return its output."""
     command = ["git", "-C", str(folder), *_PERSON, *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, f"{arguments}: {done.stderr}"

@@ -21,7 +21,7 @@ AT_END = ", at its end"
 
 
 class Block(NamedTuple):
-    """A block of code: a file to put in place, commands to type, or what a script prints."""
+    """A block of code: a file, commands, or the output of a script."""
 
     language: str
     title: str
@@ -45,12 +45,12 @@ def follow(
     put: Callable[[Block], None] = lambda block: None,
     skip: tuple[str, ...] = (),
 ) -> None:
-    """Put every file in place, type every command, and compare what is printed.
+    """Write every file, run every command, and compare the output.
 
     Args:
         folder: an empty folder to work in.
         env: the environment; `PATH` finds `python`, `tfrecreg` and `pip`.
-        put: told of every file that was put in place.
+        put: called with every file that was written.
         skip: commands not to type, by how they begin.
     """
     for block in blocks():
@@ -98,6 +98,6 @@ def run(folder: Path, env: Mapping[str, str], command: str, code: int = 0) -> st
 
 
 def compare(command: str, found: str, expected: str) -> None:
-    """Whether that was printed; a line of `…` stands for any lines."""
+    """Whether that was printed; a line of `…` matches any lines."""
     pieces = [re.escape(piece) for piece in re.split(r"^…\n", expected, flags=re.MULTILINE)]
     assert re.fullmatch(r"(?:.*\n)*".join(pieces), found), f"$ {command}\n{found}"

@@ -1,4 +1,4 @@
-"""Follows the hints of commands."""
+"""Following the hints of commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Walk:
         self.commands: list[str] = []
         self.texts: list[str] = []
         self.done = False
-        """Whether the first command succeeded in the end; else the last one said why not."""
+        """Whether the first command succeeded in the end; else the last one gave the reason."""
 
     def __str__(self) -> str:
         pairs = zip(self.commands, self.texts, strict=False)
@@ -37,7 +37,7 @@ def follow(root: Path, start: str, capsys: pytest.CaptureFixture[str]) -> Walk:
     """Run a command; while it fails, follow the first command of its hint that can be run here.
     After one that succeeded, the one that named it is run again.
 
-    Fails on a circle, and on an end that neither succeeds nor states that nothing helps here.
+    Fails on a cycle, and on an end that neither succeeds nor states that nothing helps here.
     """
     walk = Walk()
     waiting: list[str] = []

@@ -1,4 +1,4 @@
-"""Plugins that do what none should, and places to run them in.
+"""Plugins that break the rules, and folders to run them in.
 
 Each is a real distribution, `hostile` 6.6, in a folder that goes on `sys.path`.
 """
@@ -144,12 +144,12 @@ def plant(folder: Path, text: str) -> None:
 
 
 def plant_source(folder: Path, body: str, *, more: str = "") -> None:
-    """A source `evil`, whose class has `body`; `more` comes behind it."""
+    """A source `evil`, whose class has `body`, followed by `more`."""
     plant(folder, f"{SOURCE}{indent(dedent(body), '    ')}\n    pass\n{dedent(more)}")
 
 
 def plant_validator(folder: Path, body: str, *, more: str = "") -> None:
-    """A validator `evil`, whose class has `body`; `more` comes behind it."""
+    """A validator `evil`, whose class has `body`, followed by `more`."""
     plant(folder, f"{VALIDATOR}{indent(dedent(body), '    ')}\n    pass\n{dedent(more)}")
 
 

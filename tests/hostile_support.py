@@ -122,7 +122,7 @@ assert len(NAMES) == 200 == len(set(NAMES))
 
 
 def hostile_finding(name: str, severity: Severity = Severity.ERROR) -> Finding:
-    """A finding with the name everywhere that a name may come from data."""
+    """A finding with the name in every field that may come from data."""
     where = Location(
         split=name,
         shard=name,

@@ -32,7 +32,7 @@ def jpeg(
     scan: bytes = b"\x12\x34\xff\x00\x56",
     end: bytes = b"\xff\xd9",
 ) -> bytes:
-    """A JPEG whose frame header says this; `before` comes in front of it."""
+    """A JPEG with this frame header, after `before`."""
     frame = struct.pack(">BHHB", bits, height, width, channels) + bytes(3 * channels)
     app0 = segment(0xE0, b"JFIF\0\1\1\0\0\1\0\1\0\0")
     sos = segment(0xDA, bytes([channels]) + bytes(2 * channels + 3))

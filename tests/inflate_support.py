@@ -1,6 +1,6 @@
 """A slow gzip reader without zlib: what can be decoded before an error.
 
-It refuses what zlib refuses: incomplete codes, but for a single one, and distances too far back.
+Like zlib, it refuses incomplete codes (except a single one) and distances too far back.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def expect_kept(root: Path, *stores: Path, pointers: bool = True) -> None:
     Args:
         root: the registry.
         stores: folders of DVC, its cache not among them: remotes.
-        pointers: whether those of DVC count; else releases alone do.
+        pointers: whether DVC's pointers count; else releases alone do.
     """
     lost = [
         f"{manifest.parent.relative_to(root)}: {each}"
@@ -73,7 +73,7 @@ def _digest(path: Path) -> str:
 
 
 def _files_of(value: str, objects: list[Path]) -> tuple[dict[str, Path], list[str]]:
-    """The files of a folder that DVC keeps, and what is lost of them."""
+    """The files of a folder that DVC keeps, and the lost ones."""
     listing = _object(value, objects)
     if listing is None:
         return {}, [f"the list {value}"]
@@ -88,7 +88,7 @@ def _files_of(value: str, objects: list[Path]) -> tuple[dict[str, Path], list[st
 
 
 def _object(value: str, objects: list[Path]) -> Path | None:
-    """Where an object is whole."""
+    """The place of an intact object."""
     for place in objects:
         path = place / value[:2] / value[2:]
         if path.is_file():

@@ -30,7 +30,7 @@ on_linux = pytest.mark.skipif(
 
 
 class MemoryReader:
-    """The bytes of a file, and the most that anybody asked of it at once."""
+    """The bytes of a file, and the size of the largest read."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -103,7 +103,7 @@ class MemoryFolder:
 
 @dataclass
 class Seen:
-    """What a scan said of a file."""
+    """The result of scanning a file."""
 
     records: list[tuple[int, int, bytes | None]]
     """Number, offset and payload (None where it was too large to be held)."""
@@ -117,7 +117,7 @@ class Seen:
 
 
 def see(data: bytes | bytearray | MemoryReader, **options: Any) -> Seen:
-    """Scan bytes and collect everything; exactly one StreamEnd comes, and comes last."""
+    """Scan bytes and collect everything; exactly one StreamEnd comes, at the end."""
     reader = data if isinstance(data, MemoryReader) else MemoryReader(bytes(data))
     records: list[tuple[int, int, bytes | None]] = []
     faults: list[Fault] = []

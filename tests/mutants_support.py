@@ -1,5 +1,5 @@
-"""Damaged files by number: the same number, the same file, anywhere. And what tfrecreg says of one,
-in the terms in which other readers are asked.
+"""Damaged files by number: the same file on any machine. And tfrecreg's result for one, in the
+terms of other readers.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Compression = Literal["none", "gzip"]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file that was a sound TFRecord before something was done to it, or nothing."""
+    """A TFRecord file after some edits, or none."""
 
     number: int
     compression: Compression
-    """That the sound file has, and that readers are told."""
+    """Of the sound file, and for readers."""
     payloads: tuple[bytes, ...]
     """Of the sound file."""
     data: bytes
     done: tuple[str, ...]
-    """What was done to it, in order."""
+    """The edits, in order."""
 
 
 def mutant(number: int) -> Mutant:
@@ -197,12 +197,12 @@ def _become_text(dice: random.Random, data: bytearray, payloads: tuple[bytes, ..
 
 
 def _become_other(dice: random.Random, data: bytearray, payloads: tuple[bytes, ...]) -> None:
-    """The other compression: gzip where none was told, none where gzip was."""
+    """The other compression: none instead of gzip, gzip instead of none."""
     data[:] = gzip.compress(data) if data[:2] != b"\x1f\x8b" else framed(*payloads)
 
 
 def _members(data: bytearray) -> list[int]:
-    """Where gzip members begin, as far as their first bytes tell."""
+    """Starts of gzip members, by their first bytes."""
     found = [0]
     while (at := data.find(b"\x1f\x8b\x08", found[-1] + 1)) >= 0:
         found.append(at)
@@ -210,7 +210,7 @@ def _members(data: bytearray) -> list[int]:
 
 
 def _boundary(dice: random.Random, payloads: tuple[bytes, ...]) -> int:
-    """Where some record of the sound file begins, or where the last one ends."""
+    """The start of some record of the sound file, or the end of the last one."""
     before = dice.randrange(len(payloads) + 1)
     return sum(len(payload) + 16 for payload in payloads[:before])
 
@@ -253,13 +253,13 @@ def _mutate(
 
 @dataclass(frozen=True)
 class Expected:
-    """How TensorFlow reads a file, by what tfrecreg says of it."""
+    """How TensorFlow reads a file, as tfrecreg predicts."""
 
     outcome: TensorflowOutcome
     records: tuple[str, ...]
     """Marks of the records before the fault that decides, see `docs.other_readers`."""
     code: str
-    """Of that fault; empty where there is none."""
+    """Of that fault; empty without one."""
 
     @property
     def sound(self) -> bool:
@@ -285,7 +285,7 @@ def expected(seen: Seen) -> Expected:
 
 
 def disagreement(made: Mutant, theirs: Reading) -> str:
-    """In what TensorFlow reads a file otherwise than tfrecreg predicts; empty where it does not."""
+    """The difference of TensorFlow's reading from tfrecreg's prediction; empty without one."""
     seen = see(made.data, declared=made.compression)
     ours = expected(seen)
     outcome = TensorflowOutcome.READS
@@ -298,7 +298,7 @@ def disagreement(made: Mutant, theirs: Reading) -> str:
         return f"{told}; TensorFlow {outcome.value} ({theirs.error or theirs.crash})"
     if outcome is TensorflowOutcome.READS and theirs.records != ours.records:
         return f"{told}; TensorFlow reads {len(theirs.records)} records, or other ones"
-    # zlib drops what it decoded together with what it objects to.
+    # zlib drops decoded bytes together with the invalid ones.
     if outcome is TensorflowOutcome.STOPS and not _begins(ours.records, theirs.records):
         return f"{told}; TensorFlow reads {len(theirs.records)} records, not all among them"
     if outcome is TensorflowOutcome.STOPS and made.compression == "none":

@@ -11,7 +11,7 @@ __all__ = ["Mutation", "compiles", "mutated", "mutations"]
 
 
 class Mutation(NamedTuple):
-    """A stretch of a source, and what stands there in its place."""
+    """A stretch of a source, and its replacement."""
 
     line: int
     """Number of the line in which it begins, from 1."""
@@ -96,10 +96,10 @@ class _Places:
         return start, self._starts[end_line - 1] + end_column
 
     def between(self, left: ast.expr, right: ast.expr) -> tuple[int, int]:
-        """The operator between two operands, without what surrounds it."""
+        """The operator between two operands, without its surroundings."""
         start, end = self.of(left)[1], self.of(right)[0]
         text = self.data[start:end]
-        # Parentheses of the operands are there too: the operator is what is left.
+        # Parentheses of the operands are there too: the rest is the operator.
         inner = text.lstrip(b" \t\n\\)").rstrip(b" \t\n\\(")
         begin = start + text.index(inner) if inner else start
         return begin, begin + len(inner)

@@ -194,7 +194,7 @@ def _build(folder: Path, *options: str, env: Mapping[str, str] | None = None) ->
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of that version (``3.12``) on this machine, None where there is none."""
+    """An interpreter of that version (``3.12``) on this machine, or None."""
     for candidate in _candidates(version):
         code = "import sys; print('%d.%d' % sys.version_info[:2])"
         try:
@@ -243,7 +243,7 @@ def fresh_environment(
 
     Raises:
         NoNetworkError: there is no `uv`, or the package index cannot be reached.
-        AssertionError: what was wanted cannot be installed.
+        AssertionError: the installation failed.
     """
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
     if uv is None:
@@ -251,7 +251,7 @@ def fresh_environment(
     made = folder / "bin" / "python"
     install = [uv, "pip", "install", "--quiet", "--python", str(made), *options, *wanted]
     for command in ([uv, "venv", "--quiet", "--python", python, str(folder)], install):
-        # HOME stays: what was downloaded once is in uv's cache.
+        # HOME stays: uv's cache is there.
         done = subprocess.run(
             command, cwd=folder.parent, env=env, capture_output=True, text=True, check=False
         )

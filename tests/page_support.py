@@ -81,7 +81,7 @@ class ReadPage(HTMLParser):
 
 
 def read_page(html: str) -> ReadPage:
-    """Read a page, and check that it is whole and that its policy names what is inside."""
+    """Read a page, and check that it is complete and that its policy names its contents."""
     page = ReadPage()
     page.feed(html)
     page.close()

@@ -1,7 +1,7 @@
 """Two processes, one stopped at a step.
 
-Nothing here rests on time but how long the one stands still for another that neither ends nor
-says that it waits.
+The only time limit is how long the one stops for another that neither ends nor reports that it
+waits.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from steps_support import CHANGING, Step, listen
 __all__ = ["Meeting", "meeting", "pausing", "stopped"]
 
 _STILL = 2.0
-"""Seconds for which the first process stands still at most, where nothing tells of the other."""
+"""Maximum seconds for which the first process stops without a sign of the other."""
 _TICK = 0.02
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """What became of two that met."""
+    """The results of two processes."""
 
     first: Ended
     second: Ended | None
@@ -37,14 +37,14 @@ class Meeting:
     """Whether the second waited for the first."""
 
     def expect_success(self) -> None:
-        """Both did what they were to do."""
+        """Both succeeded."""
         for each in (self.first, self.second):
             if each is not None:
                 assert each.failure is None, f"at {self.step}: {each.failure}"
 
 
 def pausing(step: Step) -> bool:
-    """Whether a step is one before which it matters that somebody else does something."""
+    """Whether work of another process before this step matters."""
     if "/.git/" in step.path or "/.tfrecreg/dvc/" in step.path:
         return False
     if step.kind == "open":
@@ -56,7 +56,7 @@ def pausing(step: Step) -> bool:
 def stopped(
     work: Callable[[], Any], places: Sequence[Path], wanted: Callable[[Step], bool], at: int
 ) -> tuple[Child, Step | None]:
-    """A process that stands still before its wanted step number `at`; None where it ended."""
+    """A process stopped before step number `at` of the wanted ones; None if it ended."""
 
     def standing(tell: Callable[..., None]) -> Any:
         left = at
@@ -83,14 +83,14 @@ def meeting(
     at: int,
     wanted: Callable[[Step], bool] = pausing,
 ) -> Meeting:
-    """Have two processes meet: the second does its work while the first stands at a step of its.
+    """Run two processes: the second works while the first is stopped at a step.
 
     The first goes on when the second has ended, or waits: for a lock that the first has, or asleep
     before it tries again.
 
     Args:
-        first: the work of the one that stands still.
-        second: that of the other.
+        first: the work of the stopped process.
+        second: the work of the other.
         places: below which the steps of the first are.
         at: the number of the step, from 1.
         wanted: which steps count.
@@ -105,7 +105,7 @@ def meeting(
 
 
 def _announcing(work: Callable[[], Any], tell: Callable[..., None]) -> Any:
-    """Do some work, and tell before whatever may have to wait."""
+    """Do some work, and send a message before each call that may wait."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "time.sleep":
@@ -118,7 +118,7 @@ def _announcing(work: Callable[[], Any], tell: Callable[..., None]) -> Any:
 
 
 def _until_it_waits(child: Child) -> bool:
-    """Whether a process waits; False where it ended, or said nothing for too long."""
+    """Whether a process waits; False if it ended, or sent nothing for too long."""
     deadline = time.monotonic() + _STILL
     while child.ended is None and time.monotonic() < deadline:
         if child.told(_TICK) == "sleeps" or _blocked(child.pid):
@@ -127,7 +127,7 @@ def _until_it_waits(child: Child) -> bool:
 
 
 def _blocked(pid: int) -> bool:
-    """Whether the system has a process wait for a lock; where it does not tell, nobody does."""
+    """Whether a process waits for a lock, if the system shows it."""
     try:
         locks = Path("/proc/locks").read_text()
     except OSError:

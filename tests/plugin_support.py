@@ -24,6 +24,6 @@ def install(site: Path, name: str, plugin: str) -> None:
 
 
 def with_site(site: Path) -> dict[str, str]:
-    """The variable of an environment in which what is in the folder is installed."""
+    """The environment variable that makes the folder's distributions importable."""
     found = os.environ.get("PYTHONPATH", "")
     return {"PYTHONPATH": os.pathsep.join(filter(None, [str(site), found]))}

@@ -9,8 +9,7 @@ The model is simple, and harder than most file systems are:
   there with both its names or not at all, as POSIX has it of rename(2).
 - Steps that were not synced are lost in any combination: nothing orders them.
 
-What git and DVC write is theirs to sync, and not in the log: only what goes through
-`tfrecreg.storage` is.
+The log has the calls of `tfrecreg.storage` only: git and DVC sync their own files.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ __all__ = ["Died", "Disk", "Lost", "Recorded", "Recording", "all_lost", "any_los
 
 
 class Died(BaseException):
-    """The process is dead: nothing that it would do from here on is done."""
+    """The process is dead: its further calls do nothing."""
 
 
 class Recorded(NamedTuple):
@@ -93,11 +92,11 @@ class _Step(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """What becomes of what was not synced."""
+    """The fate of data that were not synced."""
 
     keeps_step: Callable[[], bool]
     keeps_bytes: Callable[[int], int]
-    """How many of so many bytes of a file that was not synced are there."""
+    """How many of the bytes of an unsynced file remain."""
 
 
 def all_lost() -> Lost:
@@ -117,10 +116,10 @@ def any_lost(seed: int) -> Lost:
 
 
 class Disk:
-    """A folder as it lies on a disk, and as those see it who use it.
+    """A folder as on a disk, and as seen by processes.
 
     Args:
-        root: what it looks like at first, all of it synced.
+        root: its first state, all of it synced.
     """
 
     def __init__(self, root: Path) -> None:
@@ -145,7 +144,7 @@ class Disk:
         return folder
 
     def replay(self, entry: Recorded) -> None:
-        """Do what was done."""
+        """Replay the steps."""
         kind, path, more = entry
         if kind == "fsync":
             self._sync(path)
@@ -193,7 +192,7 @@ class Disk:
         for name in PurePosixPath(path).parts:
             assert isinstance(node, _Folder)
             if name not in node.names:
-                # Made by somebody who does not go through the storage, and nobody synced it.
+                # Made without the storage, and not synced.
                 self._step([(node, name, _Folder())], node)
             node = node.names[name]
         return node
@@ -205,7 +204,7 @@ class Disk:
         return folder, where.name
 
     def crash(self, lost: Lost, target: Path) -> None:
-        """Make `target` what the disk has after the power is back."""
+        """Give `target` the disk's contents after the power loss."""
         state: dict[_Folder, dict[str, _Node]] = {}
 
         def names(folder: _Folder) -> dict[str, _Node]:

@@ -1,8 +1,8 @@
 """Publishing from many processes at once.
 
 Run as a program it is one of them: it waits for a line on its standard input, then builds and
-releases again and again, and says in JSON, a line each, what came of it. It syncs nothing: no
-power is lost here.
+releases again and again, and prints each result as a line of JSON. It syncs nothing: no power is
+lost here.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _IMAGES = 3
 
 @dataclass(frozen=True)
 class Said:
-    """What a process said of one publication."""
+    """The result of one publication."""
 
     dataset: str
     turn: Turn
     code: int
-    """0 where it was released, else the exit code of the error."""
+    """0 if it was released, else the exit code of the error."""
     text: str
     """The version, or the error's message."""
     hint: str = ""
@@ -41,7 +41,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Turn:
-    """Whose publication: the process's number, and how many it made before."""
+    """Identifies a publication: the process's number, and how many it made before."""
 
     process: int
     number: int
@@ -65,11 +65,11 @@ def write_raw(folder: Path, turn: Turn) -> None:
 def all_at_once(
     root: Path, datasets: list[str], count: int, versions: str, *, shared: bool = False
 ) -> list[Said]:
-    """What as many processes as datasets are named said, each of `count` publications of its own.
+    """The results of a process for each named dataset, with `count` publications each.
 
     Args:
         root: of the registry.
-        datasets: a process each; a name may stand there several times.
+        datasets: a process each; a name may occur several times.
         count: publications of each process.
         versions: ``auto``, or ``major`` for the numbers 1.0.0, 2.0.0 and so on.
         shared: whether each begins its next publication only when all made this one.

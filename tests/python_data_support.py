@@ -51,7 +51,7 @@ class Elements:
 
 
 class Slow(Elements):
-    """A sequence that takes its time, so that processes share it and a kill comes in between."""
+    """A slow sequence, so that processes share it and a kill can interrupt it."""
 
     def __getitem__(self, number: int) -> dict[str, Any]:
         time.sleep(0.01)

@@ -31,7 +31,7 @@ PROGRAMS = ("ceph", "ceph-mon", "ceph-osd", "monmaptool", "radosgw", "radosgw-ad
 _SECONDS = 60
 """How long each step of the start may take: all of them together take three seconds."""
 
-# Without authentication between the daemons there are no keyrings to make; S3's own is not
+# Without authentication between the daemons no keyrings are needed; S3's own is not
 # concerned. `radosgw` asks monitors for encryption unless told otherwise, which they offer to
 # authenticated clients only.
 _CONFIGURATION = """\
@@ -70,7 +70,7 @@ rgw_data = {folder}/rgw
 
 
 def missing_programs() -> str:
-    """Why it cannot run here; empty if it can."""
+    """The reason why it cannot run here; empty if it can."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     return f"not installed: {', '.join(missing)}" if missing else ""
 
@@ -130,7 +130,7 @@ def _free_port() -> int:
 
 
 def _end(daemon: subprocess.Popen[bytes]) -> None:
-    # Nothing is kept, so nothing has to be written down first.
+    # Nothing is kept, so no journal is needed.
     daemon.kill()
     daemon.wait()
 

@@ -25,7 +25,7 @@ def put_next(
 ) -> Manifest:
     """A release after another one, without bytes, with content of its own unless it is given.
 
-    Its build stays as that of the dataset.
+    Its build stays the dataset's build.
     """
     build = put_build(root, name, content=content or f"{version:0<64}")
     before = None

@@ -47,7 +47,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 class Place:
-    """Objects of DVC, by hash. Every method looks at the bytes themselves."""
+    """Objects of DVC, by hash. Every method reads the bytes themselves."""
 
     def all(self) -> dict[str, bytes]:
         raise NotImplementedError
@@ -161,13 +161,13 @@ def made(root: Path, seed: int, version: str, *, train: int = 30, test: int = 5)
 
 
 def clone(root: Path, target: Path) -> Path:
-    """The repository on another machine: what git has, and nothing else."""
+    """The repository on another machine, as git has it."""
     git(root.parent, "clone", "-q", str(root), str(target))
     return target
 
 
 def files_of_release(root: Path, version: str, *places: Place) -> dict[str, str]:
-    """The object by path of a release's file; the empty path is that of their list."""
+    """The objects of a release's files by path; the empty path is their list."""
     document = json.loads((root / f"registry/digits/{version}/manifest.json").read_bytes())
     value = document["release"]["dvc"]
     for place in places:

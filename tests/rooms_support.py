@@ -1,4 +1,4 @@
-"""The core and the rooms: which module belongs to which, who imports whom, and how large they are.
+"""The core and the rooms: their modules, imports and sizes.
 
 python tests/rooms_support.py             # the table
 python tests/rooms_support.py --write     # lower the numbers of rooms.toml to what is needed
@@ -38,7 +38,7 @@ class Import(NamedTuple):
 
 
 class Lists(msgspec.Struct, forbid_unknown_fields=True):
-    """What `rooms.toml` says."""
+    """The contents of `rooms.toml`."""
 
     rooms: Mapping[str, list[str]]
     libraries: Mapping[str, str]
@@ -116,7 +116,7 @@ def _lines(path: Path) -> int:
 
 
 def table(rooms: Rooms) -> str:
-    """Lines of the core and of each room, and who imports it from where."""
+    """Lines of the core and of each room, and the imports of them."""
     core = Counter(rooms.room(each.imported) for each in rooms.from_the_core)
     others = Counter(rooms.room(each.imported) for each in rooms.between_rooms)
     rows = [f"{'':24}{'lines':>8}{'core':>8}{'rooms':>8}"]

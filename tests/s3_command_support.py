@@ -38,7 +38,7 @@ def command(*arguments: str, port: int, cwd: Path, **more: str) -> Warm | subpro
 
 
 def ended(process: Warm | subprocess.Popen[str], code: int = 0) -> str:
-    """What a command printed; its exit code has to be `code`."""
+    """The output of a command; its exit code has to be `code`."""
     out, err = process.communicate(timeout=200)
     assert "Traceback" not in err, err
     assert SECRET not in out + err

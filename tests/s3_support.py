@@ -1,4 +1,4 @@
-"""A real S3 server on loopback, and a server in front of it that breaks what it passes on."""
+"""A real S3 server on loopback, and a proxy that damages its responses."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def faulty(
 
     Args:
         port: of the other server.
-        faults: what happens to requests.
+        faults: to inject.
         change: of the bytes of an answer, for the kind ``flip``.
     """
 
@@ -235,7 +235,7 @@ def faulty(
                 answer = other.getresponse()
                 body = answer.read()
             if self.command not in ("GET", "HEAD") and kind in ("cut", "short"):
-                self.close_connection = True  # it was done, and nobody is told
+                self.close_connection = True  # it was done, and the response is lost
                 return
             if kind == "flip" and body and faults.most > 0:
                 faults.most -= 1

@@ -1,7 +1,7 @@
 """Damaged shards by number, with the records that a salvage must find.
 
-A file is damaged as a list of places: each byte remembers where it was in the sound file, so what
-is whole is known without reading anything.
+A file is damaged as a list of places: each byte has its place in the sound file, so intact records
+are known without reading.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Damaged:
     spared: Counter[bytes]
     """With those of gzip members of which only the header is damaged."""
     readable: frozenset[bytes]
-    """Payloads of frames inside others that no reader can tell from records, without an index."""
+    """Payloads of frames inside others that look like records without an index."""
 
 
 def damaged(number: int, *, compressed: bool) -> Damaged:
@@ -282,13 +282,13 @@ _GZIP = (
 
 
 def _whole(made: Made, places: Sequence[int]) -> Counter[bytes]:
-    """The payloads of the records all of whose bytes stand in a row."""
+    """The payloads of the records whose bytes are all in order."""
     numbers = {start: number for number, start in enumerate(made.offsets)}
     return Counter(made.payloads[numbers[places[at]]] for at in _whole_places(made, places))
 
 
 def _whole_places(made: Made, places: Sequence[int]) -> list[int]:
-    """Where those records are now."""
+    """The places of those records."""
     ends = dict(zip(made.offsets, made.ends(), strict=True))
     return [
         at

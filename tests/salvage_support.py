@@ -48,7 +48,7 @@ def nested(*payloads: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Made:
-    """A shard: what is in it and where."""
+    """A shard, with its records and their places."""
 
     payloads: Sequence[bytes]
     offsets: Sequence[int]

@@ -69,7 +69,7 @@ def files(folder: Path, *streams: bytes, storage: Storage | None = None, **more:
 
 @dataclass
 class Counting:
-    """A storage that notes what is read."""
+    """A storage that records reads."""
 
     inner: LocalStorage
     reads: list[tuple[str, int, int]] = field(default_factory=list)
@@ -120,7 +120,7 @@ class _Failing:
 
 @dataclass(frozen=True)
 class Broken:
-    """A storage of which some files cannot be read: root is refused nothing by permissions."""
+    """A storage with unreadable files, because permissions do not stop root."""
 
     inner: LocalStorage
     fails: Mapping[str, int]
@@ -145,7 +145,7 @@ class Broken:
 class Looking:
     """A validator that counts, and finds every record whose number is odd.
 
-    Its name can be chosen, and where it goes wrong: `begin`, `make`, `batch`, `fault`, `close`,
+    Its name and the failing method can be chosen: `begin`, `make`, `batch`, `fault`, `close`,
     `part` (a part that cannot be pickled), `trap` (one that cannot be unpickled), `finish`,
     `late` (after a first finding), `exit` (in `batch`), `lambda` (a maker that cannot be pickled).
     """
@@ -237,7 +237,7 @@ def _go_wrong(really: bool) -> None:
 
 
 class Saying:
-    """A validator that says what it is told to."""
+    """A validator with given findings."""
 
     codes: Sequence[Code] = ()
     needs = Need(0)

@@ -18,13 +18,13 @@ __all__ = ["Shell", "open_shell"]
 
 @dataclass
 class Shell:
-    """Somebody at a terminal in a folder, whose PATH has what is under test."""
+    """A shell in a folder, whose PATH has the program under test."""
 
     root: Path
     environment: dict[str, str]
 
     def __call__(self, command: str, *, expect: int = 0) -> str:
-        """Run a command; what it says, on both streams."""
+        """Run a command; its output, on both streams."""
         done = subprocess.run(
             shlex.split(command),
             cwd=self.root,
@@ -43,7 +43,7 @@ class Shell:
         return re.findall(r"^Running stage '([^']*)'", said, re.MULTILINE)
 
     def document(self, command: str, *, expect: int = 0) -> Any:
-        """What a command says on stdout, as JSON."""
+        """A command's stdout, parsed as JSON."""
         done = subprocess.run(
             shlex.split(command),
             cwd=self.root,
@@ -56,12 +56,12 @@ class Shell:
         return json.loads(done.stdout)
 
     def edit(self, path: str, change: Callable[[str], str]) -> None:
-        """Change a file by what was in it."""
+        """Change a file by a function of its content."""
         file = self.root / path
         file.write_text(change(file.read_text("utf-8")), "utf-8")
 
     def at(self, folder: Path) -> Shell:
-        """The same person in another folder."""
+        """The same shell in another folder."""
         return replace(self, root=folder)
 
 

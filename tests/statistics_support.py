@@ -39,7 +39,7 @@ _RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
 def needs_tfdv() -> None:
-    """Skip a test where there is no TFDV."""
+    """Skip a test without TFDV."""
     missing = missing_tfdv()
     if missing is not None:
         pytest.skip(missing.message)
@@ -114,7 +114,7 @@ def write(folder: Path, *shards: Iterable[bytes], compress: bool = False) -> str
 
 
 def dealt(examples: Iterable[dict[str, Feature]], shards: int) -> Sequence[list[bytes]]:
-    """The serialized examples in turn to so many shards."""
+    """The serialized examples, dealt to so many shards."""
     payloads = [as_written(example) for example in examples]
     return [payloads[number::shards] for number in range(shards)]
 

@@ -1,8 +1,8 @@
 """All system calls of a process below some folders.
 
-What Python itself calls is heard by its audit events: also of DVC, of `pathlib` and of lock files,
-which no storage sees. Of what the storage calls past them, `system_support` hears: writes, syncs
-and exchanges. Listening cannot be ended, so only a process of its own does it (`child_support`).
+Python's audit events report its own calls, also of DVC, of `pathlib` and of lock files, which no
+storage sees. `system_support` reports the storage's other calls: writes, syncs and exchanges. An
+audit hook cannot be removed, so only a process of its own has one (`child_support`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FOREVER = ExitStack()
 
 
 class Step(NamedTuple):
-    """A call that is about to be made."""
+    """A call before it is made."""
 
     kind: str
     path: str
@@ -57,7 +57,7 @@ def listen(roots: Sequence[Path], reached: Callable[[Step], None]) -> None:
     """Have `reached` called before each step of this process below `roots`, from here on.
 
     What it raises, the call raises. While it runs no other thread makes a step. Making a folder
-    that is there already is no step.
+    that exists already is no step.
     """
     below = tuple(f"{root}/" for root in roots)
     turn = threading.Lock()
@@ -94,7 +94,7 @@ def listen(roots: Sequence[Path], reached: Callable[[Step], None]) -> None:
 
 
 class _PastPython(System):
-    """The storage's system, which tells of the calls of which Python does not."""
+    """The storage's system, which reports the calls without audit events."""
 
     def __init__(self, heard: Callable[[Step], None]) -> None:
         super().__init__()

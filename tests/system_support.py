@@ -1,12 +1,11 @@
 """System calls of `tfrecreg.storage`, observed.
 
-:class:`System` takes the place of the module `os` in the modules of the storage. So a call can be
-refused where the system itself would refuse it (`fault_support`), or be written down
-(`power_support`), and the storage's own words for it are tested too. Nothing is really synced:
-whether it was asked for is what is looked at.
+:class:`System` takes the place of the module `os` in the modules of the storage. So a call can fail
+like a system call (`fault_support`) or be logged (`power_support`), and the storage's messages for
+it are tested too. Nothing is really synced: tests see the request.
 """
 
-# The functions of os are what this stands in for.
+# It replaces the functions of os.
 # ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH116
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ CHANGES = frozenset(
 
 
 class System:
-    """`os` for the storage. What is not here is that of the module itself, `os.path` among it."""
+    """`os` for the storage. Other names are the module's own, such as `os.path`."""
 
     def __init__(self) -> None:
         self._opened: dict[int, str] = {}
@@ -42,10 +41,10 @@ class System:
         return getattr(os, name)
 
     def enter(self, kind: str, path: str) -> None:
-        """Told of a call before it is made; raises what the system would."""
+        """Called before a call is made; raises the system's error."""
 
     def done(self, kind: str, path: str, more: str | bytes = b"") -> None:
-        """Told of a change that was made; `more` is the other path, or what was written."""
+        """Called after a change; `more` is the other path, or the written bytes."""
 
     def lstat(self, path: str | bytes) -> os.stat_result:
         self.enter("look", os.fsdecode(path))
@@ -77,7 +76,7 @@ class System:
         return self._files[-1]
 
     def bury(self) -> None:
-        """Close what somebody who died has left open."""
+        """Close the files that a dead process has left open."""
         for file in self._files:
             file.bury()
 
@@ -164,7 +163,7 @@ class _File:
         if self._file.closed:
             return
         writes = self._file.writable()
-        self._file.close()  # whatever close(2) says, the descriptor is gone
+        self._file.close()  # after any error of close(2) the descriptor is gone
         if writes:
             self._system.enter("close", self._path)
 
@@ -191,6 +190,6 @@ def installed(system: System) -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def unsynced() -> Iterator[None]:
-    """Nothing is synced in a module that imports this: only a loss of power would ever tell."""
+    """Nothing is synced in a module that imports this: only a power loss would show it."""
     with installed(System()):
         yield

@@ -84,7 +84,7 @@ def press_tab(
     os.close(theirs)
     try:
         _send(ours, f". {start}; echo rea''dy\n")
-        # The prompt comes when the shell reads keys itself, and the terminal no lines any more.
+        # The prompt comes when the shell reads keys itself, no longer the terminal's lines.
         _read(ours, lambda text: "PROMPT: " in text.rpartition("ready\r\n")[2])
         _send(ours, f"{typed}\t{_DUMP}")
         shown = _read(ours, lambda _: dump.exists())

@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 def entries(folder: Path) -> dict[str, Entry]:
-    """Everything below `folder` by its path there, a folder before what is in it."""
+    """Everything below `folder` by its path there, a folder before its contents."""
     found = {}
     folders = [""]
     while folders:
@@ -72,7 +72,7 @@ def entries(folder: Path) -> dict[str, Entry]:
 
 
 def put_back(start: Path, folder: Path) -> None:
-    """Make `folder` what its copy `start` is, without touching what is the same still."""
+    """Restore `folder` from its copy `start`, without touching equal files."""
     wanted, now = entries(start), entries(folder)
     for path in sorted(now, reverse=True):
         left, was = now[path], wanted.get(path)

@@ -63,7 +63,7 @@ class Warm:
         return self.returncode
 
     def communicate(self, timeout: float = 600) -> tuple[str, str]:
-        """What it printed; it is killed if it does not end in so many seconds."""
+        """Its output; it is killed if it does not end in so many seconds."""
         killer = threading.Timer(timeout, self.send_signal, [signal.SIGKILL])
         killer.start()
         said: list[str] = []

@@ -19,7 +19,7 @@ from tfrecreg.operations.diff.match import (
     SPLIT,
     WIDTH,
     IndexRows,
-    Left,
+    Unmatched,
     example_places,
     match,
     pair,
@@ -51,7 +51,7 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5), st.integers(0
 def test_rows_are_paired_one_to_one_as_often_as_possible(columns, before, after) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tfrecreg.operations.diff.match._BLOCK", 3)
-        left = Left(table(before), table(after))
+        left = Unmatched(table(before), table(after))
         pairs = left.pair(*columns)
     fields = [{SPLIT.start: 0, KEY.start: 1, DIGEST.start: 2}[each.start] for each in columns]
 
@@ -140,7 +140,7 @@ def test_memory_is_bounded_by_the_rows() -> None:
         each[:, KEY] = made[0][:, KEY]
     tracemalloc.start()
     try:
-        left = Left(made.pop(), made.pop())
+        left = Unmatched(made.pop(), made.pop())
         assert len(left.pair(SPLIT, KEY, DIGEST)) == 0
         assert len(left.pair(SPLIT, KEY)) == count
         _, peak = tracemalloc.get_traced_memory()
