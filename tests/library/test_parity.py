@@ -85,6 +85,7 @@ ONLY_OPTIONS = {
     "head --open": "a notebook shows the images",
     "head --save": "as `--open`: `ShownRecord.images` has the bytes",
     "init --dvc": "`with_dvc`, because `init(dvc=…)` reads like a name or a version",
+    "report --open": "a notebook shows the page",
     "show --code": "prints a program",
     "show --provenance": "prints more of the manifest, which a handle has",
     "stats --pbtxt": "prints: `tfdv` makes the same statistics, as an object",
