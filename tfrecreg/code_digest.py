@@ -2,7 +2,7 @@
 
 The version of a distribution that was installed from an index or a wheel says which code it is.
 The code of an editable install, of a local folder, or of modules without an installer's record can
-change under the same version. What such code made is never taken for what the code of today makes.
+change under the same version. Results of other code are never taken for results of today's code.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _entry_modules(distribution: str) -> Iterator[str]:
     try:
         declared = entries(metadata.distribution(distribution))
     except (metadata.PackageNotFoundError, Broken, OSError, ValueError):
-        return  # discovery reports what is wrong with it
+        return  # discovery reports the error
     yield from filter(None, (entry.module for entry in declared))
 
 

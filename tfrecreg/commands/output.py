@@ -32,7 +32,7 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
     """Write a text as UTF-8. Who reads the file meanwhile sees the old one, or the whole new one.
 
     Other than regular files, such as ``/dev/stdout`` or a pipe, are written into. A symbolic link
-    stays, and what it leads to is replaced.
+    stays, and its target is replaced.
 
     Args:
         in_new_folder: whether the folders above it are made where they are missing.

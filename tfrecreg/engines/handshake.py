@@ -40,7 +40,7 @@ class Terms:
     versions: dict[str, str]
     """Version by name: of Python, zlib, NumPy, tfrecreg and the distributions with plugins."""
     code: dict[str, str]
-    """Digest of the code of each of these distributions; empty if the version tells the code."""
+    """Digest of the code of each of these distributions; empty if the version identifies it."""
 
 
 @lru_cache(maxsize=1)
@@ -63,7 +63,7 @@ def _versions() -> dict[str, str]:
 def _plugins() -> dict[str, str]:
     found = {}
     for distribution in with_plugins():
-        with suppress(Broken):  # discovery reports what is wrong with it
+        with suppress(Broken):  # discovery reports the error
             name, version = identity(distribution)
             found[name] = version
     return found

@@ -126,7 +126,7 @@ class Engine(ABC):
             function: as for :meth:`run`.
             tasks: as for :meth:`run`.
             cost: records and bytes that a task and its result stand for.
-            label: what is done: "exporting mnist".
+            label: the activity: "exporting mnist".
             total: number of records of all tasks; 0 if unknown.
             progress: updated for every result.
 

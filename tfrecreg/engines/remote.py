@@ -96,7 +96,7 @@ class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
     plugins of others forks before that, and a fork does not survive threads.
 
     Args:
-        request: what the user asks for.
+        request: of the user.
 
     Raises:
         UsageError: fewer than 1 job are asked for.
@@ -141,7 +141,7 @@ class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
 
     @abstractmethod
     def result(self, handle: H) -> bytes:
-        """Wait for what :func:`perform_work` returned.
+        """Wait for the result of :func:`perform_work`.
 
         Raises:
             FailureError: a worker died, or the library lost it.
@@ -260,7 +260,7 @@ def engine_failed(engine: str, what: str, error: BaseException, *, hint: str = "
         engine: its name.
         what: the words after the name: ``lost a task``.
         error: the exception.
-        hint: what to do.
+        hint: the next step.
     """
     if isinstance(error, TfrecregError):
         return error

@@ -110,7 +110,7 @@ class Exporter(ExtensionPoint, ABC):
         """Keep both.
 
         Args:
-            dataset: what is exported.
+            dataset: to export.
             options: an object of :attr:`Options`.
         """
         self.dataset = dataset

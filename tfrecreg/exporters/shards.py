@@ -36,7 +36,7 @@ class ShardToExport:
     entry: ShardEntry
     compression: Literal["none", "gzip"]
     folder: Storage
-    """Rooted at the folder of the export in the making."""
+    """Rooted at the unfinished folder of the export."""
     name: str
     """Path of the shard's file in the exported folder."""
 
@@ -50,7 +50,7 @@ class ExportedShard:
     name: str
     """Path of the shard's file in the exported folder."""
     digests: bytes = b""
-    """Record digests computed from what was written, concatenated in order; empty for shards that
+    """Record digests computed from the written file, concatenated in order; empty for shards that
     keep their stream."""
     seen: Any = None
     """The exporter's own result for the shard; small."""

@@ -1,7 +1,7 @@
 """Encoded images to arrays in this process, for training: by Pillow, without limits of its own.
 Small plain PNGs take a shorter way.
 
-Checks, which look at anything, use `decoder` instead.
+Checks, which read any data, use `decoder` instead.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
 - `versions`: a build or a release, which is checked, read, compared and sent
 - `schemas`: the verbs of a schema, which datasets, builds and releases have
 - `targets`: functions of files, URLs, references and handles, which need no registry
-- `notebook`: what a notebook shows of handles and records
+- `notebook`: handles and records in a notebook
 - `progress`: the bar of a long verb, in a notebook and on a terminal
-- `arguments`: what verbs and functions take, as operations take it
+- `arguments`: arguments of verbs and functions in the form of operations
 
 The classes are those of :mod:`tfrecreg.registry`, which read, with the operations as methods.
 """

@@ -1,4 +1,4 @@
-"""What a notebook or a Python prompt shows of handles: what the commands print of them."""
+"""Handles in a notebook or at a Python prompt: the output of the commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def version_html(version: Resolved) -> str:
 
 
 def head_html(records: Iterable[ShownRecord]) -> str:
-    """Records with small pictures of their images, in whatever format these are."""
+    """Records with thumbnails of their images, of any format."""
     import base64
     from html import escape
 
@@ -93,7 +93,7 @@ def _console(*, color: bool) -> Console:
         record=True,
         width=_WIDTH,
         force_terminal=color,
-        force_jupyter=False,  # it would show what is drawn, beside what is returned
+        force_jupyter=False,  # it would show the drawing beside the result
         highlight=False,
         markup=False,
         emoji=False,

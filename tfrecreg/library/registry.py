@@ -1,4 +1,4 @@
-"""Opening or making a registry, and finding in it what a reference names."""
+"""Opening or making a registry, and resolving references in it."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def gate(
 
 
 def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
-    """The names of the validators that a gate wants to have looked."""
+    """The names of the validators that a gate requires."""
     if policy.validators is not None:
         return sorted(set(policy.validators))
     every = plugins_of(config).every(ValidatorRecord)

@@ -107,7 +107,7 @@ def head(
         count: how many records, at most.
         registry: an open registry or a path in one; None for that of the current folder.
         at: number of the record to begin with, in its shard, from 0 as findings have it; negative
-            ones count from the end. Only that shard is looked at.
+            ones count from the end. Only that shard is read.
         shard: only this shard: its name as findings have it, or its file name.
         split: only these splits, in this order, or parts of them: an expression such as ``train``,
             ``train[-5:]`` or ``train+test``.

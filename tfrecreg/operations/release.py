@@ -186,7 +186,7 @@ def _exists(
 def _same_as(
     change: Transaction, parent: Manifest, build: Manifest, progress: Progress
 ) -> ReleaseResult | None:
-    """Without a number asked for, a build that is its parent to the byte needs no new one."""
+    """Without a requested number, a build equal to its parent needs no new release."""
     released = parent.release
     if released is None or released.build != build.digest:
         return None

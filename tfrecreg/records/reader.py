@@ -27,12 +27,12 @@ from tfrecreg.records.resync import (
     cut_detail,
     data_detail,
     data_holds,
+    foreign_detail,
     gzip_rest,
     header_detail,
     huge_detail,
     lost,
     sound_records,
-    stranger_detail,
     trailing_detail,
 )
 from tfrecreg.records.scanner import make_frame_scanner
@@ -139,9 +139,9 @@ def _all(scanner: _Scanner, pending: Fault | None) -> Iterator[RecordBatch | Fau
             yield pending
         pending = None
         yield event
-    if scanner.stranger is not None:
-        told = misread or scanner.stranger.tensorflow
-        yield replace(scanner.stranger, tensorflow=told)
+    if scanner.not_tfrecord is not None:
+        told = misread or scanner.not_tfrecord.tensorflow
+        yield replace(scanner.not_tfrecord, tensorflow=told)
     elif pending is not None:
         yield pending
 
@@ -161,7 +161,7 @@ class _Scanner:
     ) -> None:
         self.records = 0
         self.payload_bytes = 0
-        self.stranger: Fault | None = None
+        self.not_tfrecord: Fault | None = None
         """Set if the file is not a TFRecord: then this is its only fault."""
         self._stream = stream
         self._batch_bytes = batch_bytes
@@ -300,7 +300,7 @@ class _Scanner:
         stop = self._drain()
         interrupted = self._stream.interruption is not None
         if at == 0 and self._number == 0 and not interrupted and not self._gap:
-            self.stranger = Fault("CRC008", 0, None, stop, stranger_detail(head, stop))
+            self.not_tfrecord = Fault("CRC008", 0, None, stop, foreign_detail(head, stop))
         elif interrupted or self._resync.number(at) is not None:
             detail = header_detail(head, at, Resolution(None))
             yield from self._fault("CRC001", stop - at, detail)
@@ -319,8 +319,8 @@ class _Scanner:
             yield from self._fault("CRC003", length, detail)
         elif self._at == 0 and any(head[4:8]):
             # Not even the first bytes of a header: its upper half is zero.
-            detail = stranger_detail(head, left)
-            self.stranger = Fault("CRC008", 0, None, left, detail, of_rest(left))
+            detail = foreign_detail(head, left)
+            self.not_tfrecord = Fault("CRC008", 0, None, left, detail, of_rest(left))
         elif left:
             yield from self._fault("CRC004", left, trailing_detail(head, left), of_rest(left))
         return False

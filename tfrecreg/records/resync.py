@@ -394,7 +394,7 @@ def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> 
     return f"; the stream is lost from byte {at} on, of unknown length: it counts as one record"
 
 
-def stranger_detail(head: bytes, size: int) -> str:
+def foreign_detail(head: bytes, size: int) -> str:
     """The text of CRC008: a file that is not a TFRecord."""
     kind = next((name for magic, name in _KNOWN if head.startswith(magic)), "")
     if not kind and not any(head):

@@ -58,7 +58,7 @@ def find(word: str | Resolved, registry: RegistryLike | None) -> Built | str:
     what its reference names, and any other folder with a manifest the build in it.
 
     Raises:
-        UsageError: it is a reference, and there is no such thing.
+        UsageError: it is a reference to nothing that exists.
         ManifestError: the manifest is damaged.
         NewerFormatError: a newer tfrecreg wrote it.
     """

@@ -148,11 +148,11 @@ class GuardedSource:
         return self._call("codecs", _texts, default={})
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The raw file with the bytes of a record's image; None if there is none."""
+        """The raw file with the bytes of a record's image, or None."""
         return self._call("raw_path", _checked_path, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
-        """The item's record as it is written, or why there is none.
+        """The item's record, or the reason for its absence.
 
         Args:
             sizes: feature name to bytes of its values; those of the example are added.

@@ -41,13 +41,13 @@ from tfrecreg.typed_values import NoOptions
 
 
 class Item(NamedTuple):
-    """One unit of raw data, and what its example is made from."""
+    """One unit of raw data, from which an example is made."""
 
     split: str
     key: str
     """Unique in its split. It names the record in the index, in findings and in diffs."""
     size: int
-    """Estimated bytes of the payload: what shards are planned with. Deterministic."""
+    """Estimated size of the payload in bytes, for planning shards. Deterministic."""
     state: bytes = b""
     """Whatever :meth:`Source.example` needs beyond the key. Small: the plan holds all items."""
 
@@ -133,9 +133,9 @@ class Source(ExtensionPoint, ABC):
 
     @abstractmethod
     def example(self, item: Item) -> Example | Written | Skipped:
-        """The item's example, or why there is none. Pure; called in a worker process.
+        """The item's example, or the reason for its absence. Pure; called in a worker process.
 
-        A source that has remarks on what it wrote returns both as :class:`Written`.
+        A source with remarks on the example returns both as :class:`Written`.
         """
 
     @abstractmethod

@@ -19,14 +19,14 @@ from tfrecreg.statistics.tfdv import Tfdv, load_tfdv
 
 
 class Accumulator:
-    """Statistics in the making.
+    """Accumulates statistics.
 
     Args:
         max_value_bytes: see :data:`tfrecreg.statistics.frequent.MAX_BYTES`.
 
     Raises:
         MissingExtraError: TFDV is not installed.
-        FailureError: there is none for this Python or this platform.
+        FailureError: TFDV does not exist for this Python or this platform.
     """
 
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
@@ -59,7 +59,7 @@ class Accumulator:
         return pickle.dumps((self._partial, self._values))
 
     def merge(self, dumped: bytes) -> None:
-        """Take in what another accumulator of the same options dumped."""
+        """Merge the dump of another accumulator with the same options."""
         partial, values = pickle.loads(dumped)
         with np.errstate(all="ignore"):
             self._partial = [

@@ -1,4 +1,4 @@
-"""Statistics that were made before, by what they are of: derived data, never part of a release.
+"""Cache of statistics, keyed by content digest: derived data, never part of a release.
 
 A file is a line of JSON and the serialized proto. What does not hold is made again.
 """
@@ -63,7 +63,7 @@ class StatisticsCache:
                 proto=parse_proto(body),
             )
         except (ValueError, KeyError, TypeError, AttributeError):
-            return None  # half a file, or a stranger's
+            return None  # an incomplete or foreign file
 
     def remember(
         self, statistics: SplitStatistics, content: str, options: StatisticsOptions

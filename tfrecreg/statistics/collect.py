@@ -35,7 +35,7 @@ _CUT_FROM = 4096
 
 _DECODED_AT_ONCE = 1 << 19
 _DECODED_ROWS = 2_000
-"""Bytes and records that are decoded at once: what fits the processor's cache is quicker."""
+"""Bytes and records to decode at once: they fit the processor's cache."""
 
 _ROWS = 10_000
 _BYTES = 16 << 20
@@ -62,7 +62,7 @@ class StatisticsVisitor(Visitor):
         self._part = StatisticsPart(options)
         self.closed: StatisticsPart | None = None
         """The part, once there is one."""
-        # Examples that wait to be decoded, and the sizes of what was cut out of each.
+        # Examples that wait to be decoded, and the sizes of the values cut out of each.
         self._payloads: list[bytes] = []
         self._cut: list[Sizes | None] = []
         self._payload_bytes = 0
@@ -154,7 +154,7 @@ class StatisticsVisitor(Visitor):
         self._keep(take_sizes(self._tfdv, batch, cut, self._images))
 
     def _keep(self, columns: Columns) -> None:
-        """Keep columns for the generators, and hand on what there is once it is much."""
+        """Buffer columns and flush the buffer when it is large."""
         self._columns.append(columns)
         self._rows += columns.batch.num_rows
         self._bytes += columns.batch.nbytes
@@ -172,7 +172,7 @@ class StatisticsVisitor(Visitor):
                 known = types.setdefault(name, kind)
                 if known != kind:
                     self._part.clash(Conflict.of(name, known, kind))
-        self._part.meet(types)
+        self._part.note_types(types)
         if self._part.conflict is not None:
             self._part.examples += sum(columns.batch.num_rows for columns in pieces)
         elif pieces:
@@ -186,7 +186,7 @@ _open: WeakValueDictionary[tuple[str, str, StatisticsOptions], StatisticsVisitor
 
 
 def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
-    """A visitor for a shard. Where two validators of a scan want the same, one does the work."""
+    """A visitor for a shard. If two validators of a scan need the same, one does the work."""
     key = (shard.storage.root, shard.path, options)
     leader = _open.get(key)
     if leader is not None:
@@ -203,7 +203,7 @@ class _Follower(Visitor):
         self._leader = leader
 
     def batch(self, batch: RecordBatch) -> None:
-        """The other one looks at it."""
+        """The other one processes it."""
 
     def fault(self, fault: Fault) -> None:
         """The other one hears of it."""
@@ -243,7 +243,7 @@ class SplitStatistics:
     """The statistics of one split."""
 
     split: str
-    """Empty for files whose names tell of none."""
+    """Empty for files without a split in their names."""
     examples: int
     """Number of examples."""
     left_out: LeftOut

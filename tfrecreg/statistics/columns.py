@@ -44,10 +44,10 @@ class Cutter:
     def cut(self, memory: bytes, start: int, length: int) -> tuple[bytes, Sizes] | None:
         """The Example at `start` with empty values in place of the images, and their sizes.
 
-        Features that hold no bytes are left as they are, whatever the schema says of them.
+        Features without bytes are not changed, whatever their declaration.
 
         Returns:
-            None where the payload is not what encoders write: then it may be no Example.
+            None if the payload is not canonical: then it may not be an Example.
         """
         try:
             return self._cut(memory, start, start + length)
@@ -171,7 +171,7 @@ def are_single_fields(batch: RecordBatch) -> bool:
     header = np.ones(len(starts), np.int64)
     more: NDArray[np.bool_] = np.ones(len(starts), np.bool_)
     for place in range(_LONGEST):
-        # Behind the end of the memory stands anything: the length tells that it is not counted.
+        # Bytes behind the end of the memory are arbitrary: the length excludes them.
         byte = memory[np.minimum(starts + 1 + place, len(memory) - 1)].astype(np.int64)
         size += np.where(more, (byte & 127) << (7 * place), 0)
         header += more
@@ -211,7 +211,7 @@ def take_sizes(
     """The batch with its images as sizes.
 
     Args:
-        tfdv: what :func:`load_tfdv` returns.
+        tfdv: the result of :func:`load_tfdv`.
         cut: of each row the sizes of the values that were cut out; None where nothing was.
     """
     sizes: dict[str, NDArray[np.int64]] = {}

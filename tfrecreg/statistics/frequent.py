@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tfrecreg.statistics.options import StatisticsOptions
 
 MAX_BYTES = 32 << 20
-"""About what the counted values of all features may take; beyond it the largest is sketched."""
+"""Approximate maximum memory of all counted values; above it the largest feature is sketched."""
 
 _EACH = 128
 """Overhead of a value in bytes."""
@@ -89,7 +89,7 @@ class ValueCounts:
             self._sketch(max(self._bytes, key=lambda name: (self._bytes[name], name)))
 
     def merge(self, other: ValueCounts) -> None:
-        """Take in what another one counted, which is of no use any more."""
+        """Merge the counts of another one, which is unusable afterwards."""
         for feature, sketch in other._sketches.items():
             if feature not in self._sketches:
                 self._sketch(feature)
@@ -140,7 +140,7 @@ class _Sketch:
         self._keep(np.frombuffer(b"".join(digests), np.uint64))
 
     def merge(self, other: _Sketch) -> None:
-        """Take in what another one counted."""
+        """Merge the counts of another one."""
         for value, count in other.counts.items():
             self._count(value, count)
         self._reduce()

@@ -14,7 +14,7 @@ _LABELS = frozenset({"label", "labels", "class", "target"})
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A schema that holds comparators and what TFDV needs around them."""
+    """A schema with comparators and their context for TFDV."""
 
     schema: Any
     """Protobuf's message."""
@@ -32,7 +32,7 @@ def comparators(
     L-infinity, numbers by the Jensen-Shannon divergence, for each gives no result for the other.
 
     Args:
-        schema: protobuf's message; None where there is none.
+        schema: protobuf's message, or None.
         threshold: of those that the schema does not have; None to leave them out.
     """
     own = load_tfdv().schema_pb2.Schema()

@@ -114,7 +114,7 @@ def stats_of(
     """Make the statistics of a target, or recall those that its registry remembers.
 
     Args:
-        split: the only one to look at; None for all.
+        split: the only one to read; None for all.
         features: globs of the features to summarize; empty for all. The protos have all of them.
         options: which statistics; None for those of :func:`options_of`.
 
@@ -191,7 +191,7 @@ def _summed_up(
     made: Mapping[str, tuple[SplitStatistics, bool]],
     features: Sequence[str] = (),
 ) -> Stats:
-    """The statistics of all splits; what was made now is remembered."""
+    """The statistics of all splits; new ones are cached."""
     contents = _contents(target)
     if target.home is not None:
         cache = StatisticsCache(target.home)

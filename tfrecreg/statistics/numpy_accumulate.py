@@ -48,7 +48,7 @@ class ExampleColumns(NamedTuple):
 
 
 class NumpyAccumulator:
-    """Statistics in the making; the same interface as :class:`.accumulate.Accumulator`.
+    """Accumulates statistics; the same interface as :class:`.accumulate.Accumulator`.
 
     Args:
         max_value_bytes: see :data:`tfrecreg.statistics.frequent.MAX_BYTES`.
@@ -93,7 +93,7 @@ class NumpyAccumulator:
         return pickle.dumps((self._examples, self._features, self._values))
 
     def merge(self, dumped: bytes) -> None:
-        """Take in what another accumulator of the same options dumped."""
+        """Merge the dump of another accumulator with the same options."""
         examples, features, values = pickle.loads(dumped)
         self._examples += examples
         for name, feature in features.items():

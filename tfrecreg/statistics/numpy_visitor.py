@@ -77,7 +77,7 @@ class NumpyVisitor(Visitor):
 
     def _add(self, rows: ExampleColumns) -> None:
         kinds = {name: values.kind for name, values in rows.columns.items()}
-        self._part.meet({name: kind.name.lower() for name, kind in kinds.items() if kind})
+        self._part.note_types({name: kind.name.lower() for name, kind in kinds.items() if kind})
         self._part.add(rows)
 
     def _values(self, slot: Slot, column: Column, memory: bytes) -> Values:

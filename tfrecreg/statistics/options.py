@@ -85,7 +85,7 @@ class StatisticsOptions:
         return blake3(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
     def schema_proto(self) -> Any:
-        """The schema as protobuf's message; None where there is none.
+        """The schema as protobuf's message, or None.
 
         Raises:
             SchemaError: it does not parse, or contradicts itself.

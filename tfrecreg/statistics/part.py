@@ -30,22 +30,17 @@ class LeftOut:
     large: int = 0
     """Records that are too large to be held in memory."""
     kinds: dict[PayloadKind, int] = field(default_factory=dict)
-    """Records that are no Examples, by what they are."""
-
-    @property
-    def strangers(self) -> int:
-        """Records that are no Examples."""
-        return sum(self.kinds.values())
+    """Numbers of records that are not Examples, by kind."""
 
     def __bool__(self) -> bool:
         return bool(self.damaged or self.large or self.kinds)
 
     def count(self, kind: PayloadKind, number: int = 1) -> None:
-        """Note records that are no Examples."""
+        """Count records that are not Examples."""
         self.kinds[kind] = self.kinds.get(kind, 0) + number
 
     def merge(self, other: LeftOut) -> None:
-        """Add what another part left out."""
+        """Add the omissions of another part."""
         self.damaged += other.damaged
         self.large += other.large
         for kind, number in other.kinds.items():
@@ -69,7 +64,7 @@ class Conflict:
 
     @classmethod
     def of(cls, feature: str, one: str, other: str) -> Conflict:
-        """A conflict of two types, in whatever order."""
+        """A conflict of two types, in any order."""
         return cls(feature, (min(one, other), max(one, other)))
 
     def error(self) -> RefusedError:
@@ -114,7 +109,7 @@ class StatisticsPart:
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
         self.options = options
         self.examples = 0
-        """Examples that were looked at."""
+        """Number of Examples read."""
         self.left_out = LeftOut()
         self.conflict: Conflict | TooManyFeatures | None = None
         """Why there are no statistics."""
@@ -126,7 +121,7 @@ class StatisticsPart:
         """Dumps of other accumulators, in order, after this one's own values."""
 
     def add(self, batch: Any) -> None:
-        """Take in what the accumulator takes: examples whose features were met.
+        """Pass examples to the accumulator, after their features were noted.
 
         After a conflict nothing is taken in but the number of examples.
         """
@@ -146,7 +141,7 @@ class StatisticsPart:
         self.left_out.merge(other.left_out)
         if other.conflict is not None:
             self.clash(other.conflict)
-        self.meet(other.types)
+        self.note_types(other.types)
         if self.conflict is None:
             self._waiting += other._dumped()
             if sum(map(len, self._waiting)) > _WAITING_BYTES:
@@ -168,8 +163,8 @@ class StatisticsPart:
         """Features with too many different values for their number to be exact."""
         return self._own().sketched if self.conflict is None else ()
 
-    def meet(self, types: dict[str, str]) -> None:
-        """Note the types of features of further examples, and what stands against statistics."""
+    def note_types(self, types: dict[str, str]) -> None:
+        """Note the types of features of further examples, and reasons against statistics."""
         count = len(self.types.keys() | types.keys())
         if count > MAX_FEATURES:
             self.clash(TooManyFeatures(count))

@@ -35,7 +35,7 @@ class Quantiles:
         self._from_second: list[bool] = []
 
     def add(self, numbers: _Floats) -> None:
-        """Take in numbers, none of which is NaN."""
+        """Add numbers other than NaN."""
         self._new.append(numbers)
         self._waiting += len(numbers)
         if self._waiting >= CAPACITY:

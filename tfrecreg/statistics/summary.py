@@ -109,7 +109,7 @@ class FeatureSummary:
     max_values: int
     """Per example that has it."""
     detail: Numbers | Texts | Image | None
-    """None where there are no values."""
+    """None without values."""
     histogram: tuple[float, ...]
     """Number of values per bucket of equal width, or per rank of the first ranks; may be empty."""
 

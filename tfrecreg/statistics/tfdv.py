@@ -1,4 +1,4 @@
-"""The one home of TensorFlow Data Validation and of `tfx_bsl`, which it brings.
+"""The only module that imports TensorFlow Data Validation and its dependency `tfx_bsl`.
 
 Importing TFDV takes seconds and half a gigabyte, so it happens when statistics are made, and not
 on the way to anything else. It also talks: warnings of Google's libraries about Python versions, a
@@ -59,7 +59,7 @@ class Tfdv(NamedTuple):
 def missing_tfdv() -> TfrecregError | None:
     """None where TFDV is installed, else the error that says so and how to get it.
 
-    Nothing is imported to tell.
+    Without importing it.
     """
     if find_spec("tensorflow_data_validation") is not None:
         return None
@@ -101,7 +101,7 @@ def load_tfdv() -> Tfdv:
 
     Raises:
         MissingExtraError: it is not installed.
-        FailureError: there is none for this Python or this platform, or it cannot be imported.
+        FailureError: it does not exist for this Python or this platform, or cannot be imported.
     """
     missing = missing_tfdv()
     if missing is not None:

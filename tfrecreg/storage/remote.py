@@ -269,7 +269,7 @@ def size_of(info: Mapping[str, Any], shown: str) -> int:
     """The size of a file in bytes.
 
     Raises:
-        StorageError: the store does not tell it.
+        StorageError: the store does not have it.
     """
     size = info.get("size")
     if not isinstance(size, int):

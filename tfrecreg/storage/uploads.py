@@ -30,7 +30,7 @@ def put_bytes(system: Any, full: str, shown: str, data: bytes) -> bool:
     """Create a small file unless its name is taken; False if it is.
 
     Args:
-        full: what it calls the file.
+        full: its path of the file.
         shown: the URL in messages, without secrets and not escaped.
 
     Raises:
@@ -43,7 +43,7 @@ def put_file(system: Any, full: str, shown: str, source: str) -> bool:
     """Create a file with the bytes of a local one unless its name is taken; False if it is.
 
     Args:
-        full: what it calls the file.
+        full: its path of the file.
         shown: as for :func:`put_bytes`.
 
     Raises:
@@ -58,7 +58,7 @@ def replace_file(system: Any, full: str, shown: str, source: str) -> None:
     """Give a file the bytes of a local one, whether it exists or not.
 
     Args:
-        full: what it calls the file.
+        full: its path of the file.
         shown: as for :func:`put_bytes`.
 
     Raises:

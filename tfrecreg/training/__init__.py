@@ -3,7 +3,7 @@
 No TensorFlow. `tfrecreg.data_source`, in `tfrecreg.operations`, finds what a target names and makes
 the source.
 
-- `data_source`: :class:`DataSource`, the sequence; `elements`: what its elements are
+- `data_source`: :class:`DataSource`, the sequence; `elements`: the form of its elements
 - `shards`: the payloads of several shards under one number
 - `kept_offsets`: where the records of shards without an index are
 - `selection`, `split_words`: parts of splits, and the expressions that name them

@@ -95,7 +95,7 @@ def digest_of(payload: bytes) -> npt.NDArray[np.uint8]:
 
 
 class Certificate:
-    """The digests of what was handed out. `DataSource.certificate` makes an empty one.
+    """The digests of the records handed out. `DataSource.certificate` makes an empty one.
 
     Args:
         identity: of the source.
@@ -181,7 +181,7 @@ class Certificate:
         """The inverse of :meth:`to_bytes`.
 
         Raises:
-            UsageError: the bytes are no certificate.
+            UsageError: the bytes are not a certificate.
         """
         start = len(_MAGIC) + _IDENTITY_BYTES
         whole = len(data) >= start and not (len(data) - start) % DIGEST_BYTES

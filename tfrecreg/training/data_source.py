@@ -301,7 +301,7 @@ class DataSource(Sequence[Any]):
         host: int = 0,
         hosts: int = 1,
     ) -> Order:
-        """The rest of an epoch, from what `Order.state` returned.
+        """The rest of an epoch, from a result of `Order.state`.
 
         Args:
             state: of one host, if all hosts have consumed as many records; else of all of them.

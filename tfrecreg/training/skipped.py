@@ -78,7 +78,7 @@ class SkippedRecords:
         return tuple(record for _, record in sorted(self._all().items()))
 
     def _all(self) -> dict[int, SkippedRecord]:
-        """By number, with what was added since the last time."""
+        """All of them by number, with those added since the last time."""
         data = b""
         try:
             while more := os.pread(self._file, _READ_BYTES, self._read + len(data)):

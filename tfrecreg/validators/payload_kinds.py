@@ -35,7 +35,7 @@ class PayloadCounts:
 
     kinds: dict[str, int] = field(default_factory=dict)
     """Number of payloads by value of a :class:`PayloadKind`, or :data:`TOO_LARGE`."""
-    strangers: list[Location] = field(default_factory=list)
+    others: list[Location] = field(default_factory=list)
     """Locations of the first records that are not Examples."""
 
 
@@ -44,7 +44,7 @@ class PayloadCounter:
 
     def __init__(self, shard: Shard) -> None:
         self._kinds: Counter[str] = Counter()
-        self._strangers: list[Location] = []
+        self._others: list[Location] = []
         self._shard = shard
 
     def add(self, batch: RecordBatch) -> None:
@@ -59,15 +59,15 @@ class PayloadCounter:
     def count(self, batch: RecordBatch, position: int, kind: PayloadKind) -> None:
         """Count one record of a batch, whose kind is known."""
         self._kinds[kind.value] += 1
-        if kind is not PayloadKind.EXAMPLE and len(self._strangers) < MAX_LOCATIONS:
-            self._strangers.append(stranger(self._shard, batch, position, kind))
+        if kind is not PayloadKind.EXAMPLE and len(self._others) < MAX_LOCATIONS:
+            self._others.append(other_location(self._shard, batch, position, kind))
 
     def seen(self) -> PayloadCounts:
         """The counts so far."""
-        return PayloadCounts(dict(self._kinds), list(self._strangers))
+        return PayloadCounts(dict(self._kinds), list(self._others))
 
 
-def stranger(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind) -> Location:
+def other_location(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind) -> Location:
     """The location of a record that is not an Example, with its actual kind."""
     start, length = batch.starts[position], batch.lengths[position]
     what = {PayloadKind.SEQUENCE_EXAMPLE: "a SequenceExample, ", PayloadKind.EVENT: "an event, "}

@@ -137,7 +137,7 @@ def feature_from_json(value: Any) -> Feature:
     """The inverse of :func:`feature_to_json`.
 
     Raises:
-        ValueError: it is not what that makes.
+        ValueError: it is not in that form.
         KeyError: neither.
     """
     if isinstance(value, dict) and "kind" in value:

@@ -163,7 +163,7 @@ def repair(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> RepairResult:
-    """Make the missing and damaged files of a build or a release again, to the byte.
+    """Rebuild missing and damaged files of a build or a release, byte for byte.
 
     Sound files come from the other places that have them: another folder of the registry, DVC, the
     bucket. Of the rest, intact records are kept, and the others are made from the raw data. A

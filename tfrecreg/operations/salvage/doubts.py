@@ -25,23 +25,23 @@ _LOST_BYTES = 1 << 20
 """Maximum number of lost bytes at one place that are searched for headers."""
 
 
-class Seen(NamedTuple):
+class ShardDamage(NamedTuple):
     """The result of a scan of a shard."""
 
     damaged: bool
     doubts: list[tuple[int, int]]
     """The doubtful stretches of its stream."""
-    stranger: str
+    refusal: str
     """Reason that the file is not a TFRecord; empty if it is one."""
 
 
-def look(events: Iterable[Event], reader: Reader) -> Seen:
+def look(events: Iterable[Event], reader: Reader) -> ShardDamage:
     """Whether a shard is damaged, and the doubtful stretches of its stream.
 
     Args:
         events: of the scan.
     """
-    damaged, stranger = False, ""
+    damaged, refusal = False, ""
     plain, nested = _Doubts(strict=False), _Doubts(strict=True)
     nests, lost = False, -1
     for event in events:
@@ -59,10 +59,10 @@ def look(events: Iterable[Event], reader: Reader) -> Seen:
                 nested.begins_inside = False
             damaged = damaged or event.code != "CRC006"
             lost = event.offset if lost < 0 else lost
-            stranger = stranger or (event.detail if event.code == "CRC008" else "")
+            refusal = refusal or (event.detail if event.code == "CRC008" else "")
         plain.take(event)
         nested.take(event)
-    return Seen(damaged, (nested if nests else plain).found, stranger)
+    return ShardDamage(damaged, (nested if nests else plain).found, refusal)
 
 
 class _Doubts:

@@ -44,9 +44,9 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
     apart = HashingFile(out, name + DOUBTFUL)
     try:
         with shard.storage.open(shard.path) as reader:
-            intact, hints, trusted, doubts, stranger = _survey(shard, index, reader)
-            if stranger:
-                return ShardResult(name=name, status="refused", reason=stranger, exact=False)
+            intact, hints, trusted, doubts, refusal = _survey(shard, index, reader)
+            if refusal:
+                return ShardResult(name=name, status="refused", reason=refusal, exact=False)
             members = hints.members if hints is not None else ()
             original = Original(reader, declared=shard.declared, members=members)
             encoder: CleanShard | None = None
@@ -123,7 +123,7 @@ class _Survey(NamedTuple):
     """The shard is damaged, and records outside of the index do not belong to it."""
     doubts: Sequence[tuple[int, int]] = ()
     """Stretches of the stream whose records may be inside the payload of a lost one."""
-    stranger: str = ""
+    refusal: str = ""
     """Reason that the file is not a TFRecord; empty if it is one."""
 
 
@@ -136,8 +136,8 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     gzip = sniff_compression(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
     with closing(_scan(shard, index, digest=False)) as events:
         found = look(events, reader)
-    if found.stranger:
-        return _Survey(False, None, False, (), found.stranger)
+    if found.refusal:
+        return _Survey(False, None, False, (), found.refusal)
     if not found.damaged:
         return _Survey(gzip, index, False)
     if index is None:

@@ -288,14 +288,14 @@ def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]
             kinds.update(part.kinds)
         if mostly_examples(kinds):
             for shard, part in members:
-                _add_strangers(tally, shard, part)
+                _add_others(tally, shard, part)
 
 
-def _add_strangers(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
+def _add_others(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
     known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
     strange = sum(number for kind, number in part.kinds.items() if kind not in known)
-    for where in part.strangers:
+    for where in part.others:
         tally.add(SCH001, NOT_AN_EXAMPLE, where, split=shard.split)
-    if strange > len(part.strangers):
-        rest = strange - len(part.strangers)
+    if strange > len(part.others):
+        rest = strange - len(part.others)
         tally.add(SCH001, NOT_AN_EXAMPLE, None, split=shard.split, count=rest)

@@ -18,7 +18,7 @@ from tfrecreg.schema.definition import SchemaFeature, SparseFeature
 from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
 from tfrecreg.schema.vectorized import VectorizedCheck
 from tfrecreg.suggest import listed
-from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, stranger
+from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, other_location
 
 _MAX_UNEXPECTED = 100
 """Maximum number of unexpected features of a shard with findings of their own: their names come
@@ -92,7 +92,7 @@ class SchemaVisitor(Visitor):
             start, length = batch.starts[position], batch.lengths[position]
             kind = kind_of(batch.memory, start, length, example)
             if example is None or kind is not PayloadKind.EXAMPLE:
-                where = stranger(self._shard, batch, position, kind)
+                where = other_location(self._shard, batch, position, kind)
                 part.tally.add(SCH001, NOT_AN_EXAMPLE, where, split=self._shard.split)
                 continue
             part.examples += 1
