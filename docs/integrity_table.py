@@ -1,4 +1,4 @@
-"""Makes the table of faults in `docs/integrity.md`: what was done to a dataset, and who notices.
+"""Makes the table of `docs/integrity.md`: faults of a dataset, and which readers notice them.
 
 ``python docs/integrity_table.py --tfrecord PYTHON`` puts it into the page; ``--check`` writes
 nothing and exits with 1 if the page has another one. `PYTHON` is an interpreter that has
@@ -345,7 +345,7 @@ def table(tfrecord: str, folder: Path) -> str:
         rows = [told(fault, folder, readers) for fault in _faults()]
         titles = ("TensorFlow", "Beam", "`tfrecord`")
         versions = [f"{title} {each.version}" for title, each in zip(titles, readers, strict=True)]
-    head = ["what was done", *versions, "tfrecreg"]
+    head = ["fault", *versions, "tfrecreg"]
     lines = [_row(head), _row(["---"] * len(head))]
     for row in rows:
         kind = "gzip: " if row.fault.compression == "gzip" else ""

@@ -365,7 +365,7 @@ def row(fault: Fault, root: Path, folder: Path, ways: Sequence[str]) -> list[str
 def table(folder: Path) -> str:
     """The whole table, and its notes."""
     root = sound(folder)
-    lines = [["what was done", *WAYS], ["---"] * (len(WAYS) + 1)]
+    lines = [["fault", *WAYS], ["---"] * (len(WAYS) + 1)]
     lines += [[fault.name, *row(fault, root, folder, list(WAYS))] for fault in FAULTS]
     shown = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     return shown + "\n" + "".join(f"{number}. {why}\n" for number, why in enumerate(notes(), 1))
