@@ -41,14 +41,12 @@ if TYPE_CHECKING:
     from tfrecreg.example.values import to_example
     from tfrecreg.findings import Finding
     from tfrecreg.library.dataset import Dataset
+    from tfrecreg.library.records import diff, digest, export, head, salvage, stats
     from tfrecreg.library.registry import Registry, init, open
-    from tfrecreg.library.targets import check, digest, export, head, report
+    from tfrecreg.library.targets import check, report
     from tfrecreg.library.versions import Build, Release
     from tfrecreg.operations.data_source import data_source
-    from tfrecreg.operations.diff.run import diff
     from tfrecreg.operations.load import load
-    from tfrecreg.operations.salvage.run import salvage
-    from tfrecreg.operations.stats import stats
     from tfrecreg.plugins.engines import open_engine as engine
     from tfrecreg.records.access import Records, read
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
@@ -104,14 +102,12 @@ _EXPORTS = {
     "tfrecreg.example.values": "to_example",
     "tfrecreg.findings": "Finding",
     "tfrecreg.library.dataset": "Dataset",
+    "tfrecreg.library.records": "diff digest export head salvage stats",
     "tfrecreg.library.registry": "Registry init open",
-    "tfrecreg.library.targets": "check digest export head report",
+    "tfrecreg.library.targets": "check report",
     "tfrecreg.library.versions": "Build Release",
     "tfrecreg.operations.data_source": "data_source",
-    "tfrecreg.operations.diff.run": "diff",
     "tfrecreg.operations.load": "load",
-    "tfrecreg.operations.salvage.run": "salvage",
-    "tfrecreg.operations.stats": "stats",
     "tfrecreg.plugins.engines": "open_engine",
     "tfrecreg.records.access": "Records read",
     "tfrecreg.records.tfrecord_writer": "TFRecordWriter",

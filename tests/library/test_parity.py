@@ -230,6 +230,13 @@ def test_texts_are_the_same(path: str, verb: Callable[..., Any]) -> None:
         )
 
 
+def test_every_verb_that_takes_a_progress_shows_one() -> None:
+    taken = {verb: keywords(verb) for _, verb in PAIRS}
+    shown = {verb: each["progress"].default for verb, each in taken.items() if "progress" in each}
+    assert tr.stats in shown
+    assert set(shown.values()) == {True}
+
+
 def test_no_reason_is_left_over() -> None:
     known = {f"{path} {name}" for path, verb in PAIRS for name in keywords(verb)}
     assert {*DEFAULTS, *TEXTS, *ONLY_KEYWORDS} <= known

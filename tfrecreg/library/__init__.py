@@ -4,7 +4,8 @@
 - `dataset`: a dataset, which is built, adopted and released
 - `versions`: a build or a release, which is checked, read, compared and sent
 - `schemas`: the verbs of a schema, which datasets, builds and releases have
-- `targets`: functions of files, URLs, references and handles, which need no registry
+- `targets`: checks and pages of files, URLs, references and handles, which need no registry
+- `records`: functions that read their records
 - `notebook`: handles and records in a notebook
 - `progress`: the bar of a long verb, in a notebook and on a terminal
 - `arguments`: arguments of verbs and functions in the form of operations

@@ -43,8 +43,8 @@ def check_options(
     from tfrecreg.operations.check.options import CheckOptions
 
     return CheckOptions(
-        only=_tuple(only),
-        skip=_tuple(skip),
+        only=tuple_of(only),
+        skip=tuple_of(skip),
         raw=path_or_none(raw),
         schema=path_or_none(schema),
         against=name_or_none(against),
@@ -56,5 +56,6 @@ def check_options(
     )
 
 
-def _tuple(words: Words) -> tuple[str, ...]:
+def tuple_of(words: Words) -> tuple[str, ...]:
+    """The names."""
     return (words,) if isinstance(words, str) else tuple(words)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from tfrecreg.library.arguments import FailOnWord, Words, check_options, name_or_none, path_or_none
-from tfrecreg.library.notebook import Head
 from tfrecreg.library.progress import shown
 from tfrecreg.registry.lookup import Resolved
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.digest import ContentDigests
-    from tfrecreg.operations.export.run import ExportResult
     from tfrecreg.pages.make import PageResult
     from tfrecreg.progress import Progress
     from tfrecreg.registry.registry import RegistryLike
@@ -137,153 +134,6 @@ def check(
     return run.check(
         several, registry=registry, options=options, engine=engine, progress=shown(progress)
     )
-
-
-@overload
-def digest(  # type: ignore[overload-overlap]  # a str is an iterable of str
-    targets: TargetLike,
-    *,
-    split: str | None = None,
-    registry: RegistryLike | None = None,
-    engine: Engine | None = None,
-    progress: Progress | bool = True,
-) -> ContentDigests: ...
-@overload
-def digest(
-    targets: Iterable[TargetLike],
-    *,
-    split: str | None = None,
-    registry: RegistryLike | None = None,
-    engine: Engine | None = None,
-    progress: Progress | bool = True,
-) -> list[ContentDigests]: ...
-def digest(
-    targets: TargetsLike,
-    *,
-    split: str | None = None,
-    registry: RegistryLike | None = None,
-    engine: Engine | None = None,
-    progress: Progress | bool = True,
-) -> ContentDigests | list[ContentDigests]:
-    """Compute the content digest of each split from the records.
-
-    Equal for the same records in splits of the same names, whatever shards, order and compression.
-
-    Args:
-        targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
-            or folder of TFRecord files; or a list of these.
-        split: split of files whose names contain none, such as train.
-        registry: an open registry or a path in one; None for that of the current folder.
-        engine: where to read; None for this process.
-        progress: a bar in a notebook or a terminal; False for none, or an object to update.
-
-    Returns:
-        The digests of a single target. Of a list, a list: one for each reference, in their order,
-        and one for all files together.
-
-    Raises:
-        UsageError: a target does not exist, or `split` is given and no file needs it.
-        NotHereError: the bytes of a target are not on this machine.
-        RefusedError: a shard is missing or damaged.
-        ManifestError: a manifest is damaged.
-        FailureError: a shard cannot be read.
-
-    Example:
-        >>> build, release = tr.digest(["mnist", "mnist@1.0.0"], registry=reg)
-        >>> build.content == release.content
-        True
-    """
-    from tfrecreg.operations.digest import digest
-
-    found = digest(targets, split=split, registry=registry, engine=engine, progress=shown(progress))
-    return found[0] if isinstance(targets, str | os.PathLike | Resolved) else found
-
-
-def export(
-    target: str | Resolved,
-    folder: str | os.PathLike[str],
-    *,
-    to: str,
-    options: Mapping[str, Any] | None = None,
-    registry: RegistryLike | None = None,
-    engine: Engine | None = None,
-    progress: Progress | bool = True,
-) -> ExportResult:
-    """Write a build or a release in the format of another tool.
-
-    Args:
-        target: a reference (``mnist``, ``mnist@1.0.0``), a build or a release.
-        folder: a new or empty folder. It appears when everything is in it.
-        to: name of an exporter; ``tfrecreg plugins list`` shows them.
-        options: options of the exporter, such as ``{"suffix": ".index"}``.
-        registry: an open registry or a path in one; None for that of the current folder.
-        engine: where to work; None for this process.
-        progress: a bar in a notebook or a terminal; False for none, or an object to update.
-
-    Raises:
-        UsageError: there is no such target, format or option, or the format cannot hold the data.
-        RefusedError: a shard is damaged.
-        MissingExtraError: the format needs a library that is not installed.
-        FailureError: the exporter of a plugin or the disk failed.
-
-    Example:
-        >>> tr.export("mnist@1.0.0", "lines", to="jsonl", registry=reg).files[:2]
-        ('mnist-test-00000-of-00002.jsonl', 'mnist-test-00001-of-00002.jsonl')
-    """
-    from tfrecreg.operations.export.run import export
-    from tfrecreg.shardset.find import resolve_in
-
-    found = resolve_in(registry, target)
-    return export(
-        found.registry,
-        found.name,
-        folder,
-        to=to,
-        options=options or {},
-        engine=engine,
-        progress=shown(progress),
-    )
-
-
-def head(
-    target: TargetLike,
-    records: int | None = None,
-    *,
-    at: int | None = None,
-    shard: str | None = None,
-    split: str | None = None,
-    registry: RegistryLike | None = None,
-) -> Head:
-    """The first records, or those from any number on. Damaged records are passed over.
-
-    Args:
-        target: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
-            or folder of TFRecord files.
-        records: number of records; None for 5, with `at` for 1.
-        at: start at record N of the shard, numbered from 0 as in findings; -1 is the last.
-        shard: show only this shard.
-        split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
-            ``train+test``.
-        registry: an open registry or a path in one; None for that of the current folder.
-
-    Returns:
-        A list that shows itself, in a notebook with the images.
-
-    Raises:
-        UsageError: `records` is negative, or there is no such target, split, shard or record.
-        DamagedRecordError: the record `at` is damaged.
-        FailureError: a shard cannot be read.
-
-    Example:
-        >>> for record in tr.head("mnist@1.0.0", 2, registry=reg):
-        ...     print(record.shard, record.record, record.key)
-        mnist-test.tfrecord-00000-of-00002 0 00016
-        mnist-test.tfrecord-00000-of-00002 1 00048
-    """
-    from tfrecreg.operations.head import head
-
-    count = records if records is not None else 5 if at is None else 1
-    return Head(head(target, count, at=at, shard=shard, split=split, registry=registry))
 
 
 def report(

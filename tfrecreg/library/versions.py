@@ -14,8 +14,6 @@ from tfrecreg.registry import lookup
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tfrecreg.builtin.repair.run import RepairResult
     from tfrecreg.engines.interface import Engine
     from tfrecreg.library.notebook import Head
@@ -156,7 +154,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             >>> reg["mnist@1.0.0"].diff(reg["mnist"].built).same
             True
         """
-        from tfrecreg.operations.diff.run import diff
+        from tfrecreg.library.records import diff
 
         return diff(self, other, registry=self.registry, engine=engine, progress=shown(progress))
 
@@ -178,7 +176,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             >>> before.content == after.content
             True
         """
-        from tfrecreg.library.targets import digest
+        from tfrecreg.library.records import digest
 
         return digest(self, registry=self.registry, engine=engine, progress=shown(progress))
 
@@ -208,7 +206,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             >>> reg["mnist@1.0.0"].export("lines", to="jsonl").files[:2]
             ('mnist-test-00000-of-00002.jsonl', 'mnist-test-00001-of-00002.jsonl')
         """
-        from tfrecreg.library.targets import export
+        from tfrecreg.library.records import export
 
         return export(self, folder, to=to, options=options, engine=engine, progress=shown(progress))
 
@@ -237,7 +235,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             >>> [feature.name for feature in record.features]
             ['image/class/label', 'image/encoded', 'image/format', ...]
         """
-        from tfrecreg.library.targets import head
+        from tfrecreg.library.records import head
 
         return head(self, records, at=at, shard=shard, split=split)
 
@@ -300,7 +298,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         self,
         split: str | None = None,
         *,
-        features: Sequence[str] = (),
+        features: Words = (),
         schema: str | os.PathLike[str] | None = None,
         tfdv: bool = False,
         engine: Engine | None = None,
@@ -324,7 +322,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             >>> statistics.target
             'mnist@1.0.0'
         """
-        from tfrecreg.operations.stats import stats
+        from tfrecreg.library.records import stats
 
         return stats(
             self,

@@ -40,11 +40,6 @@ def stats(
         RefusedError: a feature has values of two types.
         MissingExtraError: `tfdv` without TFDV.
         FailureError: a shard cannot be read.
-
-    Example:
-        >>> statistics = tr.stats("mnist@1.0.0", split="train", registry=reg)
-        >>> statistics.target
-        'mnist@1.0.0'
     """
     target = find_target(argument, registry=registry, schema=schema)
     for note in target.notes if target.kind == "files" else ():

@@ -66,11 +66,6 @@ def diff(
         UsageError: there is no such build or release.
         ManifestError: a manifest, a schema or an index is not the one that was released.
         FailureError: a worker died.
-
-    Example:
-        >>> difference = tr.diff("mnist@1.0.0", "mnist", registry=reg)
-        >>> difference.same
-        True
     """
     first, second = (side_of(find_side(each, registry)) for each in (before, after))
     return diff_sides(first, second, progress, engine=engine)

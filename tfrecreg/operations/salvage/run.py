@@ -58,11 +58,6 @@ def salvage(
         RefusedError: not one of the shards is a TFRecord.
         StorageError: nothing could be read, or the folder cannot be written.
         FailureError: a worker died.
-
-    Example:
-        >>> result = tr.salvage("registry/data/mnist", "clean")
-        >>> [(shard.status, shard.kept) for shard in result.shards]
-        [('sound', 30), ('sound', 30), ('sound', 100), ('sound', 100)]
     """
     engine = engine or LocalEngine(1)
     named = named_targets(targets)
