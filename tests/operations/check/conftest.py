@@ -1,4 +1,4 @@
-"""A stranger's plugin, as `pip install` would leave it."""
+"""A third-party plugin, as `pip install` would leave it."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ Install = Callable[..., None]
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """``stranger("dist", more=..., name=...)`` installs a distribution with one validator.
+def install_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """``install_plugin("dist", more=..., name=...)`` installs a distribution with one validator.
 
     `more` is code behind the class `Even`, and has to define `load`. `text` replaces it all.
     """

@@ -287,11 +287,11 @@ LENGTHS = """
 
 
 def test_what_other_code_of_a_validator_found_is_not_found_again(
-    bare: Path, home: Path, monkeypatch: pytest.MonkeyPatch, stranger: Any
+    bare: Path, home: Path, monkeypatch: pytest.MonkeyPatch, install_plugin: Any
 ) -> None:
     del home
     monkeypatch.chdir(bare.parent)
-    stranger(text=dedent(LENGTHS).replace("{look}", "None"))
+    install_plugin(text=dedent(LENGTHS).replace("{look}", "None"))
     reports = [checked(str(bare), only=("lengths",)) for _ in range(2)]
     assert [(each.status, each.cached) for each in reports] == [("pass", 0), ("pass", 3)]
     module = Path(sys.modules["fake_stranger"].__file__ or "")

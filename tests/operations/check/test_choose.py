@@ -1,4 +1,4 @@
-"""Which validators look: a stranger's like ours, and none is left out without a word."""
+"""Which validators run: third-party ones like bundled ones, and none is left out silently."""
 
 from __future__ import annotations
 
@@ -110,13 +110,13 @@ def test_a_check_that_nobody_makes_is_incomplete(target: Target, how: dict[str, 
     assert choice.problems == ["no validator applies to `files`"]
 
 
-# A stranger's validator.
+# A third-party validator.
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.usefixtures("light_workers")
-def test_a_strangers_validator_takes_part(stranger: Install, target: Target, jobs: int) -> None:
-    stranger()
+def test_a_third_party_validator_runs(install_plugin: Install, target: Target, jobs: int) -> None:
+    install_plugin()
     report = checked(target, jobs=jobs)
     assert report.status == "pass"
     assert "even" in report.validators
@@ -132,8 +132,8 @@ def test_a_strangers_validator_takes_part(stranger: Install, target: Target, job
 
 
 @pytest.mark.parametrize("name", ["even", "stranger:even"])
-def test_it_can_be_named_and_left_out(stranger: Install, target: Target, name: str) -> None:
-    stranger()
+def test_it_can_be_named_and_left_out(install_plugin: Install, target: Target, name: str) -> None:
+    install_plugin()
     assert checked(target, only=(name,)).validators == ("even",)
     assert "even" not in checked(target, skip=(name,)).validators
 
@@ -162,9 +162,9 @@ DECLARED = """
     ],
 )
 def test_declared_options_are_held_to_their_declaration(
-    stranger: Install, target: Target, limits: str, says: str, hint: str
+    install_plugin: Install, target: Target, limits: str, says: str, hint: str
 ) -> None:
-    stranger(more=DECLARED)
+    install_plugin(more=DECLARED)
     with pytest.raises(ConfigError) as caught:
         checked(target, f"[gates.default]\nlimits.even = {limits}\n")
     assert caught.value.exit_code == 2
@@ -173,25 +173,25 @@ def test_declared_options_are_held_to_their_declaration(
 
 
 def test_declared_options_that_fit_are_passed_as_the_table_has_them(
-    stranger: Install, target: Target
+    install_plugin: Install, target: Target
 ) -> None:
-    stranger(more=DECLARED)
+    install_plugin(more=DECLARED)
     report = checked(target, "[gates.default]\nlimits.even = { of = ['a'] }\n", only=("even",))
     assert [measure.value for measure in report.measures] == ["{'of': ['a']}"]
 
 
 def test_options_that_are_no_dataclass_fail_the_validator(
-    stranger: Install, target: Target
+    install_plugin: Install, target: Target
 ) -> None:
-    stranger(more="Even.Options = 3\n\n" + dedent(DECLARED).replace("Even.Options", "_"))
+    install_plugin(more="Even.Options = 3\n\n" + dedent(DECLARED).replace("Even.Options", "_"))
     report = checked(target, only=("even",))
     assert report.status == "error"
     (problem,) = report.errors
     assert problem.startswith("the validator `even` of `stranger` 1.5 failed: ")
 
 
-def test_gates_know_it(stranger: Install, target: Target) -> None:
-    stranger()
+def test_gates_know_it(install_plugin: Install, target: Target) -> None:
+    install_plugin()
     config = (
         '[gates.default]\nvalidators = ["even"]\nseverity = { EVE001 = "error" }\n'
         "limits.even = { most = 3 }\n"
@@ -204,10 +204,10 @@ def test_gates_know_it(stranger: Install, target: Target) -> None:
 
 
 def test_two_of_one_name_both_run_and_the_name_alone_is_refused(
-    stranger: Install, target: Target
+    install_plugin: Install, target: Target
 ) -> None:
-    stranger("first")
-    stranger("second")
+    install_plugin("first")
+    install_plugin("second")
     assert checked(target).validators.count("even") == 2
     assert checked(target, only=("second:even",)).validators == ("even",)
     with pytest.raises(PluginError, match=r"is announced by `first` 1\.5"):
@@ -291,11 +291,11 @@ BROKEN = {
 @pytest.mark.parametrize("how", BROKEN)
 @pytest.mark.parametrize("only", [(), ("crc", "even")])
 def test_one_that_fails_makes_the_check_incomplete_and_harms_no_other(
-    stranger: Install, target: Target, how: str, only: tuple[str, ...]
+    install_plugin: Install, target: Target, how: str, only: tuple[str, ...]
 ) -> None:
     more, message = BROKEN[how]
     alone = checked(target, only=("crc",))
-    stranger(more=more)
+    install_plugin(more=more)
     report = checked(target, only=only)
     assert (report.status, report.exit_code) == ("error", 3)
     (error,) = report.errors
@@ -305,8 +305,8 @@ def test_one_that_fails_makes_the_check_incomplete_and_harms_no_other(
     assert report.records == 9
 
 
-def test_one_that_does_not_apply_says_why(stranger: Install, target: Target) -> None:
-    stranger(
+def test_one_that_does_not_apply_says_why(install_plugin: Install, target: Target) -> None:
+    install_plugin(
         more="""
         class Picky(Even):
             def applies(self, target): return f"it wants more than {len(target.shards)} shards"
@@ -324,14 +324,14 @@ def test_one_that_does_not_apply_says_why(stranger: Install, target: Target) -> 
     "when", ["def __init__(self)", "def applies(self, target)"], ids=["made", "asked"]
 )
 def test_a_missing_extra_is_a_reason_not_to_run_unless_it_was_asked_for(
-    stranger: Install, target: Target, when: str
+    install_plugin: Install, target: Target, when: str
 ) -> None:
     more = (
         "from tfrecreg.errors import MissingExtraError\n"
         f"class Needy(Even):\n    {when}: raise MissingExtraError('looking', 'tfdv')\n"
         "def load(): return Needy\n"
     )
-    stranger(more=more)
+    install_plugin(more=more)
     needs = "looking needs the extra `tfdv`, which is not installed: "
     reason = needs + install_command(extra="tfdv")
     report = checked(target)
@@ -345,9 +345,9 @@ def test_a_missing_extra_is_a_reason_not_to_run_unless_it_was_asked_for(
 
 
 def test_what_it_prints_is_no_result(
-    stranger: Install, target: Target, capsys: pytest.CaptureFixture[str]
+    install_plugin: Install, target: Target, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stranger(
+    install_plugin(
         more="""
         print("importing")
         class Loud(Even):
@@ -364,9 +364,9 @@ def test_what_it_prints_is_no_result(
 
 
 def test_a_name_that_may_be_one_of_a_broken_plugin_says_so(
-    stranger: Install, target: Target
+    install_plugin: Install, target: Target
 ) -> None:
-    stranger(text="import no_such_module")
+    install_plugin(text="import no_such_module")
     assert checked(target).status == "pass"
     with pytest.raises(UnknownPluginError) as caught:
         checked(target, only=("even",))
@@ -451,11 +451,11 @@ def tfrecreg_validators():
 """
 
 
-def test_the_record_says_when_a_validator_runs(target: Target, stranger: Install) -> None:
+def test_the_record_says_when_a_validator_runs(target: Target, install_plugin: Install) -> None:
     def when(target: Target, *only: str) -> set[str]:
         return {each for each in names(chosen(target, *only)) if each.startswith("when_")}
 
-    stranger(text=WHEN)
+    install_plugin(text=WHEN)
     compared = replace(target, baseline=Baseline(target))
     expecting = replace(target, expected=Expected(counts={"train": 9}))
     assert when(target) == {"when_always"}
@@ -496,7 +496,7 @@ def tfrecreg_validators():
 
 
 def test_a_strangers_visitor_gets_what_the_target_is_compared_with(
-    target: Target, stranger: Install
+    target: Target, install_plugin: Install
 ) -> None:
     class Bound(LocalEngine):
         """An engine with something that no process can hand on."""
@@ -505,7 +505,7 @@ def test_a_strangers_visitor_gets_what_the_target_is_compared_with(
             super().__init__(1)
             self.lock = threading.Lock()
 
-    stranger(text=SIDE)
+    install_plugin(text=SIDE)
     other = replace(target, name="other")
     report = checked(replace(target, baseline=Baseline(other, Bound())))
     assert report.errors == ()

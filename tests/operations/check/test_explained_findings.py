@@ -66,7 +66,7 @@ def test_findings_of_more_places_than_are_shown_are_told_once(tmp_path: Path) ->
 
 
 def test_an_explanation_that_fails_makes_the_check_incomplete(
-    tmp_path: Path, stranger: Callable[..., None]
+    tmp_path: Path, install_plugin: Callable[..., None]
 ) -> None:
     more = """
         class Clever(Even):
@@ -75,11 +75,11 @@ def test_an_explanation_that_fails_makes_the_check_incomplete(
 
         def load(): return Clever
     """
-    stranger(more=f"BOLD = True\n{dedent(more)}")
+    install_plugin(more=f"BOLD = True\n{dedent(more)}")
     rows = [example(label=12)]
     assert codes(tmp_path, rows, "schema") == {"SCH006 abel": 1}
     assert codes(tmp_path, rows, "even", "schema") == {"EVE001 ": 1}
-    stranger("other", more=f"BOLD = False\n{dedent(more)}")
+    install_plugin("other", more=f"BOLD = False\n{dedent(more)}")
     options = CheckOptions(only=("other:even", "schema"), schema=str(tmp_path / "s.pbtxt"))
     (report,) = check([str(tmp_path / "x-train.tfrecord-00000-of-00001")], options=options)
     assert {each.code for each in report.findings} == {"EVE001", "SCH006"}

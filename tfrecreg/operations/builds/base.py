@@ -102,7 +102,7 @@ class ShardItems:
     items: Sequence[Item]
     base: BaseShard | None = None
     """None for a new shard, and for one that lost items."""
-    mended: bool = False
+    lost_items: bool = False
     """Whether it is a shard of the base that lost items."""
 
 
@@ -198,7 +198,7 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArr
             break
         merged += size
         left[dealt.pop().positions] = True
-    kept = [ShardItems(store.pick(each.positions), each.base, each.mended) for each in dealt]
+    kept = [ShardItems(store.pick(each.positions), each.base, each.lost_items) for each in dealt]
     return kept, np.flatnonzero(left)
 
 
@@ -208,7 +208,7 @@ class _Positions:
 
     positions: npt.NDArray[np.int64]
     base: BaseShard | None
-    mended: bool
+    lost_items: bool
 
 
 def _kept(
@@ -220,7 +220,7 @@ def _kept(
         positions = _taken(store.find(index.key(at) for at in range(len(index))), left)
         if positions.size:
             whole = len(positions) == len(index)
-            yield _Positions(positions, shard if whole else None, mended=not whole)
+            yield _Positions(positions, shard if whole else None, lost_items=not whole)
 
 
 def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

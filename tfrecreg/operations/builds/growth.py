@@ -79,7 +79,7 @@ def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | 
         if shard.path in kept and shard.base is not None:
             what = "kept"
         else:
-            what = "rewritten" if shard.base is not None or shard.mended else "new"
+            what = "rewritten" if shard.base is not None or shard.lost_items else "new"
         counts[what] += 1
         amounts[what] += sizes[shard.path]
     return Growth(

@@ -48,7 +48,7 @@ class PlannedShard:
     """Items in the order of the records; slices of them are tuples."""
     base: BaseShard | None = None
     """The shard of the base that it is, if no record of these items changed."""
-    mended: bool = False
+    lost_items: bool = False
     """It is a shard of the base that has lost items."""
     size: int | None = None
     """Estimated size of the items in bytes; None if only the size of each item is known."""
@@ -212,4 +212,4 @@ def _shards(dataset: str, split: str, dealt: Iterable[ShardItems]) -> Iterator[P
     for number, each in enumerate(every):
         path = shard_name(dataset, split, number, len(every))
         index = f"{INDEX_FOLDER}/{path}.index"
-        yield PlannedShard(split, number, path, index, each.items, each.base, each.mended)
+        yield PlannedShard(split, number, path, index, each.items, each.base, each.lost_items)

@@ -110,7 +110,7 @@ def write_lists(folder: Storage, shard: PlannedShard, raw: RawOfItems) -> ShardO
         size=sum(item.size for item in shard.items),
         items=write_lines(folder, _items_path(shard.path), rows),
         base=shard.base.entry.path if shard.base is not None else None,
-        lost_items=shard.mended,
+        lost_items=shard.lost_items,
         raw_files=raw.write(folder, shard),
     )
 
