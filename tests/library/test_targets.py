@@ -124,3 +124,13 @@ def test_a_page_has_its_size_as_people_write_it(reg: tr.Registry, tmp_path: Path
         "`budget`: expected a size such as `256MiB`, `1.5GB` or a number of bytes, found `much`"
     )
     assert [each.target for each in reg.report().reports] == ["digits"]
+
+
+def test_several_splits_are_a_tuple(reg: tr.Registry) -> None:
+    release = reg["digits@1.0.0"]
+    train, test = tr.data_source(release, ["train[:50]", "test"], decode=True)
+    assert (len(train), len(test)) == (50, 60)
+    assert train[0]["image/encoded"].shape == (28, 28, 1)
+    assert [len(each) for each in release.data_source(("test",), raw=True)] == [60]
+    with pytest.raises(UsageError, match="no split `tset`"):
+        tr.data_source(release, ["train", "tset"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, overload
 
 from blake3 import blake3
 
@@ -43,7 +43,8 @@ from tfrecreg.training.split_words import find_numbers
 from tfrecreg.validators.manifest.bare_files import expect_whole_sets
 
 
-def data_source(
+@overload
+def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     target: TargetsLike,
     split: str | None = None,
     *,
@@ -56,7 +57,36 @@ def data_source(
     verify: bool = False,
     damaged: Literal["raise", "skip"] = "raise",
     max_damaged: int | str | None = None,
-) -> DataSource:
+) -> DataSource: ...
+@overload
+def data_source(
+    target: TargetsLike,
+    split: Sequence[str],
+    *,
+    registry: RegistryLike | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    decode: bool | str | Sequence[str] = False,
+    raw: bool = False,
+    with_key: bool = False,
+    with_digest: bool = False,
+    verify: bool = False,
+    damaged: Literal["raise", "skip"] = "raise",
+    max_damaged: int | str | None = None,
+) -> tuple[DataSource, ...]: ...
+def data_source(
+    target: TargetsLike,
+    split: str | Sequence[str] | None = None,
+    *,
+    registry: RegistryLike | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    decode: bool | str | Sequence[str] = False,
+    raw: bool = False,
+    with_key: bool = False,
+    with_digest: bool = False,
+    verify: bool = False,
+    damaged: Literal["raise", "skip"] = "raise",
+    max_damaged: int | str | None = None,
+) -> DataSource | tuple[DataSource, ...]:
     """The records of a split as a sequence, without TensorFlow.
 
     Args:
@@ -65,6 +95,7 @@ def data_source(
             ``prefix@10``, or URLs of them.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
             ``train+validation``; see ``docs/training.md``. May be left out if there is one split.
+            A list of expressions gives a tuple of sequences.
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces that of the target.
         decode: whether images come out as uint8 arrays of shape (height, width, channels): True
@@ -102,6 +133,24 @@ def data_source(
         >>> len(train), train[0]["image/encoded"].shape
         (200, (28, 28, 1))
     """
+    if not (split is None or isinstance(split, str)):
+        targets = named_targets(target)  # an iterable may be read only once
+        return tuple(
+            data_source(
+                targets,
+                each,
+                registry=registry,
+                schema=schema,
+                decode=decode,
+                raw=raw,
+                with_key=with_key,
+                with_digest=with_digest,
+                verify=verify,
+                damaged=damaged,
+                max_damaged=max_damaged,
+            )
+            for each in split
+        )
     limit = _limit(damaged, max_damaged)
     group = _find(target, split, registry)
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)

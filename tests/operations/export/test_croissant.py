@@ -165,7 +165,7 @@ def test_mlcroissant_accepts_names_that_are_no_identifiers(
 ) -> None:
     record = {"an id": bytes_feature(b"x"), "größe": int64_feature(1)}
     registry = place_build({"train": [[record]]}, SCHEMA, labels={"größe": ["a b", "c\nd"]})
-    registry.find("things").export(tmp_path / "out", to="croissant")
+    tfrecreg.export("things", tmp_path / "out", to="croissant", registry=registry)
     fields = record_set(document(tmp_path / "out"), "records")["field"]
     assert [each["@id"] for each in fields] == [
         "records/split",
