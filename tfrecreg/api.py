@@ -3,7 +3,7 @@
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
   `EngineRecord`, `CommandRecord`, `DecoderRecord`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
-  `bundled_schema`
+  `bundled_schema`, `Splitter`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`
 - a validator of single records: `RecordValidator`, `RecordProblem`
@@ -27,7 +27,8 @@
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
-  `ManifestError`, `SchemaError`; `normal_splits`, `safe`, `one_line`, `did_you_mean`, `listed`
+  `ManifestError`, `SchemaError`; `normal_splits`, `is_split_name`, `safe`, `one_line`,
+  `did_you_mean`, `listed`
 
 ``docs/plugins.md`` has a complete source, validator and engine.
 """
@@ -62,9 +63,10 @@ from tfrecreg.manifest.model import Manifest
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.shards import normal_splits
+from tfrecreg.shards import is_split_name, normal_splits
 from tfrecreg.sources.bundled import bundled_schema
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.sources.splitter import Splitter
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder
@@ -181,6 +183,7 @@ __all__ = [
     "Skipped",
     "Source",
     "SourceRecord",
+    "Splitter",
     "Storage",
     "StorageError",
     "StreamEnd",
@@ -210,6 +213,7 @@ __all__ = [
     "float_feature",
     "hookimpl",
     "int64_feature",
+    "is_split_name",
     "is_truncated",
     "key_from",
     "keyed_examples",

@@ -197,6 +197,11 @@ def is_split_word(text: str) -> bool:
     return _SPLIT_WORD.fullmatch(text) is not None
 
 
+def is_split_name(name: str) -> bool:
+    """Whether a split may have this name: it becomes a part of file names."""
+    return _WRITTEN.fullmatch(name) is not None
+
+
 def normal_splits(names: Iterable[str]) -> dict[str, str]:
     """Each of `names` and its normal spelling.
 

@@ -15,7 +15,6 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
 from tfrecreg.operations.demo import digits
 from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.records.framing import frame
 from tfrecreg.sources.interface import Item, Skipped
 from tfrecreg.storage.local import LocalStorage
@@ -41,7 +40,7 @@ def examples(
     """
     known = plugins()
     opened = known.open_source(
-        source, LocalStorage(os.fspath(raw)), known.options(SourceRecord, source, options)[0]
+        source, LocalStorage(os.fspath(raw)), known.source_options(source, options)[0]
     )
     for entry in opened.items():
         if isinstance(entry, Skipped):

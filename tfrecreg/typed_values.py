@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import date
 from enum import Enum
@@ -132,15 +132,21 @@ def _fields(
     keys: Keys = (),
     *,
     text: bool = False,
+    also: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Values by field, for the given fields."""
+    """Values by field, for the given fields.
+
+    Args:
+        also: names that errors offer, too.
+    """
     known = {found.name: found for found in fields(kind) if found.init}
     for name in given:
         if name not in known:
+            names = sorted({*known, *also})
             raise _Mismatch(
-                f"is not known{did_you_mean(name, known)}",
+                f"is not known{did_you_mean(name, names)}",
                 (*keys, name),
-                hint=f"known: {', '.join(sorted(known))}" if known else "there are none",
+                hint=f"known: {', '.join(names)}" if names else "there are none",
             )
     values: dict[str, Any] = {}
     for name, found in known.items():
@@ -286,7 +292,12 @@ def label(hint: Any, *, text: bool = True) -> str:
 
 
 def parse_options(
-    kind: type[T], pairs: Mapping[str, Any] | Sequence[str], *, of: str = "", hint: str = ""
+    kind: type[T],
+    pairs: Mapping[str, Any] | Sequence[str],
+    *,
+    of: str = "",
+    hint: str = "",
+    also: Iterable[str] = (),
 ) -> T:
     """Create the options of a source or an engine.
 
@@ -295,17 +306,18 @@ def parse_options(
         pairs: values by name, as in TOML or as text; or ``NAME=VALUE`` strings.
         of: the name of their owner, for messages.
         hint: the hint of errors without a better one; by default how to list those of a source.
+        also: names of other options of the owner, which errors offer, too.
 
     Raises:
         UsageError: an option that is unknown, missing or given twice, or a value of another type;
             also a ``ValueError`` of the class itself.
         PluginError: a field has a type that options cannot have.
     """
-    owner = f" of `{safe(of)}`" if of else ""
+    owner = _owner(of)
     hint = hint or f"`tfrecreg plugins show {safe(of) or 'SOURCE'}` lists the options"
-    given = pairs if isinstance(pairs, Mapping) else _pairs(pairs, owner)
+    given = pairs if isinstance(pairs, Mapping) else pairs_of(pairs, of)
     try:
-        return kind(**_fields(kind, _option_types(kind), given, text=True))
+        return kind(**_fields(kind, _option_types(kind), given, text=True, also=also))
     except _Mismatch as error:
         raise UsageError(
             f"the option `{_dotted(error.keys)}`{owner} {error.complaint}", hint=error.hint or hint
@@ -314,7 +326,20 @@ def parse_options(
         raise UsageError(f"the options{owner} do not fit: {safe(str(error))}", hint=hint) from error
 
 
-def _pairs(pairs: Sequence[str], owner: str) -> dict[str, str]:
+def _owner(of: str) -> str:
+    return f" of `{safe(of)}`" if of else ""
+
+
+def pairs_of(pairs: Sequence[str], of: str = "") -> dict[str, str]:
+    """Value by name, from ``NAME=VALUE`` strings.
+
+    Args:
+        of: the name of their owner, for messages.
+
+    Raises:
+        UsageError: a string has another form, or a name is given twice.
+    """
+    owner = _owner(of)
     given: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from tfrecreg.api import RawDataError, Remark, Storage, normal_splits, safe
-from tfrecreg_imagefolder.imagefolder_options import DEFAULT_SPLIT, Symlinks, is_split_name
+from tfrecreg.api import RawDataError, Remark, Storage, is_split_name, normal_splits, safe
+from tfrecreg_imagefolder.imagefolder_options import Symlinks
 
 FolderId = tuple[int, int]
 """Device and inode."""
@@ -219,7 +219,7 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
         and len(usual) < len(folders)
         and not any(_holds_folders(walker, node) for node in usual)
     ):
-        return "class", [SplitFolder("", DEFAULT_SPLIT, (root_id,))]
+        return "class", [SplitFolder("", "train", (root_id,))]
     for node in top:
         if node.kind == "bad" and is_usual_split(node.name):
             raise RawDataError(

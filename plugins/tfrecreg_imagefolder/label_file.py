@@ -22,8 +22,10 @@ from tfrecreg.api import (
     RawDataError,
     RawFile,
     Skipped,
+    Splitter,
     Storage,
     UsageError,
+    is_split_name,
     normal_splits,
     safe,
 )
@@ -34,12 +36,7 @@ from tfrecreg_imagefolder.folder_walker import (
     reject_name_collisions,
     require_folder,
 )
-from tfrecreg_imagefolder.imagefolder_options import (
-    ImageFolderOptions,
-    Splitter,
-    Symlinks,
-    is_split_name,
-)
+from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Symlinks
 from tfrecreg_imagefolder.listing import ItemClass, Listing
 
 _MAX_BYTES = 1 << 30

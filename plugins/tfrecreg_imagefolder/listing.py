@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from tfrecreg.api import Item, RawDataError, RawFile, Remark, Skipped, Storage, UsageError, safe
+from tfrecreg.api import (
+    Item,
+    RawDataError,
+    RawFile,
+    Remark,
+    Skipped,
+    Splitter,
+    Storage,
+    UsageError,
+    safe,
+)
 from tfrecreg_imagefolder.folder_walker import (
     Node,
     SplitFolder,
@@ -20,7 +30,7 @@ from tfrecreg_imagefolder.folder_walker import (
     is_utf8,
     reject_name_collisions,
 )
-from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Splitter
+from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 
 _PROBED = 1_000
 """Number of names in a class folder that are read to classify it."""

@@ -12,6 +12,7 @@ from tfrecreg.errors import PluginError
 from tfrecreg.guard import PluginId
 from tfrecreg.plugins.manager import Plugins
 from tfrecreg.plugins.records import SourceRecord
+from tfrecreg.sources.deal import DealOptions, SourceOptions
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import overrides
@@ -98,7 +99,9 @@ def test_a_class_that_lacks_what_is_required_is_refused(site: Site) -> None:
 
 def opened(kind: Any) -> GuardedSource:
     plugin_id = PluginId("source", "lines", "lines-plugin", "1.0")
-    return GuardedSource.open(kind, plugin_id, LocalStorage("."), kind.Options())
+    return GuardedSource.open(
+        kind, plugin_id, LocalStorage("."), SourceOptions(kind.Options(), DealOptions())
+    )
 
 
 class DuckTyped:

@@ -33,11 +33,12 @@ from tfrecreg.plugins.records import (
 )
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-from tfrecreg.typed_values import options_as_text, parse_options
+from tfrecreg.typed_values import options_as_text, pairs_of, parse_options
 
 if TYPE_CHECKING:
     from tfrecreg.config import Config
     from tfrecreg.plugins.describe import OptionInfo
+    from tfrecreg.sources.deal import SourceOptions
     from tfrecreg.sources.guarded import GuardedSource
     from tfrecreg.storage.interface import Readable
 
@@ -200,6 +201,7 @@ class Plugins:
         given: Sequence[str] | Mapping[str, Any],
         *,
         hint: str = "",
+        also: Iterable[str] = (),
     ) -> tuple[Any, dict[str, str]]:
         """The options of the plugin of that kind and name: an object of its `Options`, and as text.
 
@@ -208,6 +210,7 @@ class Plugins:
             name: as for :meth:`find`.
             given: text, or values of Python.
             hint: of errors without a better one; by default how to list the options.
+            also: names of other options, which errors offer, too.
 
         Raises:
             UsageError: an option is unknown, or a value is invalid.
@@ -217,13 +220,38 @@ class Plugins:
         loaded = self.load(kind, name)
         try:
             with calling(plugin_id, "Options"):
-                options = parse_options(loaded.Options, given, of=name, hint=hint)
+                options = parse_options(loaded.Options, given, of=name, hint=hint, also=also)
                 return options, options_as_text(options)
         except Exception as error:
             raise failure(plugin_id, "failed over its options", error) from error
 
-    def open_source(self, name: str, raw: Readable, options: Any) -> GuardedSource:
+    def source_options(
+        self, name: str, given: Sequence[str] | Mapping[str, Any]
+    ) -> tuple[SourceOptions, dict[str, str]]:
+        """The options of the source of that name, with those that all sources have.
+
+        The text has the latter only where they are given.
+
+        Raises:
+            UsageError, PluginError: as :meth:`options`.
+        """
+        from tfrecreg.sources.deal import DealOptions, SourceOptions, shared_options
+
+        shared = shared_options(self.load(SourceRecord, name).Options)
+        pairs = given if isinstance(given, Mapping) else pairs_of(given, name)
+        own = {key: pairs[key] for key in pairs if key not in shared}
+        options, text = self.options(SourceRecord, name, own, also=shared)
+        dealt = {key: pairs[key] for key in pairs if key in shared}
+        deal = parse_options(DealOptions, dealt, of=name)
+        if deal.split:
+            text = dict(sorted({**text, **options_as_text(deal)}.items()))
+        return SourceOptions(options, deal), text
+
+    def open_source(self, name: str, raw: Readable, options: SourceOptions) -> GuardedSource:
         """The source of that name, opened on raw data; all calls to it are guarded.
+
+        Args:
+            options: of :meth:`source_options`.
 
         Raises:
             PluginError: as :meth:`load`, or it cannot be opened.
@@ -256,6 +284,7 @@ class Plugins:
             MissingExtraError: it needs an extra that is not installed.
         """
         from tfrecreg.plugins.describe import describe_options  # no other command needs it
+        from tfrecreg.sources.deal import DealOptions, shared_options
 
         record = announced.record
         options = getattr(self.load(type(record), announced.qualified), "Options", None)
@@ -263,9 +292,12 @@ class Plugins:
             return []
         try:
             with calling(announced.plugin_id, "Options"):
-                return describe_options(options, text=not isinstance(record, ValidatorRecord))
+                found = describe_options(options, text=not isinstance(record, ValidatorRecord))
         except Exception as error:
             raise failure(announced.plugin_id, "failed over its options", error) from error
+        if isinstance(record, SourceRecord) and shared_options(options):
+            found += describe_options(DealOptions)
+        return found
 
     def _expect_enabled(self, kind: type[PluginRecord[Any]], name: str) -> None:
         for off in self._disabled:

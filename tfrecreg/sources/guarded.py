@@ -8,7 +8,6 @@ project check them.
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -18,6 +17,8 @@ from tfrecreg.errors import PluginError, SchemaError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
 from tfrecreg.guard import PluginId, calling, failure
+from tfrecreg.shards import is_split_name
+from tfrecreg.sources.deal import Deal, SourceOptions
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import overrides
@@ -25,7 +26,6 @@ from tfrecreg.text import safe, type_text
 
 T = TypeVar("T")
 
-_SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _MOST = 1 << 50
 """Less than 2^53, which is the largest number that a manifest holds, also for sums."""
 _NONE: frozenset[str] = frozenset()
@@ -51,13 +51,21 @@ class GuardedSource:
 
     Args:
         codes: names of its own finding codes.
+        deal: deals its items to other splits; None for those of the source.
     """
 
-    def __init__(self, source: Source, plugin_id: PluginId, codes: frozenset[str] = _NONE) -> None:
+    def __init__(
+        self,
+        source: Source,
+        plugin_id: PluginId,
+        codes: frozenset[str] = _NONE,
+        deal: Deal | None = None,
+    ) -> None:
         self._source: Any = source
         self._packed: bytes | None = None
         self._is_trusted = plugin_id.is_ours
         self._codes = codes
+        self._deal = deal
         self.plugin_id = plugin_id
 
     @classmethod
@@ -66,7 +74,7 @@ class GuardedSource:
         kind: type[Source],
         plugin_id: PluginId,
         raw: Readable,
-        options: Any,
+        options: SourceOptions,
         codes: frozenset[str] = _NONE,
     ) -> GuardedSource:
         """Make a source of that class.
@@ -83,23 +91,25 @@ class GuardedSource:
             )
         try:
             with calling(plugin_id, "__init__"):
-                return cls(kind(raw, options), plugin_id, codes)
+                source = kind(raw, options.own)
         except Exception as error:
             raise failure(plugin_id, "cannot be opened", error) from error
+        return cls(source, plugin_id, codes, Deal(options.deal) if options.deal.split else None)
 
-    def __getstate__(self) -> tuple[PluginId, frozenset[str], bytes]:
+    def __getstate__(self) -> tuple[PluginId, frozenset[str], Deal | None, bytes]:
         if self._packed is not None:
-            return self.plugin_id, self._codes, self._packed
+            return self.plugin_id, self._codes, self._deal, self._packed
         try:
             with calling(self.plugin_id, "pickle"):
-                return self.plugin_id, self._codes, pickle.dumps(self._source)
+                packed = pickle.dumps(self._source)
         except Exception as error:
             what = "cannot travel to a worker process"
             raise failure(self.plugin_id, what, error, hint=_TRAVELS) from error
+        return self.plugin_id, self._codes, self._deal, packed
 
-    def __setstate__(self, state: tuple[PluginId, frozenset[str], bytes]) -> None:
+    def __setstate__(self, state: tuple[PluginId, frozenset[str], Deal | None, bytes]) -> None:
         # Unpacked when it is first called: that runs code of the plugin.
-        self.plugin_id, self._codes, self._packed = state
+        self.plugin_id, self._codes, self._deal, self._packed = state
         self._is_trusted = self.plugin_id.is_ours
         self._source = None
 
@@ -128,8 +138,9 @@ class GuardedSource:
         return self._listed("raw_files", _raw_file)
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        """Every item, and remarks among them."""
-        return self._listed("items", partial(_checked_entry, own=self._codes))
+        """Every item in the split that it is dealt to, and remarks among them."""
+        entries = self._listed("items", partial(_checked_entry, own=self._codes))
+        return entries if self._deal is None else self._deal.listed(entries)
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Label maps, lists in a plain dict."""
@@ -149,6 +160,8 @@ class GuardedSource:
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The raw file with the bytes of a record's image, or None."""
+        if self._deal is not None:
+            split = self._deal.source_split(split)
         return self._call("raw_path", _checked_path, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
@@ -157,6 +170,12 @@ class GuardedSource:
         Args:
             sizes: feature name to bytes of its values; those of the example are added.
         """
+        if self._deal is not None:
+            here, item = item.split, item._replace(split=self._deal.source_split(item.split))
+            return _in_split(here, self._made(item, sizes))
+        return self._made(item, sizes)
+
+    def _made(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
         plugin_id = self.plugin_id
         try:
             source = self._source
@@ -165,7 +184,7 @@ class GuardedSource:
             if self._is_trusted:
                 return _record(source.example(item), sizes)
             with calling(plugin_id, "example"):
-                return _record(_made(source.example(item), item, self._codes), sizes)
+                return _record(_checked(source.example(item), item, self._codes), sizes)
         except Exception as error:
             what = f"failed on `{safe(item.key)}` of the split `{safe(item.split)}`"
             hint = "fix the plugin, or leave the item out of the raw data"
@@ -221,6 +240,12 @@ def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped
     return Record(payload, remarks)
 
 
+def _in_split(split: str, made: Skipped | Record) -> Skipped | Record:
+    if isinstance(made, Skipped):
+        return made._replace(split=split)
+    return made._replace(remarks=[each._replace(split=split) for each in made.remarks])
+
+
 def _string(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise _Wrong(f"{what} should be a text, found {type_text(value)}")
@@ -249,7 +274,7 @@ def _number(value: object, what: str, *, least: int = 0) -> int:
 
 def _split(value: object, of: str) -> str:
     split = _string(value, f"the split of {of}")
-    if not _SPLIT.fullmatch(split):
+    if not is_split_name(split):
         shown = safe(split, limit=60)
         raise _Wrong(f"the split `{shown}` should be letters, digits and underscores")
     return split
@@ -309,7 +334,7 @@ def _raw_file(entry: object) -> RawFile:
     return RawFile(path, stored, _number(entry.decoded, f"`decoded` {named}"))
 
 
-def _made(made: object, item: Item, own: frozenset[str]) -> Written | Skipped:
+def _checked(made: object, item: Item, own: frozenset[str]) -> Written | Skipped:
     if isinstance(made, Skipped):
         return _skipped_as(made, item, own)
     example, remarks = made if isinstance(made, Written) else (made, ())

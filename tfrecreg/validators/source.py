@@ -25,7 +25,6 @@ from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.model import LEDGER_NAME, Ledger, Manifest
 from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
@@ -122,7 +121,7 @@ def _locating_source(manifest: Manifest, raw: Readable) -> tuple[GuardedSource |
     if is_python_data(manifest):
         return None, "not compared: a program had the data, and they came from no raw files"
     try:
-        options, _ = plugins().options(SourceRecord, name, manifest.source.options)
+        options, _ = plugins().source_options(name, manifest.source.options)
         source = plugins().open_source(name, raw, options)
         if not source.locates:
             return (

@@ -32,12 +32,15 @@ from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.progress import Progress
 from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
+from tfrecreg.sources.deal import DealOptions, SourceOptions
 from tfrecreg.sources.guarded import GuardedSource
 from tfrecreg.sources.interface import Source
 from tfrecreg.storage.listed import listed_storage
 from tfrecreg.storage.local import LocalStorage
+from tfrecreg.typed_values import NoOptions
 
 SOURCES = ("imagefolder", "coco", "mnist")
+NONE = SourceOptions(NoOptions(), DealOptions())
 
 
 def write_raw(folder: Path) -> None:
@@ -358,9 +361,9 @@ class NeedsPaths(Source):
 
 def test_a_source_that_needs_local_files_is_told(memory: Any, tmp_path: Path) -> None:
     plugin_id = PluginId("source", "faces", "faces-of", "1.0")
-    assert GuardedSource.open(NeedsPaths, plugin_id, LocalStorage(tmp_path), None)
+    assert GuardedSource.open(NeedsPaths, plugin_id, LocalStorage(tmp_path), NONE)
     with pytest.raises(UsageError) as raised:
-        GuardedSource.open(NeedsPaths, plugin_id, listed_storage("memory://lake/raw"), None)
+        GuardedSource.open(NeedsPaths, plugin_id, listed_storage("memory://lake/raw"), NONE)
     assert raised.value.message == (
         "the source `faces` of `faces-of` 1.0 reads local files only, and the raw data are "
         "`memory://lake/raw`"

@@ -224,7 +224,7 @@ def test_an_image_without_a_group_is_refused(raw, pattern) -> None:
 def test_a_split_that_gets_nothing_is_refused(raw) -> None:
     raw.puts(*(f"cat/one_{number}.png" for number in range(20)))
     error = raw.error("split=train=0.5,test=0.5", "group=^(one)_")
-    assert "got no image: there are too few of them, or of their groups" in error.message
+    assert "got no item: there are too few of them, or of their groups" in error.message
 
 
 def test_fractions_of_what_is_split_already_are_refused(raw) -> None:

@@ -12,7 +12,6 @@ from tfrecreg.operations.builds.base import made_before
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
 from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.locations import absolute_place
 from tfrecreg.text import safe
@@ -109,7 +108,7 @@ def _saved_options(
     same = request.source in (None, saved.source)
     for given in (saved.options if same else {}), {}:
         try:
-            return plugins().options(SourceRecord, prepared.entry.name, given)[1]
+            return plugins().source_options(prepared.entry.name, given)[1]
         except TfrecregError:
             continue  # they depend on other settings, so they differ from those in use in any case
     return dict.fromkeys(prepared.entry.options, "")

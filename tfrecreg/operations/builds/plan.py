@@ -7,7 +7,6 @@ change.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.guard import PluginId
 from tfrecreg.manifest.model import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, ShardItems, deal_from
-from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
+from tfrecreg.shards import ShardPolicy, bounds, is_split_name, shard_count, shard_name
 from tfrecreg.sources.interface import Item, Remark, Skipped
 from tfrecreg.text import safe
 
@@ -30,8 +29,6 @@ SEGMENT_BYTES = 2 << 20
 
 _LEAST_ITEM = 256
 """Minimum weight of an item in bytes: small items take time, too."""
-
-_SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +128,7 @@ def make_plan(
             continue
         store = splits.get(entry.split)
         if store is None:
-            if not _SPLIT.fullmatch(entry.split):
+            if not is_split_name(entry.split):
                 raise PluginError(
                     f"{who} lists the split `{safe(entry.split)}`",
                     hint="this is an error in the plugin: a split is letters, digits and "

@@ -104,7 +104,7 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
             hint=f"tfrecreg build {request.name} --source SOURCE --raw PATH; sources: {known}",
         )
     announced = announced_source(registry, request.name, settings.source)
-    options, options_text = plugins().options(SourceRecord, settings.source, settings.options)
+    options, options_text = plugins().source_options(settings.source, settings.options)
     raw, raw_text = _raw(registry, request, saved.raw, progress)
     remember = to_save(request, saved, replace(settings, raw=raw_text))
     if "raw" in remember:

@@ -55,7 +55,7 @@ def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
     said = document.source
     name = f"{said.distribution}:{said.name}"
     announced = plugins().find(SourceRecord, name)
-    options, text = plugins().options(SourceRecord, name, said.options)
+    options, text = plugins().source_options(name, said.options)
     planned = document.planned
     place = raw if raw is not None else planned.raw if planned is not None else ""
     storage = raw_storage(place or ".")

@@ -1,0 +1,221 @@
+"""Splits that a build asks for: any source, by shares, by groups, without moving what is there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_support import png
+
+import tfrecreg as tr
+from tfrecreg.testing import write_digits
+
+SHARES = "split=train=0.8,validation=0.2"
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Drawn digits as MNIST's files. Read only."""
+    folder = tmp_path_factory.mktemp("digits")
+    write_digits(folder, train=200, test=20)
+    return folder
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Path:
+    tr.init(tmp_path / "registry", with_dvc=False)
+    return tmp_path / "registry"
+
+
+def coco(folder: Path, split: str, count: int, start: int = 0) -> None:
+    """Images of `count` scenes, two each, with one box an image."""
+    (folder / split).mkdir(parents=True, exist_ok=True)
+    (folder / "annotations").mkdir(exist_ok=True)
+    images, objects = [], []
+    for number in range(start, start + count):
+        name = f"scene{number // 2:03}_{number % 2}.png"
+        (folder / split / name).write_bytes(png(20, 10, seed=number))
+        images.append({"id": number, "file_name": name, "width": 20, "height": 10})
+        box = {"bbox": [1, 1, 5, 5], "area": 25, "iscrowd": 0, "category_id": 1}
+        objects.append({"id": number, "image_id": number, **box})
+    document = {
+        "images": images,
+        "annotations": objects,
+        "categories": [{"id": 1, "name": "box"}],
+    }
+    (folder / f"annotations/instances_{split}.json").write_text(json.dumps(document))
+
+
+def keys(build: Any) -> dict[str, set[str]]:
+    """Keys of a build by split."""
+    found = {}
+    for each in build.manifest.splits:
+        source = build.data_source(each.name)
+        found[each.name] = {source.key(number) for number in range(len(source))}
+    return found
+
+
+def made(registry: Path, source: str, raw: Path, *options: str, **keywords: Any) -> Any:
+    given = dict(each.split("=", 1) for each in options)
+    return tr.open(registry)["d"].build(
+        source=source, raw=raw, options=given, progress=False, **keywords
+    )
+
+
+def error_of(registry: Path, source: str, raw: Path, *options: str) -> tr.UsageError:
+    with pytest.raises(tr.UsageError) as caught:
+        made(registry, source, raw, *options)
+    return caught.value
+
+
+def test_one_split_of_any_source_is_dealt_by_shares(registry: Path, digits: Path) -> None:
+    whole = keys(made(registry, "mnist", digits))
+    build = made(registry, "mnist", digits, SHARES)
+    found = keys(build)
+    assert sorted(found) == ["test", "train", "validation"]
+    assert found["test"] == whole["test"]
+    assert found["train"] | found["validation"] == whole["train"]
+    assert not found["train"] & found["validation"]
+    assert len(found["validation"]) == pytest.approx(40, abs=20)
+    assert build.manifest.source.options["split"] == "train=0.8,validation=0.2"
+    assert build.check().status == "pass"
+
+
+def test_records_are_those_of_the_source(registry: Path, digits: Path) -> None:
+    def elements(build: Any, *splits: str) -> dict[str, tuple[bytes, int]]:
+        found = {}
+        for source in build.data_source(list(splits)):
+            for number in range(len(source)):
+                each = source[number]
+                found[source.key(number)] = each["image/encoded"], int(each["image/class/label"])
+        return found
+
+    whole = elements(made(registry, "mnist", digits), "train")
+    assert elements(made(registry, "mnist", digits, SHARES), "train", "validation") == whole
+
+
+def test_the_split_that_is_dealt_may_be_another(registry: Path, digits: Path) -> None:
+    found = keys(made(registry, "mnist", digits, "split=a=1,b=1", "split_of=test"))
+    assert {split: len(each) for split, each in found.items()}["train"] == 200
+    assert found["a"] and found["b"] and len(found["a"] | found["b"]) == 20
+
+
+def test_a_build_without_shares_has_the_options_that_it_always_had(
+    registry: Path, digits: Path
+) -> None:
+    assert set(made(registry, "mnist", digits).manifest.source.options) == {"encoding", "prefix"}
+
+
+def test_groups_stay_together_and_nothing_moves(registry: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    coco(raw, "train", 60)
+    options = ("split=train=0.7,test=0.3", "group=(scene[0-9]+)_")
+    first = keys(made(registry, "coco", raw, *options))
+    scenes = Counter(
+        scene for each in first.values() for scene in {key.split("_")[0] for key in each}
+    )
+    assert len(scenes) == 30 and set(scenes.values()) == {1}
+    coco(raw, "train", 90)
+    second = keys(made(registry, "coco", raw, *options))
+    for split, each in first.items():
+        assert each < second[split]
+
+
+def test_records_are_compared_with_their_raw_files(registry: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    coco(raw, "train", 20)
+    build = made(registry, "coco", raw, "split=a=1,b=1")
+    report = build.check(raw=raw)
+    assert report.to_json()["measures"]["source.compared"] == 20
+    file = next((raw / "train").iterdir())
+    file.write_bytes(png(20, 10, seed=99))
+    assert [each.code for each in build.check(raw=raw, only=["source"]).findings] == ["SRC017"]
+
+
+def test_skipped_images_are_in_the_ledger_of_a_split(registry: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    coco(raw, "train", 20)
+    (raw / "train/scene003_1.png").write_bytes(b"")
+    build = made(registry, "coco", raw, "split=a=1,b=1", max_skipped=1)
+    assert sum(sum(each.skipped.values()) for each in build.manifest.ledger.values()) == 1
+    assert sum(len(each) for each in keys(build).values()) == 19
+
+
+def test_workers_and_one_process_make_the_same_bytes(registry: Path, digits: Path) -> None:
+    one = made(registry, "mnist", digits, SHARES, jobs=1)
+    assert made(registry, "mnist", digits, SHARES, jobs=2, anew=True).digest() == one.digest()
+
+
+def test_a_source_with_own_shares_keeps_them(registry: Path, tmp_path: Path) -> None:
+    for number in range(20):
+        file = tmp_path / f"raw/cat/patient{number // 2}_{number % 2}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(png(9, 9, seed=number))
+    options = ("split=train=0.5,test=0.5", "group=^(patient[0-9]+)_")  # below the class
+    found = keys(made(registry, "imagefolder", tmp_path / "raw", *options))
+    assert sorted(found) == ["test", "train"]
+    error = error_of(registry, "imagefolder", tmp_path / "raw", "split_of=test")
+    assert (
+        error.message
+        == "the option `split_of` of `imagefolder` is not known; did you mean `split`?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        (
+            ["split=train=1,test=1"],
+            "`split` deals `train` to `train` and `test`, and the source has a split `test` of "
+            "its own",
+            "give the new split another name, or deal another one: --option split_of=NAME",
+        ),
+        (
+            ["split=a=1,b=1", "split_of=validation"],
+            "the source has no item in the split `validation`, which `split` deals: it has `test` "
+            "and `train`",
+            "--option split_of=NAME names the split to deal",
+        ),
+        (
+            ["split_of=test"],
+            "the option `split_of` needs `split`: it names the split whose items are dealt",
+            "--option split=test=0.5,validation=0.5",
+        ),
+        (
+            ["split=a=1,b=1", "split_of=te st"],
+            "the option `split_of` is `te st`, expected the name of a split",
+            "--option split_of=train",
+        ),
+        (
+            ["group=(x)"],
+            "the option `group` needs `split`: it says which items stay together when items are "
+            "dealt to splits",
+            "--option split=train=0.9,test=0.1",
+        ),
+        (
+            ["split=a=1,b=1", "group=(nowhere)"],
+            "`group` finds nothing in `00000`: every item needs a group, or it could land in another "
+            "split than those it belongs to",
+            "widen the pattern, or take the file out of the raw folder",
+        ),
+        (
+            ["split=a=1,b=0.000001"],
+            "the split `b` got no item: there are too few of them, or of their groups, for its "
+            "share",
+            "make its share larger, or leave it out",
+        ),
+        (
+            ["splitt=a=1,b=1"],
+            "the option `splitt` of `mnist` is not known; did you mean `split`?",
+            "known: encoding, group, prefix, split, split_of",
+        ),
+    ],
+)
+def test_what_cannot_be_dealt_is_refused(
+    registry: Path, digits: Path, options: list[str], message: str, hint: str
+) -> None:
+    error = error_of(registry, "mnist", digits, *options)
+    assert (error.message, error.hint) == (message, hint)
