@@ -100,7 +100,9 @@ def test_records_are_those_of_the_source(registry: Path, digits: Path) -> None:
 def test_the_split_that_is_dealt_may_be_another(registry: Path, digits: Path) -> None:
     found = keys(made(registry, "mnist", digits, "split=a=1,b=1", "split_of=test"))
     assert {split: len(each) for split, each in found.items()}["train"] == 200
-    assert found["a"] and found["b"] and len(found["a"] | found["b"]) == 20
+    assert found["a"]
+    assert found["b"]
+    assert len(found["a"] | found["b"]) == 20
 
 
 def test_a_build_without_shares_has_the_options_that_it_always_had(
@@ -117,7 +119,8 @@ def test_groups_stay_together_and_nothing_moves(registry: Path, tmp_path: Path) 
     scenes = Counter(
         scene for each in first.values() for scene in {key.split("_")[0] for key in each}
     )
-    assert len(scenes) == 30 and set(scenes.values()) == {1}
+    assert len(scenes) == 30
+    assert set(scenes.values()) == {1}
     coco(raw, "train", 90)
     second = keys(made(registry, "coco", raw, *options))
     for split, each in first.items():
@@ -197,8 +200,8 @@ def test_a_source_with_own_shares_keeps_them(registry: Path, tmp_path: Path) -> 
         ),
         (
             ["split=a=1,b=1", "group=(nowhere)"],
-            "`group` finds nothing in `00000`: every item needs a group, or it could land in another "
-            "split than those it belongs to",
+            "`group` finds nothing in `00000`: every item needs a group, or it could land in "
+            "another split than those it belongs to",
             "widen the pattern, or take the file out of the raw folder",
         ),
         (
