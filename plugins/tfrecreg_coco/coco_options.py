@@ -66,7 +66,7 @@ class CocoOptions:
                 )
         if self.masks != "none" and self.tasks and not set(OBJECT_TASKS) & set(self.tasks):
             raise UsageError(
-                f"`masks={self.masks}` is about objects, and `tasks` names none of "
+                f"`masks={self.masks}` needs objects, and `tasks` names none of "
                 f"{', '.join(OBJECT_TASKS)}",
                 hint="leave out `masks`, or add instances to `tasks`",
             )

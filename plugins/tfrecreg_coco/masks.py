@@ -204,7 +204,7 @@ def decode_rle(text: bytes) -> list[int]:
     for byte in text:
         digit = byte - 48
         if not 0 <= digit < 64 or shift >= 5 * _MAX_DIGITS:
-            raise ValueError("its counts are no run lengths")
+            raise ValueError("its counts are not run lengths")
         value |= (digit & 31) << shift
         shift += 5
         if not digit & 32:

@@ -59,12 +59,13 @@ class ImageFolderOptions:
             )
         if self.label_file is not None and self.layout in ("class", "split"):
             raise UsageError(
-                f"`label_file` labels a flat folder, and `layout` is `{self.layout}`",
+                f"`label_file` needs `layout=flat`, found `{self.layout}`",
                 hint="leave out one of them: the names of class folders are labels",
             )
         if self.split and self.layout == "split":
             raise UsageError(
-                "`split` assigns images to splits, and with `layout=split` they have theirs",
+                "`split` and `layout=split` exclude each other: folders already assign images to "
+                "splits",
                 hint="leave out one of them",
             )
         if self.resize is not None and not _RESIZE.fullmatch(self.resize):

@@ -232,7 +232,7 @@ def test_bytes_that_change_on_their_way_are_not_damage(s3: S3, lake: Path, tmp_p
         codes.append(done.code)
         if done.code:
             assert (done.code, done.json["status"]) == (3, "error")
-            assert "came with other bytes on a second read" in done.out
+            assert "had other bytes on a second read" in done.out
     assert codes.count(0) >= 3
 
 

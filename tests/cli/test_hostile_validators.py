@@ -72,8 +72,8 @@ FINDING = (
     "fingerprint='f', count=1), **dict(%s)})"
 )
 NONSENSE = {
-    "a reason that is none": ("def applies(self, target): return 5", "its `applies` said 5"),
-    "an empty reason": ("def applies(self, target): return ''", "its `applies` said ''"),
+    "a reason that is none": ("def applies(self, target): return 5", "its `applies` returned 5"),
+    "an empty reason": ("def applies(self, target): return ''", "its `applies` returned ''"),
     "needs": ("needs = 'frames'", "its `needs` should be a Need"),
     "a lambda": (
         "def begin(self, target, options): return lambda shard: 1",

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, _breaks, count, line, print_facts
+from tfrecreg.commands.console import PlainTable, _breaks, line, print_facts
+from tfrecreg.text import count
 
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
 

@@ -45,7 +45,7 @@ def test_one_target_gives_one_and_a_list_gives_a_list(reg: tr.Registry) -> None:
     assert tr.digest("digits", registry=reg).splits == digests[1].splits
     with pytest.raises(UsageError, match="there is no target to check"):
         tr.check([])
-    with pytest.raises(UsageError, match="nothing is named to salvage"):
+    with pytest.raises(UsageError, match="there is no target to salvage"):
         tr.salvage([], Path(reg.root, "out"))
 
 

@@ -134,7 +134,9 @@ class TestRefusals:
         path.write_bytes(framed(event) * 3)
         with pytest.raises(UsageError) as caught:
             stats(str(path))
-        assert caught.value.message == (f"`{path}` has no Examples to make statistics of: 3 events")
+        assert caught.value.message == (
+            f"`{path}` has no Examples to compute statistics from: 3 events"
+        )
         assert caught.value.hint == f"`tfrecreg head {path}` shows its records"
 
     def test_nothing_at_all(self, tmp_path: Path) -> None:

@@ -154,11 +154,6 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
         console.print(line((head, "cyan"), value, hang=len(head)))
 
 
-def count(number: int, noun: str) -> str:
-    """``1 shard``, ``2,400 records``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def stdout() -> Console:
     """The console for results. It interprets no markup or emoji, and highlights nothing."""
     return _console(sys.stdout)

@@ -169,7 +169,6 @@ def report(
     Raises:
         UsageError: as :func:`tfrecreg.check`; or `budget` is too small, or `output` cannot be
             written.
-        MissingExtraError: `statistics` without TFDV.
 
     Example:
         >>> page = tr.report("mnist@1.0.0", "mnist.html", registry=reg)

@@ -11,7 +11,7 @@ from tfrecreg.library.arguments import FailOnWord, Words, path_or_none
 from tfrecreg.library.progress import shown
 from tfrecreg.library.schemas import SchemaVerbs
 from tfrecreg.registry import lookup
-from tfrecreg.text import safe
+from tfrecreg.text import count, safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.repair.run import RepairResult
@@ -42,8 +42,9 @@ class Versioned(SchemaVerbs, lookup.Resolved):
 
         splits = sorted(self.manifest.splits, key=lambda each: in_reading_order(each.name))
         records = ", ".join(f"{each.records:,} {safe(each.name)}" for each in splits)
-        shards = f"{len(self.manifest.shards):,} shards"
-        return f"<{type(self).__name__} {self.name}: {records} records in {shards}>"
+        noun = "record" if records.startswith("1 ") and len(splits) == 1 else "records"
+        shards = count(len(self.manifest.shards), "shard")
+        return f"<{type(self).__name__} {self.name}: {records} {noun} in {shards}>"
 
     def _repr_html_(self) -> str:
         from tfrecreg.library.notebook import version_html
@@ -310,7 +311,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             split: show only this split.
             features: show only features that match these names or globs.
             schema: use this schema instead of the target's own.
-            tfdv: whether TFDV's own generators make them.
+            tfdv: compute them with TFDV's own generators.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 

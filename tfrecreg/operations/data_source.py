@@ -220,7 +220,7 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
 def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None) -> SplitTarget:
     names = named_targets(target)
     if not names:
-        raise UsageError("nothing is named to read", hint='`data_source("mnist@1.0.0", "train")`')
+        raise UsageError("there is no target to read", hint='`data_source("mnist@1.0.0", "train")`')
     found = [find(name, registry) for name in names]
     if len(found) == 1 and not isinstance(found[0], str):
         return splits_of(found[0], split, _CALLER)

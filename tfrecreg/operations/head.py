@@ -31,7 +31,7 @@ from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import TargetLike
 from tfrecreg.shardset.target import find_target
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import hex_start, safe, si_bytes
+from tfrecreg.text import ShortRepr, hex_start, safe, si_bytes
 from tfrecreg.training.split_words import find_ranges, named_splits
 
 
@@ -48,8 +48,8 @@ class ShownFeature:
     """The first values, or a description of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRecord:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ShownRecord(ShortRepr):
     """One record."""
 
     shard: str

@@ -138,8 +138,7 @@ class Registry:
     def datasets(self) -> list[Dataset]:
         """All datasets: configured, built or released; sorted by name.
 
-        A folder in `data/` without a manifest, or in `registry/` without a release, is a
-        stranger's.
+        A folder in `data/` without a manifest, or in `registry/` without a release, is ignored.
         """
         found = {Dataset(self, name) for name in (*self.config.datasets, *self.config.broken)}
         found.update(each for each in self._folders(layout.BUILDS) if each.is_built())

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import Line, count, line
+from tfrecreg.commands.console import Line, line
 from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.render.catalog import feature_sizes, size_against_raw
 from tfrecreg.reports.places import location_text, safe_message, subject_text
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.reports.model import Report

@@ -100,8 +100,8 @@ BAD = [
     ({"size": [80, 100], "counts": [1 << 40]}, "expected 8000"),
     ({"size": [80, 100], "counts": [8001, -1]}, "expected 8000"),
     ({"size": [80, 100], "counts": "0000"}, "its runs have 0 pixels, expected 8000"),
-    ({"size": [80, 100], "counts": "o" * 100}, "its counts are no run lengths"),
-    ({"size": [80, 100], "counts": "é"}, "its counts are no run lengths"),
+    ({"size": [80, 100], "counts": "o" * 100}, "its counts are not run lengths"),
+    ({"size": [80, 100], "counts": "é"}, "its counts are not run lengths"),
 ]
 
 

@@ -395,6 +395,6 @@ def _planned(
             if shard.path == entry.path:
                 return shard
     raise RefusedError(
-        f"the index of `{safe(entry.path)}` is lost, and nothing else tells what was in the shard",
+        f"the index of `{safe(entry.path)}` is lost, so the contents of the shard are unknown",
         hint=f"restore `{safe(entry.index)}` from {backup}: it is small",
     )

@@ -281,6 +281,6 @@ def _in_order(names: LabelMap, path: str) -> list[str]:
     except UnicodeEncodeError as error:
         raise UsageError(
             f"the label map `{safe(path, limit=_PATH)}` is not UTF-8",
-            hint="`iconv -f latin1 -t utf-8` makes it so",
+            hint="convert it: `iconv -f latin1 -t utf-8`",
         ) from error
     return [names.get(number, "") for number in range(last + 1)]

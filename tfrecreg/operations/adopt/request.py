@@ -80,8 +80,7 @@ def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | Non
         text, where = find_schema(request.schema, registry=registry.storage.root)
         if own is not None and own != text:
             raise UsageError(
-                f"`{path}` is the schema of `{request.name}` already, and `{safe(where)}` "
-                "is another",
+                f"`{request.name}` already has the schema `{path}`, and `{safe(where)}` is another",
                 hint=f"replace `{path}`, or leave out `--schema`",
             )
     elif own is not None:

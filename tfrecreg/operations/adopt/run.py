@@ -128,7 +128,7 @@ def adopt(
         UsageError: files whose split or place does not fit, two compressions, a schema that is
             not that of the dataset, files that change meanwhile, or a build that would be lost.
         RefusedError: the files have findings, or their keys are not unique.
-        FailureError: a file cannot be read, or the disk refused.
+        FailureError: a file cannot be read or written.
     """
     engine = engine or LocalEngine(1)
     with transaction(registry.dataset(request.name), progress) as change:

@@ -156,7 +156,7 @@ def _consider(
         with calling(plugin, "applies"):
             reason: object = validator.applies(target)
             if reason is not None and not (isinstance(reason, str) and reason):
-                raise TypeError(f"its `applies` said {reason!r}, expected None or a reason")
+                raise TypeError(f"its `applies` returned {reason!r}, expected None or a reason")
         declared = getattr(kind, "Options", None)
         if reason is None and declared is not None:
             with calling(plugin, "Options"):

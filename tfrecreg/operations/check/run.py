@@ -92,14 +92,14 @@ def check(
     named = named_targets(targets)
     if not named and (options.same_as is not None or options.expect):
         raise UsageError(
-            "`--same-as` and `--expect` are for a target",
+            "`--same-as` and `--expect` need a TARGET",
             hint="tfrecreg check TARGET --same-as REF",
         )
     if not named:
         return _check_all(open_registry(registry), options, engine, progress, beside)
     if options.ignore_missing:
         raise UsageError(
-            "`--ignore-missing` goes without targets", hint="leave it out, or name no target"
+            "`--ignore-missing` cannot be used with targets", hint="leave it out, or name no target"
         )
     todo = _find_all(named, registry, options, progress)
     return _judge_all(todo, registry, options, engine, progress, beside)
@@ -194,7 +194,7 @@ def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected 
     if comparing and not asked_for(comparing, (), options.skip):
         names = " ".join(f"--skip {each.name}" for each in comparing)
         raise UsageError(
-            f"`{names}` leaves out what `--same-as` and `--expect` ask for",
+            f"`{names}` excludes the validators of `--same-as` and `--expect`",
             hint=f"leave out `{names}`",
         )
     from tfrecreg.operations.check.expected import expected_of  # few checks compare with a version

@@ -99,8 +99,8 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
         found: Any = there.get(name)
         if _owner(found) is not None and found.get("params", []) != entry.get("params", []):
             raise UsageError(
-                f"`{PIPELINE_NAME}` does not name the settings that `{safe(name)}` depends on now: "
-                "a change of them may not have run it again",
+                f"`{PIPELINE_NAME}` lacks settings that `{safe(name)}` depends on: DVC may not "
+                "have rerun it after they changed",
                 hint="tfrecreg pipeline, then dvc repro",
             )
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tfrecreg._version import __version__
 from tfrecreg.manifest.salvaged import SALVAGE_FORMAT, SALVAGE_KIND
+from tfrecreg.text import ShortRepr
 
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
@@ -77,8 +78,8 @@ class StoredFile:
     """Hex digest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ShardResult(ShortRepr):
     """What became of one shard."""
 
     name: str
@@ -117,8 +118,8 @@ class ShardResult:
     cuts_total: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SalvageResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SalvageResult(ShortRepr):
     """What `tfrecreg salvage` did."""
 
     target: str

@@ -139,7 +139,7 @@ def _supervised(
         return None
     if request.features is not None or request.with_key or request.with_digest:
         raise UsageError(
-            "`as_supervised` makes pairs of input and label, and has no place for others",
+            "`as_supervised` makes pairs of input and label, and cannot hold other features",
             hint="leave out `features`, `with_key` and `with_digest`",
         )
     if request.as_supervised is not True:
@@ -185,7 +185,7 @@ def _image_sizes(
     if not request.decode:
         if request.channels or request.image_size is not None:
             raise UsageError(
-                "`channels` and `image_size` are about decoded images", hint="add `decode=True`"
+                "`channels` and `image_size` need `decode=True`", hint="add `decode=True`"
             )
         return {}
     if request.channels not in _CHANNELS:
