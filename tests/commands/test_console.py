@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tfrecreg.commands.console import PlainTable, _breaks, line, print_facts
-from tfrecreg.text import count
 
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
 
@@ -88,13 +87,6 @@ def test_facts_are_aligned_and_hang_in_their_column(terminal, pipe) -> None:
         "  a       short\n  longer  one two three\n          four five\n"
     )
     assert pipe(lambda console: print_facts(console, [])) == ""
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 shards"), (1, "1 shard"), (2400, "2,400 shards")]
-)
-def test_counts_have_their_noun(number: int, text: str) -> None:
-    assert count(number, "shard") == text
 
 
 def test_a_table_that_fits_is_laid_out_as_one_that_does_not(monkeypatch) -> None:
