@@ -228,7 +228,7 @@ class UnknownPluginError(PluginError):
         """
         named, install = safe(distribution, limit=80), install_command(distribution)
         message = (
-            f"{self.message.partition(';')[0]}; `{named}` {safe(version, limit=40)} brought it"
+            f"{self.message.partition(';')[0]}; `{named}` {safe(version, limit=40)} provided it"
         )
         return UnknownPluginError(
             f"{message} for {when}",

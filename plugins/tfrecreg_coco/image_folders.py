@@ -43,7 +43,7 @@ def plain_path(text: str) -> str:
     except UnicodeEncodeError:
         raise SkipImage("SRC012", f"the name `{safe(text)}` is not UTF-8") from None
     if not parts or "\0" in text or max(sizes) > _MAX_NAME or sum(sizes) > _MAX_PATH:
-        raise SkipImage("SRC021", f"`{safe(text)}` is no name of a file")
+        raise SkipImage("SRC021", f"`{safe(text)}` is not a file name")
     return "/".join(parts)
 
 

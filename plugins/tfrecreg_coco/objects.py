@@ -272,7 +272,7 @@ class Keypoints:
         ):
             raise BadAnnotation("they are not finite")
         if not {0, 1, 2}.issuperset(visibility):
-            raise BadAnnotation("a visibility is none of 0, 1 and 2")
+            raise BadAnnotation("a visibility is not 0, 1 or 2")
         begin = number * self._count
         end = begin + len(x)
         self._x[begin:end] = [value / self._width for value in x]

@@ -198,5 +198,5 @@ def _captions(annotations: Sequence[Annotation], remarks: ImageRemarks) -> list[
                 raise ValueError
             captions.append(each.caption.encode("utf-8"))
         except ValueError:
-            remarks.add("SRC032", f"the caption {each.id} is no text in UTF-8, and was left out")
+            remarks.add("SRC032", f"the caption {each.id} is not UTF-8 text, and was left out")
     return captions

@@ -36,7 +36,7 @@ def raw_folder(place: str, record: SourceRecord) -> str:
     if is_url(place):
         return ""
     path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay
-    # A folder that may not be looked at, and a glob of a plugin that is none.
+    # A folder that may not be looked at, and an invalid glob of a plugin.
     with suppress(OSError, ValueError, NotImplementedError):
         for look in (_at_or_above, _below):
             found = next(filter(None, (look(path, each) for each in record.recognizes)), None)

@@ -176,8 +176,8 @@ def test_an_object_with_fewer_keypoints_is_filled_up() -> None:
         ([1, 2, 1] * 3, "9 numbers, expected 3 for each of 2"),
         ([math.nan, 2, 1], "not finite"),
         ([1e300, 2, 1], "not finite"),
-        ([1, 2, 3], "a visibility is none of 0, 1 and 2"),
-        ([1, 2, 0.5], "a visibility is none of 0, 1 and 2"),
+        ([1, 2, 3], "a visibility is not 0, 1 or 2"),
+        ([1, 2, 0.5], "a visibility is not 0, 1 or 2"),
     ],
 )
 def test_bad_keypoints_leave_the_object_without(values, says) -> None:

@@ -442,11 +442,11 @@ class TestTasks:
         codes = {remark.code: (remark.times, remark.detail) for remark in raw.remarks(**options)}
         assert codes["SRC029"] == (
             1,
-            "the keypoints of the annotation 2 were left out: a visibility is none of 0, 1 and 2",
+            "the keypoints of the annotation 2 were left out: a visibility is not 0, 1 or 2",
         )
         assert codes["SRC032"] == (
             2,
-            "the caption 1 is no text in UTF-8, and was left out; 2 such",
+            "the caption 1 is not UTF-8 text, and was left out; 2 such",
         )
 
     def test_stuff_is_objects_of_its_own(self, raw: Any) -> None:

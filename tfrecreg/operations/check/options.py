@@ -23,8 +23,8 @@ class CheckOptions:
     """Path of a schema to use instead of the target's own."""
     fail_on: FailOn | str | None = None
     """None for what the gate says, or ``error``. ``never`` measures and does not judge: findings
-    have the severities of their codes and waivers cover nothing, so that the day does not matter.
-    """
+    have the severities of their codes, and waivers are ignored, so the result does not depend on
+    the date."""
     against: str | None = None
     """A reference or files to compare with: the validator `drift` then runs."""
     same_as: str | None = None

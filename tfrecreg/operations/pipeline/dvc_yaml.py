@@ -212,7 +212,7 @@ def _written(
     if not meant:
         del lines[header], expected[section]  # DVC refuses a section without entries
     result = "".join(lines)
-    with suppress(UsageError):  # what is no YAML now was YAML before
+    with suppress(UsageError):  # the file was valid YAML before
         if _parsed(result) == expected:
             return result
     raise _unfit(section, [name for name in changed if name not in entries])

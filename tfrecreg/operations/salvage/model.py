@@ -101,9 +101,8 @@ class ShardResult(ShortRepr):
     unproven: int = 0
     """Number of kept records from damaged gzip that no index verifies."""
     doubtful: int = 0
-    """Records whose checksums hold and that are not in the clean shard, but in a file of their own:
-    they may be records of the shard, or of the payload of one that is lost, or repeated by damaged
-    gzip, and nothing tells."""
+    """Records with valid checksums that are in a file of their own, not in the clean shard: they
+    may come from inside the payload of a lost record, or be repeated by damaged gzip."""
     lost_keys: tuple[str, ...] | None = None
     """Keys of the lost records, in order; None without an index."""
     original: StoredFile | None = None

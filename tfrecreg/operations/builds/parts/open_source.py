@@ -123,7 +123,7 @@ def read_raw_state(
     """Hold raw files of this machine against those of the plan; None if they are not here.
 
     The source does not list them again: some read all their raw data for that. Files that were
-    added since are no part of the plan.
+    added since are not part of the plan.
 
     Args:
         moved: whether they are a copy, whose files have other times.
