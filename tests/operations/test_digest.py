@@ -120,7 +120,7 @@ def test_an_incomplete_set_of_files_is_refused(tmp_path: Path) -> None:
     ("targets", "split", "message"),
     [
         ([], None, "there is no target to digest"),
-        (["digits"], "train", "`--split` is for files, and the splits of builds and releases"),
+        (["digits"], "train", "`--split` applies to files only: builds and releases name"),
         (["nothing*"], None, "no file matches `nothing*`"),
     ],
 )

@@ -73,9 +73,9 @@ def test_how_images_are_encoded_again(options: list[str], conversion: Conversion
     [
         (["layout=tree"], "the option `layout` of `imagefolder` should be `auto`, `class`"),
         (["layout=flat"], "`layout=flat` needs a label file"),
-        (["label_file=a.csv", "layout=class"], "labels a flat folder, and `layout` is `class`"),
-        (["label_file=a.csv", "layout=split"], "labels a flat folder, and `layout` is `split`"),
-        (["layout=split", "split=a=1,b=1"], "with `layout=split` they have theirs"),
+        (["label_file=a.csv", "layout=class"], "`label_file` needs `layout=flat`, found `class`"),
+        (["label_file=a.csv", "layout=split"], "`label_file` needs `layout=flat`, found `split`"),
+        (["layout=split", "split=a=1,b=1"], "`split` and `layout=split` exclude each other"),
         (["group=(a)"], "the option `group` needs `split`"),
         (["split=a=1,b=1", "group=("], "the option `group` is not a regular expression"),
         (["split=a=1,b=1", "group=a.*"], "the option `group` has no group in parentheses: `a.*`"),
