@@ -31,7 +31,7 @@ def command(session: Session, name: str, folder: str, settings: dict[str, Any]) 
     if session.as_json:
         session.print_json(written)
         return
-        from tfrecreg.text import count, safe
+    from tfrecreg.text import count, safe
 
     where = safe(written.folder, limit=1000)
     items = count(sum(written.items.values()), "item")

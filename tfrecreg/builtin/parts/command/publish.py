@@ -84,7 +84,6 @@ def command(
 
 
 def _print_collected(session: Session, collected: Collected) -> None:
-
     here = len(collected.made_here)
     said = f"{count(collected.from_parts, 'shard')} of parts, {here} made here"
     if collected.verified:
