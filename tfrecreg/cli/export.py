@@ -77,16 +77,14 @@ def command(
 
 
 def _print_result(session: Session, result: ExportResult) -> None:
-    records = count(sum(result.splits.values()), "record")
-    shards = sum(result.shards.values())
+    records, shards = sum(result.splits.values()), sum(result.shards.values())
     session.out.print(f"exported {result.reference} to {safe(result.folder, limit=1000)}")
-    if shards or not any(result.splits.values()):
+    if shards or not records:
         ways = ", ".join(f"{number} {how}" for how, number in result.shards.items())
-        session.out.print(
-            f"  {records} in {count(shards, 'shard')} ({ways}), {si_bytes(result.bytes)}"
-        )
+        size = f"{count(shards, 'shard')} ({ways}), {si_bytes(result.bytes)}"
+        session.out.print(f"  {count(records, 'record')} in {size}")
     else:
-        session.out.print(f"  {records}; the shards are not copied")
+        session.out.print(f"  {count(records, 'record')}; the shards are not copied")
     for note in result.notes:
         session.out.print(f"  note: {note}")
     if result.content is not None:
