@@ -141,7 +141,7 @@ class TestRefusals:
 
     def test_nothing_at_all(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(b"")
-        with pytest.raises(UsageError, match="statistics of, nor any record"):
+        with pytest.raises(UsageError, match="statistics from, nor any record"):
             stats(str(tmp_path / "x"))
 
     def test_a_shard_that_cannot_be_read(self, tmp_path: Path) -> None:
