@@ -308,7 +308,7 @@ def test_a_store_that_does_not_answer(s3: S3, lake: Path, tmp_path: Path) -> Non
     error, hint = done.err.splitlines()
     assert done.code == 3
     assert error.startswith(f"error: cannot look at `{url}` after 2 attempts: ")
-    assert hint.startswith("hint: look at the network")
+    assert hint.startswith("hint: check the network")
 
 
 def test_without_credentials(s3: S3, lake: Path, tmp_path: Path) -> None:

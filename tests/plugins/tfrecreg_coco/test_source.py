@@ -362,7 +362,7 @@ def test_an_image_that_is_none_is_skipped_with_the_reason(raw: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"tasks": ("captions",), "masks": "rle"}, "`masks=rle` is about objects"),
+        ({"tasks": ("captions",), "masks": "rle"}, "`masks=rle` needs objects"),
         ({"tasks": ("captions", "captions")}, "the option `tasks` has `captions` twice"),
         ({"splits": ("train", "train")}, "the option `splits` has `train` twice"),
     ],
