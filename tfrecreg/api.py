@@ -4,6 +4,9 @@
   `EngineRecord`, `CommandRecord`, `DecoderRecord`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`, `Splitter`
+- objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
+  `Keypoints`, `Polygons`, `image_features`, `image_size`, `list_files`, `plain_path`,
+  `MAX_IMAGE_BYTES`; raised: `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`
 - a validator of single records: `RecordValidator`, `RecordProblem`
@@ -121,8 +124,17 @@ if TYPE_CHECKING:
     from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
     from tfrecreg.schema.definition import Schema, SchemaFeature
     from tfrecreg.schema.proto import parse_schema
+    from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
+    from tfrecreg.sources.objects.images import MAX_IMAGE_BYTES, image_features, image_size
+    from tfrecreg.sources.objects.listing import list_files, plain_path
+    from tfrecreg.sources.objects.options import ObjectOptions
+    from tfrecreg.sources.objects.shapes import Keypoints, Polygons
+    from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
 
 __all__ = [
+    "MAX_IMAGE_BYTES",
+    "BadAnnotation",
+    "Boxes",
     "Cacheable",
     "Code",
     "CommandRecord",
@@ -146,9 +158,12 @@ __all__ = [
     "Folder",
     "ImageError",
     "ImageHeader",
+    "ImageRemarks",
+    "ImageView",
     "Item",
     "JsonCodec",
     "KeyedExample",
+    "Keypoints",
     "Kind",
     "Location",
     "Manifest",
@@ -157,7 +172,10 @@ __all__ = [
     "MissingExtraError",
     "MissingFileError",
     "Need",
+    "ObjectLabel",
+    "ObjectOptions",
     "Part",
+    "Polygons",
     "RawDataError",
     "RawFile",
     "Reader",
@@ -180,6 +198,7 @@ __all__ = [
     "Shard",
     "ShardRecord",
     "ShardToExport",
+    "SkipImage",
     "Skipped",
     "Source",
     "SourceRecord",
@@ -212,11 +231,14 @@ __all__ = [
     "export_unchanged",
     "float_feature",
     "hookimpl",
+    "image_features",
+    "image_size",
     "int64_feature",
     "is_split_name",
     "is_truncated",
     "key_from",
     "keyed_examples",
+    "list_files",
     "listed",
     "location_lines",
     "location_text",
@@ -226,6 +248,7 @@ __all__ = [
     "open_local",
     "parse_schema",
     "perform_work",
+    "plain_path",
     "read_header",
     "read_limits",
     "require_pillow",
@@ -266,6 +289,12 @@ _LATER = {
     "scan.record_validator": "RecordProblem RecordValidator",
     "schema.definition": "Schema SchemaFeature",
     "schema.proto": "parse_schema",
+    "sources.objects.boxes": "Boxes ObjectLabel",
+    "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
+    "sources.objects.listing": "list_files plain_path",
+    "sources.objects.options": "ObjectOptions",
+    "sources.objects.shapes": "Keypoints Polygons",
+    "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 

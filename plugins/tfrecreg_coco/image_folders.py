@@ -6,17 +6,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from tfrecreg.api import RawDataError, Remark, Storage, UsageError, safe
+from tfrecreg.api import (
+    Entry,
+    RawDataError,
+    Remark,
+    SkipImage,
+    Storage,
+    UsageError,
+    image_size,
+    plain_path,
+    safe,
+)
 from tfrecreg_coco.annotation_files import Chosen, format_names, target_kind
-from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import split_and_path
 
-MAX_IMAGE_BYTES = 1 << 30
-"""Maximum size in bytes of a file for a record."""
-_MAX_NAME = 255
-"""Most bytes of a name that file systems take (`NAME_MAX`)."""
-_MAX_PATH = 2048
-"""Maximum bytes of a path below the folder of the images: half of Linux's `PATH_MAX`."""
 _PROBED = 20
 """Number of a split's images to look for in a folder before trying another folder."""
 _SPELLINGS = {
@@ -27,26 +30,6 @@ _SPELLINGS = {
 _SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
 
 
-def plain_path(text: str) -> str:
-    """A relative path as an annotation file has it, without `.` and doubled slashes.
-
-    Raises:
-        SkipImage: it is empty, absolute, goes up, or cannot be the name of a file.
-    """
-    if text.startswith("/") or text[1:3] in (":\\", ":/"):
-        raise SkipImage("SRC021", f"the path `{safe(text)}` is absolute")
-    parts = [part for part in text.split("/") if part not in ("", ".")]
-    if ".." in parts:
-        raise SkipImage("SRC021", f"the path `{safe(text)}` has a part `..`")
-    try:
-        sizes = [len(part.encode("utf-8")) for part in parts]
-    except UnicodeEncodeError:
-        raise SkipImage("SRC012", f"the name `{safe(text)}` is not UTF-8") from None
-    if not parts or "\0" in text or max(sizes) > _MAX_NAME or sum(sizes) > _MAX_PATH:
-        raise SkipImage("SRC021", f"`{safe(text)}` is no name of a file")
-    return "/".join(parts)
-
-
 class ImageFolder:
     """A folder of images: the files in it, or also below it (`deep`), and the listed ones."""
 
@@ -55,11 +38,11 @@ class ImageFolder:
         self.deep = deep
         self._raw = raw
         self._named: set[str] = set()
-        self._sizes: dict[str, int] = {}
+        self._files: dict[str, Entry] = {}
         for entry in raw.list(path, recursive=deep):
             target = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
             if target is not None and target.kind == "file":
-                self._sizes[entry.path] = target.size
+                self._files[entry.path] = target
 
     def path_of(self, name: str) -> str:
         """Path below the raw folder of the file that annotations call `name`.
@@ -76,30 +59,14 @@ class ImageFolder:
             SkipImage: the file does not exist, or may not be read.
         """
         self._named.add(path)
-        size = self._sizes.get(path)
-        if size is None:
-            size = self._unlisted_size(path)
-        if size > MAX_IMAGE_BYTES:
-            raise SkipImage("SRC007", f"the file has {size} bytes, more than {MAX_IMAGE_BYTES}")
-        return size
-
-    def _unlisted_size(self, path: str) -> int:
-        """Size of a file that is not in the folder's listing: it may be below a link."""
-        entry = self._raw.stat(path, follow="all")
-        if entry is None:
-            raise SkipImage("SRC020", f"there is no file `{safe(path)}`")
-        if entry.kind == "link":
-            raise SkipImage("SRC011", "a symbolic link that leads nowhere or in a circle")
-        if entry.kind != "file":
-            kind = "a folder" if entry.kind == "dir" else "a FIFO, a socket or a device"
-            raise SkipImage("SRC010", f"expected a file, found {kind}")
-        return entry.size
+        # A file that is not in the folder's listing may be below a link.
+        return image_size(path, self._files.get(path) or self._raw.stat(path, follow="all"))
 
     def orphans(self, split: str) -> Iterator[Remark]:
         """One remark on the images that no annotation file named, where there are any."""
         paths = [
             path
-            for path in self._sizes
+            for path in self._files
             if path not in self._named and path.lower().endswith(_SUFFIXES)
         ]
         if paths:
