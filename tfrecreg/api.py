@@ -5,8 +5,9 @@
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`, `Splitter`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
-  `Keypoints`, `Polygons`, `image_features`, `image_size`, `list_files`, `plain_path`,
-  `MAX_IMAGE_BYTES`; raised: `BadAnnotation`, `SkipImage`
+  `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`; their files:
+  `list_files`, `read_text`, `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised:
+  `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`
 - a validator of single records: `RecordValidator`, `RecordProblem`
@@ -126,8 +127,8 @@ if TYPE_CHECKING:
     from tfrecreg.schema.proto import parse_schema
     from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
     from tfrecreg.sources.objects.images import MAX_IMAGE_BYTES, image_features, image_size
-    from tfrecreg.sources.objects.listing import list_files, plain_path
-    from tfrecreg.sources.objects.options import ObjectOptions
+    from tfrecreg.sources.objects.listing import list_files, paths_remark, read_text
+    from tfrecreg.sources.objects.options import ObjectOptions, choose_splits, object_schema
     from tfrecreg.sources.objects.shapes import Keypoints, Polygons
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
 
@@ -221,6 +222,7 @@ __all__ = [
     "bundled_schema",
     "bytes_feature",
     "canonical",
+    "choose_splits",
     "decode",
     "decode_pixels",
     "did_you_mean",
@@ -244,13 +246,15 @@ __all__ = [
     "location_text",
     "new_exchange",
     "normal_splits",
+    "object_schema",
     "one_line",
     "open_local",
     "parse_schema",
+    "paths_remark",
     "perform_work",
-    "plain_path",
     "read_header",
     "read_limits",
+    "read_text",
     "require_pillow",
     "safe",
     "safe_message",
@@ -291,8 +295,8 @@ _LATER = {
     "schema.proto": "parse_schema",
     "sources.objects.boxes": "Boxes ObjectLabel",
     "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
-    "sources.objects.listing": "list_files plain_path",
-    "sources.objects.options": "ObjectOptions",
+    "sources.objects.listing": "list_files paths_remark read_text",
+    "sources.objects.options": "ObjectOptions choose_splits object_schema",
     "sources.objects.shapes": "Keypoints Polygons",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
 }

@@ -19,5 +19,6 @@ Making an example, in a worker:
 - `objects`: objects and panoptic segments of one image, by the shared part of the api
 - `masks`: its segmentations, as polygons, run lengths or PNG
 
-Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` (in the repository they are in `schemas/`).
+Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` and `objects*.pbtxt`, which the repository has in
+`schemas/`.
 """

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from tfrecreg.api import ObjectOptions, UsageError, safe
+from tfrecreg.api import ObjectOptions, UsageError
 
 TASKS = ("instances", "stuff", "keypoints", "captions", "panoptic", "images")
 """Tasks of an annotation file, in the order in which files are merged."""
@@ -48,13 +48,7 @@ class CocoOptions(ObjectOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, values in (("tasks", self.tasks), ("splits", self.splits)):
-            repeated = {each for each in values if values.count(each) > 1}
-            if repeated:
-                raise UsageError(
-                    f"the option `{name}` has `{safe(min(repeated))}` twice",
-                    hint="name each only once",
-                )
+        self.refuse_repeated("tasks", "splits")
         if self.masks != "none" and self.tasks and not set(OBJECT_TASKS) & set(self.tasks):
             raise UsageError(
                 f"`masks={self.masks}` is about objects, and `tasks` names none of "

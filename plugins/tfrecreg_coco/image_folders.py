@@ -14,12 +14,15 @@ from tfrecreg.api import (
     Storage,
     UsageError,
     image_size,
-    plain_path,
     safe,
 )
 from tfrecreg_coco.annotation_files import Chosen, format_names, target_kind
 from tfrecreg_coco.coco_options import split_and_path
 
+_MAX_NAME = 255
+"""Most bytes of a name that file systems take (`NAME_MAX`)."""
+_MAX_PATH = 2048
+"""Maximum bytes of a path below the folder of the images: half of Linux's `PATH_MAX`."""
 _PROBED = 20
 """Number of a split's images to look for in a folder before trying another folder."""
 _SPELLINGS = {
@@ -28,6 +31,26 @@ _SPELLINGS = {
     "test": ("test", "testing"),
 }
 _SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
+
+
+def plain_path(text: str) -> str:
+    """A relative path as an annotation file has it, without `.` and doubled slashes.
+
+    Raises:
+        SkipImage: it is empty, absolute, goes up, or cannot be the name of a file.
+    """
+    if text.startswith("/") or text[1:3] in (":\\", ":/"):
+        raise SkipImage("SRC021", f"the path `{safe(text)}` is absolute")
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise SkipImage("SRC021", f"the path `{safe(text)}` has a part `..`")
+    try:
+        sizes = [len(part.encode("utf-8")) for part in parts]
+    except UnicodeEncodeError:
+        raise SkipImage("SRC012", f"the name `{safe(text)}` is not UTF-8") from None
+    if not parts or "\0" in text or max(sizes) > _MAX_NAME or sum(sizes) > _MAX_PATH:
+        raise SkipImage("SRC021", f"`{safe(text)}` is no name of a file")
+    return "/".join(parts)
 
 
 class ImageFolder:

@@ -23,9 +23,9 @@ from tfrecreg.api import (
     Source,
     Storage,
     Written,
-    bundled_schema,
     bytes_feature,
     image_features,
+    object_schema,
     read_header,
     safe,
 )
@@ -129,16 +129,14 @@ class CocoSource(Source):
         tasks = {task for each in self._choice() for task in each.files}
         parts = ["coco"]
         if tasks & set(OBJECT_TASKS):
-            parts.append("coco_objects")
+            parts.append("objects")
             if self._options.masks != "none":
-                parts.append(f"coco_{self._options.masks}")
-        parts += [f"coco_{task}" for task in ("keypoints", "captions", "panoptic") if task in tasks]
-        text = "".join(bundled_schema("tfrecreg_coco", part) for part in parts)
-        if self._options.bad_boxes == "keep":
-            # Boxes that are kept as they are may be anywhere, and may be NaN.
-            within = "float_domain { min: 0 max: 1 disallow_nan: true }"
-            text = text.replace(within, "float_domain {}")
-        return text
+                form = "objects" if self._options.masks == "polygons" else "coco"
+                parts.append(f"{form}_{self._options.masks}")
+        if "keypoints" in tasks:
+            parts.append("objects_keypoints")
+        parts += [f"coco_{task}" for task in ("captions", "panoptic") if task in tasks]
+        return object_schema("tfrecreg_coco", parts, self._options)
 
     def _choice(self) -> list[Chosen]:
         if self._chosen is None:

@@ -33,15 +33,20 @@ def test_there_is_one_for_every_way_that_a_source_writes() -> None:
     assert [path.stem for path in FILES] == [
         "coco",
         "coco_captions",
-        "coco_keypoints",
-        "coco_objects",
         "coco_panoptic",
         "coco_png",
-        "coco_polygons",
         "coco_rle",
         "imagefolder",
         "mnist",
         "mnist_raw",
+        "objects",
+        "objects_keypoints",
+        "objects_polygons",
+        "voc",
+        "voc_class",
+        "voc_object",
+        "voc_objects",
+        "yolo",
     ]
 
 

@@ -1,41 +1,17 @@
-"""The files of raw data, and the paths by which annotations name them."""
+"""The files of raw data, and what is said of several of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tfrecreg.errors import RawDataError
-from tfrecreg.sources.objects.view import SkipImage
+from tfrecreg.sources.interface import Remark
 from tfrecreg.storage.interface import Entry, Readable
 from tfrecreg.text import safe
 
-_MAX_NAME = 255
-"""Most bytes of a name that file systems take (`NAME_MAX`)."""
-_MAX_PATH = 2048
-"""Maximum bytes of a path below the folder of the images: half of Linux's `PATH_MAX`."""
 _MAX_LINKS = 10_000
 """Links to folders that are followed: a few that lead to each other are exponentially many."""
-
-
-def plain_path(text: str) -> str:
-    """A relative path as an annotation file has it, without `.` and doubled slashes.
-
-    Raises:
-        SkipImage: it is empty, absolute, goes up, or cannot be the name of a file.
-    """
-    if text.startswith("/") or text[1:3] in (":\\", ":/"):
-        raise SkipImage("SRC021", f"the path `{safe(text)}` is absolute")
-    parts = [part for part in text.split("/") if part not in ("", ".")]
-    if ".." in parts:
-        raise SkipImage("SRC021", f"the path `{safe(text)}` has a part `..`")
-    try:
-        sizes = [len(part.encode("utf-8")) for part in parts]
-    except UnicodeEncodeError:
-        raise SkipImage("SRC012", f"the name `{safe(text)}` is not UTF-8") from None
-    if not parts or "\0" in text or max(sizes) > _MAX_NAME or sum(sizes) > _MAX_PATH:
-        raise SkipImage("SRC021", f"`{safe(text)}` is no name of a file")
-    return "/".join(parts)
 
 
 def list_files(raw: Readable, folder: str = "") -> Iterator[Entry]:
@@ -70,6 +46,36 @@ def list_files(raw: Readable, folder: str = "") -> Iterator[Entry]:
                         hint="put the folders themselves there",
                     )
                 waiting.append(raw.list(entry.path))
+
+
+def read_text(raw: Readable, path: str, *, limit: int = 1 << 28) -> str:
+    """The text of a small file, without its byte order mark.
+
+    Raises:
+        RawDataError: it has more than `limit` bytes, or is not UTF-8.
+    """
+    with raw.open(path) as file:
+        if file.size > limit:
+            raise RawDataError(
+                f"`{safe(path)}` has {file.size:,} bytes, expected at most {limit:,}",
+                hint="it is a small text file: check that the right file has this name",
+            )
+        data = file.read_at(0, limit)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RawDataError(
+            f"`{safe(path)}` is not UTF-8: line {line} has the byte 0x{data[error.start]:02x}",
+            hint="write the file again as UTF-8",
+        ) from None
+
+
+def paths_remark(split: str, code: str, paths: Sequence[str], why: str) -> Remark:
+    """One remark on several files, which names the first ones."""
+    shown = ", ".join(f"`{safe(path, limit=100)}`" for path in paths[:3])
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return Remark(split, paths[0], code, f"{why}: {shown}{more}", len(paths))
 
 
 def _is_circle(raw: Readable, found: Entry, path: str) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tfrecreg.errors import RawDataError
 from tfrecreg.images.model import ImageHeader
 from tfrecreg.sources.interface import Remark
 from tfrecreg.sources.objects.options import ObjectOptions
+from tfrecreg.text import safe
 
 
 class BadAnnotation(Exception):
@@ -73,3 +75,19 @@ class ImageView(NamedTuple):
             said = f"{size[0]} × {size[1]}"
             remarks.add("SRC027", f"{found}, and its annotations say {said}")
         return cls(path, (size, stored), options, remarks)
+
+    def leave_out(self, code: str, detail: str) -> None:
+        """Leave out an object that cannot be read, its image or all, as the option for boxes says.
+
+        Raises:
+            SkipImage: with `code`, where the option says so.
+            RawDataError: where the option says so.
+        """
+        if self.options.bad_boxes == "fail":
+            raise RawDataError(
+                f"`{safe(self.path)}`: {detail}",
+                hint="fix the file, or leave such objects out: --option bad_boxes=drop",
+            )
+        if self.options.bad_boxes == "skip-image":
+            raise SkipImage(code, f"{detail}; --option bad_boxes=drop keeps the picture")
+        self.remarks.add(code, f"{detail}; it was dropped")
