@@ -158,7 +158,7 @@ class VocSource(Source):
             else:
                 data.append(png)
         elif annotation is not None and annotation.segmented:
-            view.remarks.add("SRC028", f"its XML says that it is segmented, and no `{kind}` PNG is")
+            view.remarks.add("SRC028", f"it is segmented, and has no PNG of the kind `{kind}`")
         prefix = f"image/segmentation/{kind}"
         return {
             f"{prefix}/encoded": bytes_feature(data),
