@@ -11,6 +11,7 @@ from tfrecreg_voc.raw_listing import IMAGE_SUFFIXES, RawListing, below, folder_p
 from tfrecreg_voc.voc_options import VocOptions
 
 DEFAULT_SPLIT = "train"
+ROOT = "the raw folder"
 _USUAL = ("train", "validation", "test")
 _NUMBER = re.compile(r"\s+-?[0-9]+$")
 
@@ -31,7 +32,7 @@ class Split(NamedTuple):
 
     name: str
     origins: list[str]
-    """The lists or folders that it comes from; the raw folder is a dot."""
+    """The lists or folders that it comes from, or `ROOT`."""
     entries: list[VocEntry]
 
 
@@ -135,7 +136,7 @@ def _by_folders(listing: RawListing, *, with_images: bool) -> list[Split]:
                     "the raw folder",
                     hint="name the folder that holds the folders of splits with `--raw`",
                 )
-        return [Split(DEFAULT_SPLIT, ["."], entries)]
+        return [Split(DEFAULT_SPLIT, [ROOT], entries)]
     normal = normal_splits(usual)
     return [Split(normal[name], [name], found[name]) for name in sorted(usual)]
 

@@ -10,6 +10,7 @@ from tfrecreg_yolo.description import Description
 from tfrecreg_yolo.raw_listing import RawListing, parents
 
 DEFAULT_SPLIT = "train"
+ROOT = "the raw folder"
 _USUAL = ("train", "validation", "test")
 
 
@@ -18,7 +19,7 @@ class Split(NamedTuple):
 
     name: str
     origins: list[str]
-    """The folders and lists that it comes from; the raw folder is a dot."""
+    """The folders and lists that it comes from, or `ROOT`."""
     images: list[str]
     """Paths. One that a list names and that does not exist is among them."""
     remarks: list[Remark]
@@ -65,7 +66,7 @@ def _described(
         if moved:
             detail = f"`{safe(text)}` is outside of the raw folder: `{safe(place or '.')}` was read"
             remarks.append(Remark(name, place or ".", "SRC045", detail))
-        origins.append(place or ".")
+        origins.append(place or ROOT)
         if place in listing.folders:
             images.update(dict.fromkeys(listing.below(place)))
         else:
@@ -179,7 +180,7 @@ def _by_folders(listing: RawListing) -> list[Split]:
                     hint="name the folder that holds `images` or the folders of splits with "
                     "`--raw`, or describe the splits in `data.yaml`",
                 )
-        return [Split(DEFAULT_SPLIT, ["."], list(listing.images), [])]
+        return [Split(DEFAULT_SPLIT, [ROOT], list(listing.images), [])]
     names = normal_splits(set(usual.values()))
     found: dict[str, Split] = {}
     for folder, name in sorted(usual.items()):
