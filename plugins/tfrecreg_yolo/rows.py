@@ -52,8 +52,7 @@ class RowReader:
         Raises:
             BadAnnotation: the line is not a row of this task.
         """
-        words = line.split()
-        values = _parse_numbers(words)
+        values = _parse_numbers(line)
         category = values[0]
         if not category.is_integer() or abs(category) > 1 << 31:
             raise BadAnnotation(f"has the class {category:g}, expected a whole number")
@@ -93,22 +92,21 @@ def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _parse_numbers(words: Sequence[bytes]) -> list[float]:
+def _parse_numbers(line: bytes) -> list[float]:
     """The numbers of a row, which may be infinite or NaN.
 
     Raises:
         BadAnnotation: a word is not a number.
     """
+    words = line.split()
     try:
-        values = list(map(float, words))
+        if b"_" not in line:  # Python takes `1_0` for ten
+            return [*map(float, words)]
     except ValueError:
-        values = []
-    # Python takes `1_0` for ten.
-    if not values or any(b"_" in word for word in words):
-        bad = next(word for word in words if b"_" in word or not _is_number(word))
-        shown = safe(bad.decode("utf-8", "replace"), limit=20)
-        raise BadAnnotation(f"has `{shown}` where a number is expected")
-    return values
+        pass
+    bad = next(word for word in words if b"_" in word or not _is_number(word))
+    shown = safe(bad.decode("utf-8", "replace"), limit=20)
+    raise BadAnnotation(f"has `{shown}` where a number is expected")
 
 
 def find_task(counts: Counter[int]) -> Task | None:

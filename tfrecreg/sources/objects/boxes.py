@@ -15,6 +15,8 @@ from tfrecreg.text import safe
 
 _INVISIBLE = 1e-7
 """Share of a side: float32 cannot distinguish a smaller distance from the border."""
+_TINY = 1e-6
+"""Share of a side: sides that are farther apart differ as float32, whose steps below 1 are 6e-8."""
 _LARGEST = 3.4e38
 """Largest coordinate and area: about the largest float32."""
 _SIDES = struct.Struct("<4f")
@@ -62,7 +64,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
     right, bottom = left + across, top + down
     if left >= 0 and top >= 0 and across > 0 and down > 0 and right <= width and bottom <= height:
         box = Box(left / width, top / height, right / width, bottom / height)
-        if _has_area(box):
+        if (across > _TINY * width and down > _TINY * height) or _has_area(box):
             return box
     shown = "has the box [" + ", ".join(f"{value:.10g}" for value in bbox) + "]"
     if not all(map(math.isfinite, (left, top, right, bottom))):
