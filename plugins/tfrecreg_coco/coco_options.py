@@ -17,7 +17,7 @@ OBJECT_TASKS = ("instances", "stuff", "keypoints")
 _PREFIXED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_]*):(.+)", re.DOTALL)
 
 
-Masks = Literal["none", "polygons", "rle", "png"]
+MaskForm = Literal["none", "polygons", "rle", "png"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CocoOptions(ObjectOptions):
     `train:a,validation:b` for each split."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""
-    masks: Masks = "none"
+    masks: MaskForm = "none"
     """Segmentations of the objects: left out, as polygons where they are polygons, as compressed
     RLE, or as one PNG an object. The last two need the extra `coco`."""
     categories: Literal["as-is", "contiguous"] = "as-is"

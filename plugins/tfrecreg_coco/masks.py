@@ -30,7 +30,7 @@ from tfrecreg.api import (
     bytes_feature,
     int64_feature,
 )
-from tfrecreg_coco.coco_options import Masks as MaskForm
+from tfrecreg_coco.coco_options import MaskForm
 
 _MAX_PIXELS = 1 << 26
 """Most pixels of a mask that is drawn."""

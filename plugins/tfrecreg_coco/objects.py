@@ -17,7 +17,7 @@ from tfrecreg.api import (
     read_header,
 )
 from tfrecreg_coco.annotations import Annotation, PanopticSegment
-from tfrecreg_coco.coco_options import Masks as MaskForm
+from tfrecreg_coco.coco_options import MaskForm
 from tfrecreg_coco.dataset import CategoryLabels
 from tfrecreg_coco.masks import Masks
 

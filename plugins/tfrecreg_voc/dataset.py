@@ -22,10 +22,10 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_voc.annotation import VocAnnotation
-from tfrecreg_voc.raw_listing import RawListing
-from tfrecreg_voc.splits import Split, VocEntry, find_splits
+from tfrecreg_voc.raw_listing import VocListing
+from tfrecreg_voc.splits import VocEntry, VocSplit, find_voc_splits
 from tfrecreg_voc.voc_options import VOC_CLASSES, VocOptions
-from tfrecreg_voc.xml_reader import MAX_BYTES
+from tfrecreg_voc.xml_reader import MAX_XML_BYTES
 
 _OVERHEAD = 600
 """Bytes of an example beside the image: keys, lengths, names, the checksum."""
@@ -34,7 +34,7 @@ _SHARE = 0.2
 _MAX_CLASSES = 1 << 16
 
 
-class ItemState(NamedTuple):
+class VocItemState(NamedTuple):
     """The state of an item, packed as MessagePack. Paths; empty for what there is not."""
 
     xml: str
@@ -53,8 +53,8 @@ class VocDataset:
     def __init__(self, raw: Storage, options: VocOptions) -> None:
         self._raw = raw
         self._options = options
-        self._listing = RawListing(raw)
-        every, self._remarks = find_splits(raw, self._listing, options)
+        self._listing = VocListing(raw)
+        every, self._remarks = find_voc_splits(raw, self._listing, options)
         every = [split._replace(entries=[*map(self._found, split.entries)]) for split in every]
         self._read_xmls = {entry.xml for split in every for entry in split.entries}
         self._read_images = {entry.image for split in every for entry in split.entries}
@@ -136,18 +136,18 @@ class VocDataset:
         masks = self._masks(entry.image)
         size += _OVERHEAD + int(listing.xmls.get(entry.xml, 0) * _SHARE)
         size += sum(listing.masks.get(path, 0) for path in masks)
-        state = msgspec.msgpack.encode(ItemState(entry.xml, masks))
+        state = msgspec.msgpack.encode(VocItemState(entry.xml, masks))
         return Item(split, entry.image, size, state)
 
     def _masks(self, image: str) -> list[str]:
         return [self._listing.mask_of(image, kind) for kind in self._options.masks]
 
     def _annotation(self, xml: str) -> VocAnnotation:
-        if self._listing.xmls[xml] > MAX_BYTES or xml in self._listing.unusable:
+        if self._listing.xmls[xml] > MAX_XML_BYTES or xml in self._listing.unusable:
             raise SkipImage("SRC041", "its XML is too large, or cannot be opened")
         return read_annotation(self._raw, xml)
 
-    def _classes(self, splits: Iterable[Split]) -> Sequence[str]:
+    def _classes(self, splits: Iterable[VocSplit]) -> Sequence[str]:
         """The classes of all splits, also of those that are not read."""
         if self._options.classes:
             return self._options.classes
@@ -193,7 +193,7 @@ def read_annotation(raw: Storage, path: str) -> VocAnnotation:
         SkipImage: it is too large, or not an annotation in XML.
     """
     with raw.open(path) as file:
-        if file.size > MAX_BYTES:
+        if file.size > MAX_XML_BYTES:
             raise SkipImage("SRC041", f"its XML has {file.size:,} bytes, more than an XML has")
         data = file.read_at(0, file.size)
     return VocAnnotation(data)

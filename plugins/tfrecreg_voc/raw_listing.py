@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tfrecreg.api import Entry, RawDataError, Storage, list_files, safe
 
-IMAGE_SUFFIXES = (
+VOC_SUFFIXES = (
     *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp"),
     # Images that no record can have: they are skipped with a reason (SRC003).
     *(".tif", ".tiff"),
@@ -17,7 +17,7 @@ _OF_IMAGES = ("JPEGImages", "images", "Images", "image", "imgs", "img")
 _SYSTEM_FOLDER = "__MACOSX"
 
 
-class RawListing:
+class VocListing:
     """All files of the raw data, links followed.
 
     Raises:
@@ -44,7 +44,7 @@ class RawListing:
                 kind = self.masks
             elif name.endswith(".xml"):
                 kind = self.xmls
-            elif name.endswith(IMAGE_SUFFIXES):
+            elif name.endswith(VOC_SUFFIXES):
                 kind = self.images
                 self._add_image(path)
             kind[path] = entry.size
@@ -67,15 +67,15 @@ class RawListing:
         """The image with the name of an XML, beside it or in a folder of images; else empty."""
         for folder in _image_folders(xml.rpartition("/")[0]):
             stem = xml.rpartition("/")[2][: -len(".xml")]
-            if found := self._by_stem.get(below(folder, stem)):
+            if found := self._by_stem.get(joined(folder, stem)):
                 return found
         return ""
 
     def named_image(self, xml: str, filename: str) -> str:
         """The image that an XML names, without its folder, in the same places; else empty."""
         for folder in _image_folders(xml.rpartition("/")[0]):
-            if filename and below(folder, filename) in self.images:
-                return below(folder, filename)
+            if filename and joined(folder, filename) in self.images:
+                return joined(folder, filename)
         return ""
 
     def image_at(self, stem: str) -> str:
@@ -86,7 +86,7 @@ class RawListing:
         """The PNG of an image's segmentation; empty without one."""
         folder, _, name = image.rpartition("/")
         base = folder.rpartition("/")[0]
-        path = below(below(base, MASK_FOLDERS[kind]), name.rpartition(".")[0] + ".png")
+        path = joined(joined(base, MASK_FOLDERS[kind]), name.rpartition(".")[0] + ".png")
         return path if path in self.masks and path not in self.unusable else ""
 
     def _add_image(self, path: str) -> None:
@@ -98,7 +98,7 @@ class RawListing:
 
 
 def _rank(suffix: str) -> int:
-    return IMAGE_SUFFIXES.index(f".{suffix.lower()}")
+    return VOC_SUFFIXES.index(f".{suffix.lower()}")
 
 
 def _image_folders(folder: str) -> Iterator[str]:
@@ -119,6 +119,6 @@ def folder_parts(path: str) -> list[str]:
     return [part for part in path.split("/")[:-1] if part.lower() not in aside]
 
 
-def below(folder: str, path: str) -> str:
+def joined(folder: str, path: str) -> str:
     """A path below a folder, which may be the raw folder."""
     return f"{folder}/{path}" if folder else path

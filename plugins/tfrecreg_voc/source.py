@@ -32,10 +32,10 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_voc.annotation import VocAnnotation, VocObject
-from tfrecreg_voc.dataset import ItemState, VocDataset, read_annotation
+from tfrecreg_voc.dataset import VocDataset, VocItemState, read_annotation
 from tfrecreg_voc.voc_options import VocOptions
 
-_STATE = msgspec.msgpack.Decoder(ItemState)
+_STATE = msgspec.msgpack.Decoder(VocItemState)
 
 
 class VocSource(Source):

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tfrecreg.api import RawDataError, Remark, Storage, normal_splits, read_text, safe
-from tfrecreg_voc.raw_listing import IMAGE_SUFFIXES, RawListing, below, folder_parts
+from tfrecreg_voc.raw_listing import VOC_SUFFIXES, VocListing, folder_parts, joined
 from tfrecreg_voc.voc_options import VocOptions
 
-DEFAULT_SPLIT = "train"
-ROOT = "the raw folder"
+_DEFAULT_SPLIT = "train"
+_ROOT = "the raw folder"
 _USUAL = ("train", "validation", "test")
 _NUMBER = re.compile(r"\s+-?[0-9]+$")
 
@@ -27,18 +27,18 @@ class VocEntry(NamedTuple):
     """What a list calls it, or the path of the XML: its key where there is no image."""
 
 
-class Split(NamedTuple):
+class VocSplit(NamedTuple):
     """A split, with its entries in the order of the data."""
 
     name: str
     origins: list[str]
-    """The lists or folders that it comes from, or `ROOT`."""
+    """The lists or folders that it comes from, or `_ROOT`."""
     entries: list[VocEntry]
 
 
-def find_splits(
-    raw: Storage, listing: RawListing, options: VocOptions
-) -> tuple[list[Split], list[Remark]]:
+def find_voc_splits(
+    raw: Storage, listing: VocListing, options: VocOptions
+) -> tuple[list[VocSplit], list[Remark]]:
     """All splits, and remarks on lists that are not read.
 
     Raises:
@@ -67,11 +67,11 @@ def find_splits(
                 f"`{safe(paths[0])}` lists no image",
                 hint="remove the list, or ignore all of them: --option image_set=none",
             )
-        splits.append(Split(normal[name], paths, list(entries)))
+        splits.append(VocSplit(normal[name], paths, list(entries)))
     return splits, remarks
 
 
-def _find_lists(listing: RawListing, image_set: str) -> dict[str, list[str]]:
+def _find_lists(listing: VocListing, image_set: str) -> dict[str, list[str]]:
     """The names of the lists by their folder."""
     found: dict[str, list[str]] = {}
     for path in listing.others:
@@ -88,15 +88,15 @@ def _lists_of_splits(folder: str, names: Sequence[str], remarks: list[Remark]) -
     if by_class:
         detail = "lists that tell for one class which images show it: the XML says it too"
         path = f"{folder}/{by_class[0]}.txt"
-        remarks.append(Remark(DEFAULT_SPLIT, path, "SRC015", detail, len(by_class)))
+        remarks.append(Remark(_DEFAULT_SPLIT, path, "SRC015", detail, len(by_class)))
     if {"train", "val", "trainval"} <= {*kept}:
         kept.remove("trainval")
         detail = "the union of `train` and `val`, which are read"
-        remarks.append(Remark(DEFAULT_SPLIT, f"{folder}/trainval.txt", "SRC015", detail))
+        remarks.append(Remark(_DEFAULT_SPLIT, f"{folder}/trainval.txt", "SRC015", detail))
     return kept
 
 
-def _read_list(raw: Storage, listing: RawListing, path: str) -> Iterable[VocEntry]:
+def _read_list(raw: Storage, listing: VocListing, path: str) -> Iterable[VocEntry]:
     base = path.rpartition("/ImageSets/")[0] if "/ImageSets/" in path else ""
     for line in read_text(raw, path).splitlines():
         text = line.strip()
@@ -104,21 +104,21 @@ def _read_list(raw: Storage, listing: RawListing, path: str) -> Iterable[VocEntr
             continue
         # `Layout` and lists of classes have a number behind the name.
         for name in dict.fromkeys((text, _NUMBER.sub("", text), _without_suffix(text))):
-            image = listing.image_at(below(base, f"JPEGImages/{name}"))
-            xml = below(base, f"Annotations/{name}.xml")
+            image = listing.image_at(joined(base, f"JPEGImages/{name}"))
+            xml = joined(base, f"Annotations/{name}.xml")
             if image or xml in listing.xmls:
                 yield VocEntry(image, xml if xml in listing.xmls else "", name)
                 break
         else:
-            yield VocEntry("", "", below(base, f"JPEGImages/{_NUMBER.sub('', text)}"))
+            yield VocEntry("", "", joined(base, f"JPEGImages/{_NUMBER.sub('', text)}"))
 
 
 def _without_suffix(name: str) -> str:
     stem, _, suffix = name.rpartition(".")
-    return stem if f".{suffix.lower()}" in IMAGE_SUFFIXES else name
+    return stem if f".{suffix.lower()}" in VOC_SUFFIXES else name
 
 
-def _by_folders(listing: RawListing, *, with_images: bool) -> list[Split]:
+def _by_folders(listing: VocListing, *, with_images: bool) -> list[VocSplit]:
     """The splits by the names of folders; all is one split where no folder is called so."""
     entries = [VocEntry(listing.image_of(xml), xml, xml) for xml in listing.xmls]
     if with_images:
@@ -136,9 +136,9 @@ def _by_folders(listing: RawListing, *, with_images: bool) -> list[Split]:
                     "the raw folder",
                     hint="name the folder that holds the folders of splits with `--raw`",
                 )
-        return [Split(DEFAULT_SPLIT, [ROOT], entries)]
+        return [VocSplit(_DEFAULT_SPLIT, [_ROOT], entries)]
     normal = normal_splits(usual)
-    return [Split(normal[name], [name], found[name]) for name in sorted(usual)]
+    return [VocSplit(normal[name], [name], found[name]) for name in sorted(usual)]
 
 
 def _split_of(path: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.parsers import expat
 
-MAX_BYTES = 1 << 24
+MAX_XML_BYTES = 1 << 24
 """Most bytes of an XML file."""
 _MAX_DEPTH = 64
 _MAX_ELEMENTS = 200_000

@@ -22,11 +22,11 @@ from tfrecreg.api import (
     paths_remark,
     safe,
 )
-from tfrecreg_yolo.description import Description, describe
-from tfrecreg_yolo.raw_listing import RawListing, label_paths
+from tfrecreg_yolo.description import YoloDescription, read_description
+from tfrecreg_yolo.raw_listing import YoloListing, label_paths
 from tfrecreg_yolo.rows import MAX_LABEL_BYTES, find_task, rows_of
-from tfrecreg_yolo.splits import find_splits
-from tfrecreg_yolo.yolo_options import Task, YoloOptions
+from tfrecreg_yolo.splits import find_yolo_splits
+from tfrecreg_yolo.yolo_options import YoloOptions, YoloTask
 
 _OVERHEAD = 600
 """Bytes of an example beside the image: keys, lengths, names, the checksum."""
@@ -36,10 +36,10 @@ _ENOUGH = 32
 """files with rows among them."""
 
 
-class WorkerContext(NamedTuple):
+class YoloContext(NamedTuple):
     """What all items share. Picklable and small."""
 
-    task: Task
+    task: YoloTask
     kpt_shape: tuple[int, ...]
     labels: Mapping[int, ObjectLabel]
     """By the number of the class."""
@@ -56,11 +56,11 @@ class YoloDataset:
     def __init__(self, raw: Storage, options: YoloOptions) -> None:
         self._raw = raw
         self._options = options
-        self._listing = RawListing(raw)
-        self.description = describe(raw, self._listing, options)
-        every = find_splits(raw, self._listing, self.description)
+        self._listing = YoloListing(raw)
+        self.description = read_description(raw, self._listing, options)
+        every = find_yolo_splits(raw, self._listing, self.description)
         self.splits = choose_splits(every, options.splits)
-        self.context = WorkerContext(
+        self.context = YoloContext(
             self._task(), self.description.kpt_shape, _labels(self.description)
         )
         self._require_labels()
@@ -146,7 +146,7 @@ class YoloDataset:
         every = (origin for split in self.splits for origin in split.origins)
         return [origin for origin in every if origin in self._listing.texts]
 
-    def _task(self) -> Task:
+    def _task(self) -> YoloTask:
         options, shape = self._options, self.description.kpt_shape
         if options.task == "pose" and not shape:
             raise UsageError(
@@ -207,7 +207,7 @@ class YoloDataset:
             )
 
 
-def _labels(description: Description) -> dict[int, ObjectLabel]:
+def _labels(description: YoloDescription) -> dict[int, ObjectLabel]:
     return {
         number: ObjectLabel(number, name.encode())
         for number, name in enumerate(description.names)

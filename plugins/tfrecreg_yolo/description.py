@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tfrecreg.api import RawDataError, Storage, UsageError, listed, read_text, safe
-from tfrecreg_yolo.raw_listing import RawListing
-from tfrecreg_yolo.yaml_reader import Value, read_yaml
+from tfrecreg_yolo.raw_listing import YoloListing
+from tfrecreg_yolo.yaml_reader import YamlValue, read_yaml
 from tfrecreg_yolo.yolo_options import YoloOptions, is_keypoint_shape
 
 MAX_CLASSES = 1 << 16
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 _MAX_NAMES_BYTES = 1 << 20
 
 
-class Description(NamedTuple):
+class YoloDescription(NamedTuple):
     """What the files say about the dataset."""
 
     file: str
@@ -37,7 +37,7 @@ class Description(NamedTuple):
     """Names of the keypoints; empty where nothing says them, or not the same for all classes."""
 
 
-def describe(raw: Storage, listing: RawListing, options: YoloOptions) -> Description:
+def read_description(raw: Storage, listing: YoloListing, options: YoloOptions) -> YoloDescription:
     """What describes the dataset: the file that an option names, a usual one, or options alone.
 
     Raises:
@@ -50,7 +50,7 @@ def describe(raw: Storage, listing: RawListing, options: YoloOptions) -> Descrip
             f"the option `data` names `{safe(options.data)}`, not a file in the raw folder",
             hint="paths are relative to the raw folder",
         )
-    found = Description(file, "", {}, (), "", (), ())
+    found = YoloDescription(file, "", {}, (), "", (), ())
     if file.lower().endswith((".yaml", ".yml")):
         found = _of_yaml(file, read_yaml(raw, file))
     elif file:
@@ -71,7 +71,7 @@ def describe(raw: Storage, listing: RawListing, options: YoloOptions) -> Descrip
     return found
 
 
-def _usual_file(listing: RawListing) -> str:
+def _usual_file(listing: YoloListing) -> str:
     """The file that describes the dataset by its name; empty without one."""
     for name in ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml"):
         if name in listing.others:
@@ -88,7 +88,7 @@ def _usual_file(listing: RawListing) -> str:
     return alone[0] if alone else ""
 
 
-def _of_yaml(file: str, found: Mapping[str, Value]) -> Description:
+def _of_yaml(file: str, found: Mapping[str, YamlValue]) -> YoloDescription:
     names = _class_names(file, found.get("names", ""))
     count = _integer(file, "nc", found.get("nc", ""))
     if count is not None and names and count != len(names):
@@ -103,17 +103,17 @@ def _of_yaml(file: str, found: Mapping[str, Value]) -> Description:
     if not isinstance(root, str):
         raise _wrong(file, "path", "a folder")
     shape = _keypoint_shape(file, found.get("kpt_shape", ""))
-    return Description(file, root, splits, names, "", shape, _keypoint_names(found, shape))
+    return YoloDescription(file, root, splits, names, "", shape, _keypoint_names(found, shape))
 
 
-def _class_names(file: str, found: Value) -> list[str]:
+def _class_names(file: str, found: YamlValue) -> list[str]:
     """The names of a list, or of a mapping of numbers to names."""
     if isinstance(found, str):
         if found:
             raise _wrong(file, "names", "a list, or a mapping of numbers to names")
         return []
     if not isinstance(found, Mapping):
-        pairs: Iterable[tuple[str, Value]] = (
+        pairs: Iterable[tuple[str, YamlValue]] = (
             (str(place), each) for place, each in enumerate(found)
         )
     else:
@@ -131,14 +131,14 @@ def _class_names(file: str, found: Value) -> list[str]:
     return [names.get(number, "") for number in range(max(names, default=-1) + 1)]
 
 
-def _paths(file: str, key: str, found: Value) -> list[str]:
+def _paths(file: str, key: str, found: YamlValue) -> list[str]:
     values = [found] if isinstance(found, str) else found
     if isinstance(values, Mapping) or not all(isinstance(each, str) for each in values):
         raise _wrong(file, key, "a folder, a list of images, or a list of these")
     return [each for each in values if isinstance(each, str) and each]
 
 
-def _integer(file: str, key: str, found: Value) -> int | None:
+def _integer(file: str, key: str, found: YamlValue) -> int | None:
     if found == "":
         return None
     if not isinstance(found, str) or not _NUMBER.fullmatch(found) or int(found) > MAX_CLASSES:
@@ -146,7 +146,7 @@ def _integer(file: str, key: str, found: Value) -> int | None:
     return int(found)
 
 
-def _keypoint_shape(file: str, found: Value) -> tuple[int, ...]:
+def _keypoint_shape(file: str, found: YamlValue) -> tuple[int, ...]:
     if found == "":
         return ()
     values = found if isinstance(found, Sequence) and not isinstance(found, str) else ()
@@ -157,7 +157,7 @@ def _keypoint_shape(file: str, found: Value) -> tuple[int, ...]:
     return shape
 
 
-def _keypoint_names(found: Mapping[str, Value], shape: tuple[int, ...]) -> Sequence[str]:
+def _keypoint_names(found: Mapping[str, YamlValue], shape: tuple[int, ...]) -> Sequence[str]:
     """The names of the keypoints, if there are some and all classes agree."""
     by_class = found.get("kpt_names", "")
     lists = list(by_class.values()) if isinstance(by_class, Mapping) else [by_class]
@@ -176,7 +176,7 @@ def _wrong(file: str, key: str, expected: str) -> RawDataError:
     )
 
 
-def _of_darknet(file: str, text: str, listing: RawListing) -> Description:
+def _of_darknet(file: str, text: str, listing: YoloListing) -> YoloDescription:
     """A file of lines such as `train = data/train.txt`."""
     pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
     found = {key.strip(): value.strip() for key, sign, value in pairs if sign}
@@ -194,10 +194,10 @@ def _of_darknet(file: str, text: str, listing: RawListing) -> Description:
                 "file of the raw data",
                 hint="add the file, or name the classes: --option classes=cat,dog",
             )
-    return Description(file, "", splits, (), names_file, (), ())
+    return YoloDescription(file, "", splits, (), names_file, (), ())
 
 
-def _names_file(raw: Storage, listing: RawListing) -> str:
+def _names_file(raw: Storage, listing: YoloListing) -> str:
     """The file that lists the classes; empty without one. Copies of one list are one."""
     paths = [
         path

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tfrecreg.api import Entry, RawDataError, Storage, list_files, safe
 
-IMAGE_SUFFIXES = (
+_IMAGE_SUFFIXES = (
     *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp"),
     # Images that no record can have: they are skipped with a reason (SRC003).
     *(".tif", ".tiff", ".mpo", ".dng", ".pfm", ".heic", ".heif", ".avif", ".jp2"),
@@ -15,7 +15,7 @@ _NOT_LABELS = frozenset({"classes.txt", "obj.names", "labels.txt", "train.txt", 
 _SYSTEM_FOLDER = "__MACOSX"
 
 
-class RawListing:
+class YoloListing:
     """All files of the raw data, links followed.
 
     Raises:
@@ -36,7 +36,7 @@ class RawListing:
             name = path.lower()
             if _is_hidden(path):
                 self.others[path] = entry.size
-            elif name.endswith((*IMAGE_SUFFIXES, ".txt")):
+            elif name.endswith((*_IMAGE_SUFFIXES, ".txt")):
                 is_image = not name.endswith(".txt")
                 (self.images if is_image else self.texts)[path] = entry.size
                 if entry.kind != "file":

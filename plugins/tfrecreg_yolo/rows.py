@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tfrecreg.api import BadAnnotation, SkipImage, safe
-from tfrecreg_yolo.yolo_options import Task
+from tfrecreg_yolo.yolo_options import YoloTask
 
 MAX_LABEL_BYTES = 1 << 24
 """Most bytes of a label file."""
 
 
-class Row(NamedTuple):
+class YoloRow(NamedTuple):
     """One object."""
 
     number: int
@@ -35,7 +35,7 @@ class RowReader:
         shape: number of keypoints, and of numbers for each.
     """
 
-    def __init__(self, task: Task, shape: Sequence[int]) -> None:
+    def __init__(self, task: YoloTask, shape: Sequence[int]) -> None:
         self._task = task
         self._numbers = shape[1] if task == "pose" else 0
         self._box_count = 5 + (shape[0] * shape[1] if task == "pose" else 0)
@@ -46,7 +46,7 @@ class RowReader:
             "obb": "9: class and four points",
         }[task]
 
-    def read(self, line: bytes, number: int) -> Row:
+    def read(self, line: bytes, number: int) -> YoloRow:
         """The object of a line.
 
         Raises:
@@ -69,7 +69,7 @@ class RowReader:
         else:
             raise BadAnnotation(f"has {count} numbers, expected {self._expected}")
         keypoints = self._keypoints(values[5:]) if self._task == "pose" else []
-        return Row(number, int(category), box, polygon, keypoints)
+        return YoloRow(number, int(category), box, polygon, keypoints)
 
     def _keypoints(self, values: list[float]) -> list[float]:
         """Triples. Without a visibility, a point at the origin or left or above of it is none."""
@@ -109,7 +109,7 @@ def _parse_numbers(line: bytes) -> list[float]:
     raise BadAnnotation(f"has `{shown}` where a number is expected")
 
 
-def find_task(counts: Counter[int]) -> Task | None:
+def find_task(counts: Counter[int]) -> YoloTask | None:
     """The task of rows, by the number of their coordinates; None where it may be one of several.
 
     Args:

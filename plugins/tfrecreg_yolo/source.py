@@ -29,9 +29,9 @@ from tfrecreg.api import (
     read_header,
     safe,
 )
-from tfrecreg_yolo.dataset import WorkerContext, YoloDataset
+from tfrecreg_yolo.dataset import YoloContext, YoloDataset
 from tfrecreg_yolo.raw_listing import label_paths
-from tfrecreg_yolo.rows import MAX_LABEL_BYTES, Row, RowReader, rows_of
+from tfrecreg_yolo.rows import MAX_LABEL_BYTES, RowReader, YoloRow, rows_of
 from tfrecreg_yolo.yolo_options import YoloOptions
 
 
@@ -48,7 +48,7 @@ class YoloSource(Source):
         self._raw = raw
         self._options = options
         self._dataset: YoloDataset | None = None
-        self._context: WorkerContext | None = None
+        self._context: YoloContext | None = None
         self._reader: RowReader | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -122,7 +122,7 @@ class YoloSource(Source):
             self._context = self._dataset.context
         return self._dataset
 
-    def _objects(self, item: Item, view: ImageView, context: WorkerContext) -> Example:
+    def _objects(self, item: Item, view: ImageView, context: YoloContext) -> Example:
         """The features of the objects in an image's label file."""
         boxes = Boxes(context.labels, view)
         # Coordinates are shares already.
@@ -152,7 +152,7 @@ class YoloSource(Source):
                 found = {**found, **shapes.features()}
         return found
 
-    def _rows(self, label: str, view: ImageView, context: WorkerContext) -> Iterator[Row]:
+    def _rows(self, label: str, view: ImageView, context: YoloContext) -> Iterator[YoloRow]:
         """The rows that can be read, and remarks on the others."""
         if not label:
             return
@@ -172,7 +172,7 @@ class YoloSource(Source):
             yield row
 
 
-def _add_polygon(polygons: Polygons, row: Row, name: str, view: ImageView) -> None:
+def _add_polygon(polygons: Polygons, row: YoloRow, name: str, view: ImageView) -> None:
     try:
         if not row.polygon:
             raise BadAnnotation("there is none")

@@ -6,26 +6,28 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tfrecreg.api import RawDataError, Remark, Storage, normal_splits, read_text, safe
-from tfrecreg_yolo.description import Description
-from tfrecreg_yolo.raw_listing import RawListing, parents
+from tfrecreg_yolo.description import YoloDescription
+from tfrecreg_yolo.raw_listing import YoloListing, parents
 
-DEFAULT_SPLIT = "train"
-ROOT = "the raw folder"
+_DEFAULT_SPLIT = "train"
+_ROOT = "the raw folder"
 _USUAL = ("train", "validation", "test")
 
 
-class Split(NamedTuple):
+class YoloSplit(NamedTuple):
     """A split, with its images in the order of the data."""
 
     name: str
     origins: list[str]
-    """The folders and lists that it comes from, or `ROOT`."""
+    """The folders and lists that it comes from, or `_ROOT`."""
     images: list[str]
     """Paths. One that a list names and that does not exist is among them."""
     remarks: list[Remark]
 
 
-def find_splits(raw: Storage, listing: RawListing, description: Description) -> list[Split]:
+def find_yolo_splits(
+    raw: Storage, listing: YoloListing, description: YoloDescription
+) -> list[YoloSplit]:
     """All splits.
 
     Raises:
@@ -44,13 +46,13 @@ def find_splits(raw: Storage, listing: RawListing, description: Description) -> 
 
 def _described(
     raw: Storage,
-    listing: RawListing,
+    listing: YoloListing,
     finder: _Finder,
     name: str,
     key: str,
     paths: Sequence[str],
     file: str,
-) -> Split:
+) -> YoloSplit:
     """The split that the description calls `key`."""
     images: dict[str, None] = {}
     remarks = []
@@ -66,7 +68,7 @@ def _described(
         if moved:
             detail = f"`{safe(text)}` is outside of the raw folder: `{safe(place or '.')}` was read"
             remarks.append(Remark(name, place or ".", "SRC045", detail))
-        origins.append(place or ROOT)
+        origins.append(place or _ROOT)
         if place in listing.folders:
             images.update(dict.fromkeys(listing.below(place)))
         else:
@@ -76,12 +78,12 @@ def _described(
             f"the split `{safe(key)}` of `{safe(file)}` has no image",
             hint="leave it out: --option splits=",
         )
-    return Split(name, origins, list(images), remarks)
+    return YoloSplit(name, origins, list(images), remarks)
 
 
 def _read_list(
     raw: Storage,
-    listing: RawListing,
+    listing: YoloListing,
     finder: _Finder,
     split: str,
     path: str,
@@ -150,7 +152,7 @@ def _joined(base: str, parts: Sequence[str]) -> str | None:
     return "/".join(found)
 
 
-def _bases(listing: RawListing, description: Description) -> tuple[str, ...]:
+def _bases(listing: YoloListing, description: YoloDescription) -> tuple[str, ...]:
     """The folders that paths of the description may be relative to, the most likely first."""
     beside = description.file.rpartition("/")[0]
     found = [beside, ""]
@@ -161,14 +163,14 @@ def _bases(listing: RawListing, description: Description) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _usual_lists(listing: RawListing) -> Mapping[str, Sequence[str]]:
+def _usual_lists(listing: YoloListing) -> Mapping[str, Sequence[str]]:
     """The lists of images in the raw folder that are called like splits."""
     stems = {path.rpartition(".")[0] for path in listing.images}
     names = [path.removesuffix(".txt") for path in listing.texts if "/" not in path]
     return {name: [f"{name}.txt"] for name in names if _is_usual(name) and name not in stems}
 
 
-def _by_folders(listing: RawListing) -> list[Split]:
+def _by_folders(listing: YoloListing) -> list[YoloSplit]:
     """The splits by the names of folders, without any file that describes them."""
     folders = {parent for path in listing.images for parent in parents(path)}
     usual = {folder: name for folder in folders if (name := _split_of_folder(folder))}
@@ -180,11 +182,11 @@ def _by_folders(listing: RawListing) -> list[Split]:
                     hint="name the folder that holds `images` or the folders of splits with "
                     "`--raw`, or describe the splits in `data.yaml`",
                 )
-        return [Split(DEFAULT_SPLIT, [ROOT], list(listing.images), [])]
+        return [YoloSplit(_DEFAULT_SPLIT, [_ROOT], list(listing.images), [])]
     names = normal_splits(set(usual.values()))
-    found: dict[str, Split] = {}
+    found: dict[str, YoloSplit] = {}
     for folder, name in sorted(usual.items()):
-        split = found.setdefault(names[name], Split(names[name], [], [], []))
+        split = found.setdefault(names[name], YoloSplit(names[name], [], [], []))
         split.images.extend(listing.below(folder))
         split.origins.append(folder)
     return list(found.values())

@@ -12,15 +12,15 @@ from typing import Any, TypeAlias
 
 from tfrecreg.api import MissingExtraError, RawDataError, Storage, read_text, safe
 
-MAX_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 """Most bytes of a YAML file: the names of ten thousand classes."""
 _MAX_DEPTH = 32
 
-Value: TypeAlias = "str | Sequence[Value] | Mapping[str, Value]"
+YamlValue: TypeAlias = "str | Sequence[YamlValue] | Mapping[str, YamlValue]"
 """A scalar, a list or a mapping."""
 
 
-def read_yaml(raw: Storage, path: str) -> Mapping[str, Value]:
+def read_yaml(raw: Storage, path: str) -> Mapping[str, YamlValue]:
     """The mapping that a YAML file consists of; empty for an empty file.
 
     Raises:
@@ -29,7 +29,7 @@ def read_yaml(raw: Storage, path: str) -> Mapping[str, Value]:
         MissingExtraError: PyYAML is not installed.
     """
     yaml = _require_yaml()
-    text = read_text(raw, path, limit=MAX_BYTES)
+    text = read_text(raw, path, limit=_MAX_BYTES)
     try:
         node = yaml.compose(text, Loader=_loader(yaml))
         found = "" if node is None else _value(yaml, node)
@@ -83,13 +83,13 @@ def _loader(yaml: Any) -> Any:
     return Loader
 
 
-def _value(yaml: Any, node: Any) -> Value:
+def _value(yaml: Any, node: Any) -> YamlValue:
     """A node without its tag."""
     if isinstance(node, yaml.ScalarNode):
         return str(node.value)
     if isinstance(node, yaml.SequenceNode):
         return [_value(yaml, each) for each in node.value]
-    found: dict[str, Value] = {}
+    found: dict[str, YamlValue] = {}
     for key, value in node.value:
         name = _value(yaml, key)
         if not isinstance(name, str):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from tfrecreg.api import ObjectOptions, UsageError
 
-Task = Literal["detect", "segment", "pose", "obb"]
+YoloTask = Literal["detect", "segment", "pose", "obb"]
 MAX_KEYPOINTS = 10_000
 """Most keypoints of an object."""
 

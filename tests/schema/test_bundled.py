@@ -20,6 +20,8 @@ IMAGES = {
     "image/encoded",
     "image/object/mask",
     "image/panoptic/encoded",
+    "image/segmentation/class/encoded",
+    "image/segmentation/object/encoded",
 }
 
 every_file = pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
