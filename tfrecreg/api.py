@@ -4,6 +4,10 @@
   `EngineRecord`, `CommandRecord`, `DecoderRecord`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`, `Splitter`
+- objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
+  `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`; their files:
+  `list_files`, `read_text`, `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised:
+  `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`
 - a validator of single records: `RecordValidator`, `RecordProblem`
@@ -121,8 +125,17 @@ if TYPE_CHECKING:
     from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
     from tfrecreg.schema.definition import Schema, SchemaFeature
     from tfrecreg.schema.proto import parse_schema
+    from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
+    from tfrecreg.sources.objects.images import MAX_IMAGE_BYTES, image_features, image_size
+    from tfrecreg.sources.objects.listing import list_files, paths_remark, read_text
+    from tfrecreg.sources.objects.options import ObjectOptions, choose_splits, object_schema
+    from tfrecreg.sources.objects.shapes import Keypoints, Polygons
+    from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
 
 __all__ = [
+    "MAX_IMAGE_BYTES",
+    "BadAnnotation",
+    "Boxes",
     "Cacheable",
     "Code",
     "CommandRecord",
@@ -146,9 +159,12 @@ __all__ = [
     "Folder",
     "ImageError",
     "ImageHeader",
+    "ImageRemarks",
+    "ImageView",
     "Item",
     "JsonCodec",
     "KeyedExample",
+    "Keypoints",
     "Kind",
     "Location",
     "Manifest",
@@ -157,7 +173,10 @@ __all__ = [
     "MissingExtraError",
     "MissingFileError",
     "Need",
+    "ObjectLabel",
+    "ObjectOptions",
     "Part",
+    "Polygons",
     "RawDataError",
     "RawFile",
     "Reader",
@@ -180,6 +199,7 @@ __all__ = [
     "Shard",
     "ShardRecord",
     "ShardToExport",
+    "SkipImage",
     "Skipped",
     "Source",
     "SourceRecord",
@@ -202,6 +222,7 @@ __all__ = [
     "bundled_schema",
     "bytes_feature",
     "canonical",
+    "choose_splits",
     "decode",
     "decode_pixels",
     "did_you_mean",
@@ -212,22 +233,28 @@ __all__ = [
     "export_unchanged",
     "float_feature",
     "hookimpl",
+    "image_features",
+    "image_size",
     "int64_feature",
     "is_split_name",
     "is_truncated",
     "key_from",
     "keyed_examples",
+    "list_files",
     "listed",
     "location_lines",
     "location_text",
     "new_exchange",
     "normal_splits",
+    "object_schema",
     "one_line",
     "open_local",
     "parse_schema",
+    "paths_remark",
     "perform_work",
     "read_header",
     "read_limits",
+    "read_text",
     "require_pillow",
     "safe",
     "safe_message",
@@ -266,6 +293,12 @@ _LATER = {
     "scan.record_validator": "RecordProblem RecordValidator",
     "schema.definition": "Schema SchemaFeature",
     "schema.proto": "parse_schema",
+    "sources.objects.boxes": "Boxes ObjectLabel",
+    "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
+    "sources.objects.listing": "list_files paths_remark read_text",
+    "sources.objects.options": "ObjectOptions choose_splits object_schema",
+    "sources.objects.shapes": "Keypoints Polygons",
+    "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -20,6 +20,8 @@ BUNDLED = (
     "tfrecreg_coco.plugin",
     "tfrecreg_imagefolder.plugin",
     "tfrecreg_mnist.plugin",
+    "tfrecreg_voc.plugin",
+    "tfrecreg_yolo.plugin",
 )
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)

@@ -282,6 +282,7 @@ HOMES: dict[str, set[str]] = {
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": set(),
+    "yaml": {"tfrecreg_yolo.yaml_reader"},
 }
 """Where each heavy package is imported: one home each, or one in each of its rooms. One that moves
 or arrives is noted here.

@@ -124,7 +124,18 @@ def test_pins_are_within_the_bounds(required: list[Requirement], path: Path) -> 
     """Else they were made before a bound was changed: see `docs/adr/0003-uv-and-constraints.md`."""
     kind, python = path.stem.split("-")
     pins = dict(line.split("==") for line in path.read_text("utf-8").split())
-    everything = ["tf", "dvc", "beam", "images", "coco", "arrayrecord", "parquet", "remote", "dev"]
+    everything = [
+        "tf",
+        "dvc",
+        "beam",
+        "images",
+        "coco",
+        "yolo",
+        "arrayrecord",
+        "parquet",
+        "remote",
+        "dev",
+    ]
     if kind == "constraints":
         everything.append("tfdv-1-16")
     for extra in everything:
@@ -187,7 +198,7 @@ def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
     formats = {"arrayrecord", "parquet"}
-    assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
+    assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "yolo", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:

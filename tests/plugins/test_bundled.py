@@ -16,9 +16,11 @@ SOURCES = {
     "coco": ("CocoSource", "CocoOptions", "COCO"),
     "imagefolder": ("ImageFolderSource", "ImageFolderOptions", "folder"),
     "mnist": ("MnistSource", "MnistOptions", "IDX"),
+    "voc": ("VocSource", "VocOptions", "XML"),
+    "yolo": ("YoloSource", "YoloOptions", "YOLO"),
 }
 MODULES = sorted(PLUGINS.glob("tfrecreg_*/*.py"))
-HEAVY = ("PIL", "tensorflow", "pycocotools")
+HEAVY = ("PIL", "tensorflow", "pycocotools", "yaml")
 """What no source imports before it needs it."""
 
 

@@ -3,6 +3,7 @@
 - `interface`: the base class, items and records; the docstring has an example
 - `guarded`: a source as the rest of the package calls it
 - `bundled`: the schema that a source's package carries
+- `objects`: objects in images, the same in the records of all sources that annotate
 - `python_data`: the data of a program as a source
 
 All others are plugins: see :mod:`tfrecreg.plugins`.

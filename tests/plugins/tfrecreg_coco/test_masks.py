@@ -17,7 +17,7 @@ from image_support import decoded_mask
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.images.read import read_header
 from tfrecreg.install_hint import install_command
-from tfrecreg_coco.annotations import SkipImage
+from tfrecreg.sources.objects.view import SkipImage
 from tfrecreg_coco.masks import Masks, decode_rle, encode_mask, encode_rle, require_pycocotools
 
 pycoco = pytest.importorskip("pycocotools.mask", reason="the extra `coco` is not installed")
