@@ -106,11 +106,13 @@ class Listing:
 
     @property
     def left_out(self) -> list[str]:
-        """Columns that are not taken, but for those that are skipped on purpose."""
+        """Columns that are not used, but for those that are skipped on purpose."""
         return [
             name
             for name, survey in self._surveys.items()
-            if survey is None and not self._is_skipped(name)
+            if survey is None
+            and name not in (self._key, self._options.split)
+            and not self._is_skipped(name)
         ]
 
     def raw_files(self) -> Iterator[RawFile]:
@@ -193,6 +195,7 @@ class Listing:
                 Survey(
                     typed=all(each.kind for each in taken),
                     classes=any(each.kind == "label" for each in taken),
+                    rounds=self._options.decimals == "round",
                 )
                 if taken
                 else None
@@ -263,8 +266,11 @@ class Listing:
             return "", ("SRC054", f"the column {shown(mapped.name)}: {error}")
         if unsafe_path(path):
             return "", ("SRC055", f"{shown(path)} leaves the raw folder, or could")
-        if path not in self._sizes:
-            return "", ("SRC054", f"there is no file {shown(path)}")
+        if path not in self._sizes:  # not listed: missing, or below a link to a folder
+            seen = self._raw.stat(path, follow="all")
+            if seen is None or seen.kind != "file":
+                return "", ("SRC054", f"there is no file {shown(path)}")
+            self._sizes[path] = seen.size
         return path, None
 
     def _checked_key(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
 from tfrecreg_table.rows import Place
-from tfrecreg_table.values import MAX_CLASSES, CellError, comes_back, float32, shown, text_of
+from tfrecreg_table.values import MAX_CLASSES, CellError, comes_back, shown, text_of
 
 _INTS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,399})\n)*")
 _SHORT = re.compile(r"(?:-?[0-9.]{1,7}\n)*")
@@ -39,10 +39,12 @@ class Survey:
     Args:
         typed: whether its type is given, so that it is not sought.
         classes: whether its values are names of classes.
+        rounds: whether fractions may be rounded to float32.
     """
 
-    def __init__(self, *, typed: bool, classes: bool) -> None:
+    def __init__(self, *, typed: bool, classes: bool, rounds: bool = False) -> None:
         self._typed = typed
+        self._rounds = rounds
         self._in_classes = classes
         self.rows = 0
         """Rows that had the column, with a value or without."""
@@ -53,7 +55,7 @@ class Survey:
         self.first: Any = None
         """The first value."""
         self.kept: Kept | None = None
-        self._text = _TextKind()
+        self._text = _TextKind(rounds)
         self._kinds: dict[type, Place] = {}
         self._beyond: tuple[Place, str] | None = None
 
@@ -118,7 +120,7 @@ class Survey:
         elif self._beyond is None and types <= {int, float}:
             for value, place in zip(values, places, strict=True):
                 if type(value) is float:
-                    if float32(value) != value and value == value and not comes_back(repr(value)):
+                    if value == value and not comes_back(repr(value), rounds=self._rounds):
                         self._beyond = place, f"float32 does not hold {value!r}"
                         return
                 elif not -(1 << 63) <= value < 1 << 63:
@@ -159,10 +161,12 @@ class Survey:
             )
         if self._beyond is not None:
             place, why = self._beyond
-            to = "float` rounds it" if float in kinds else "text` keeps it"
+            column = f"--option 'columns=*,{safe(name, limit=30)}"
             raise RawDataError(
                 f"the column {shown(name)}, row {place.number}: {why}",
-                hint=f"`columns=*,{safe(name, limit=30)}:{to}",
+                hint=f"--option decimals=round rounds it, {column}:text' keeps the digits"
+                if float in kinds
+                else f"{column}:text' keeps the digits",
             )
         if float in kinds:
             return "float"
@@ -177,8 +181,9 @@ _TYPE_HINT = "`columns` gives each column a type"
 class _TextKind:
     """The type of texts: what all values so far are."""
 
-    def __init__(self) -> None:
+    def __init__(self, rounds: bool) -> None:
         self.kind = "int64"
+        self._rounds = rounds
         self._decided = False
         self.kept: Kept | None = None
         self._not_float: Kept | None = None
@@ -207,7 +212,7 @@ class _TextKind:
             )
             self._keep(next(bad))
         elif not _SHORT.fullmatch(joined):
-            self._keep(_not_float(values, places))
+            self._keep(self._find_lossy(values, places))
 
     def _add_ints(self, values: Sequence[str], places: Sequence[Place]) -> None:
         longest = max(map(len, values))
@@ -217,7 +222,13 @@ class _TextKind:
                     self._keep(Kept(place.line, f"{shown(value)} is beyond int64"))
                     return
         if longest > 7 and self._not_float is None:
-            self._not_float = _not_float(values, places)
+            self._not_float = self._find_lossy(values, places)
+
+    def _find_lossy(self, values: Sequence[str], places: Sequence[Place]) -> Kept | None:
+        for value, place in zip(values, places, strict=True):
+            if len(value) > 7 and not comes_back(value, rounds=self._rounds):
+                return Kept(place.line, f"float32 does not hold {shown(value)}")
+        return None
 
     def _keep(self, kept: Kept | None) -> None:
         if kept is not None:
@@ -228,10 +239,3 @@ def _are_numbers(joined: str) -> bool:
     return bool(
         _INTS.fullmatch(joined) or _DECIMALS.fullmatch(joined) or _NUMBERS.fullmatch(joined)
     )
-
-
-def _not_float(values: Sequence[str], places: Sequence[Place]) -> Kept | None:
-    for value, place in zip(values, places, strict=True):
-        if len(value) > 7 and not comes_back(value):
-            return Kept(place.line, f"float32 does not hold {shown(value)}")
-    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tfrecreg.api import UsageError, media_kind, safe
 
@@ -53,6 +53,9 @@ class TableOptions:
     else the first of comma, tab and semicolon that the first line has."""
     header: bool = True
     """Whether the first line of a CSV names the columns. Without a header they are `1`, `2`, …"""
+    decimals: Literal["exact", "round"] = "exact"
+    """What becomes of columns without a type whose fractions float32 does not hold. `exact`: text
+    (CSV), or an error (JSON, Parquet). `round`: the next float32. Integers are never rounded."""
     missing: tuple[str, ...] = ()
     """Cells of a CSV that stand for a missing value, as `NA,null`; empty cells always do."""
 

@@ -119,19 +119,26 @@ def float32(number: float) -> float | None:
     return found
 
 
-def comes_back(text: str) -> bool:
+def comes_back(text: str, *, rounds: bool = False) -> bool:
     """Whether a decimal can be read from the float32 next to it as it was written.
 
     A fraction: with as many significant digits it is the same number. An integer: it is equal.
+
+    Args:
+        rounds: a fraction may be rounded, but not to 0 nor to infinity.
     """
     if len(text) > 60:
         return False
+    if text in ("nan", "NaN"):
+        return True
     if _WHOLE.fullmatch(text):
         return float32(int(text)) == int(text)
     held = float32(float(text))
-    if held is None:
+    if held is None or math.isinf(held):
         return False
     number = Decimal(text)
+    if rounds:
+        return bool(held) or not number
     digits = max(1, len(number.normalize().as_tuple().digits))
     return Decimal(f"{held:.{digits - 1}e}") == number
 
@@ -171,6 +178,11 @@ def bytes_of(value: Any) -> bytes:
 
 Maker = Callable[[Any], Feature]
 
+_SHORT = re.compile(r"-?[0-9.]{1,7}")
+"""Numbers that float32 holds, if they are numbers."""
+_REMEMBERED = 1024
+"""Texts of a column whose features are kept: most columns repeat a few."""
+
 
 def feature_maker(kind: str) -> Maker:
     """The function that makes a feature of a value, of a list of them, or of none.
@@ -179,8 +191,20 @@ def feature_maker(kind: str) -> Maker:
         kind: ``int64``, ``float``, ``text`` or ``bytes``.
     """
     make, convert = _MAKERS[kind]
+    quick = _QUICK.get(kind)
+    remembered: dict[str, Feature] = {}
 
     def made(value: Any) -> Feature:
+        if type(value) is str:
+            known = remembered.get(value)
+            if known is not None:
+                return known
+            found = quick(value) if quick is not None else None
+            if found is None:
+                found = make(convert(value))
+            if len(remembered) < _REMEMBERED and len(value) < 100:
+                remembered[value] = found
+            return found
         if value is None:
             return make(())
         if type(value) is list:
@@ -190,6 +214,33 @@ def feature_maker(kind: str) -> Maker:
     return made
 
 
+def _quick_int(text: str) -> Feature | None:
+    return int64_feature(int(text)) if len(text) < 19 and _DIGITS(text) else None
+
+
+def _quick_float(text: str) -> Feature | None:
+    if not _SHORT.fullmatch(text):
+        return None
+    try:
+        return float_feature(float(text))
+    except ValueError:  # two dots; the error about it is made elsewhere
+        return None
+
+
+def _quick_text(text: str) -> Feature | None:
+    try:
+        return bytes_feature(text.encode())
+    except UnicodeEncodeError:
+        return None
+
+
+_DIGITS = re.compile(r"[0-9]+").fullmatch
+_QUICK: Mapping[str, Callable[[str], Feature | None]] = {
+    "int64": _quick_int,
+    "float": _quick_float,
+    "text": _quick_text,
+    "bytes": _quick_text,
+}
 _MAKERS: Mapping[str, tuple[Callable[[Any], Feature], Callable[[Any], Any]]] = {
     "int64": (int64_feature, int64_of),
     "float": (float_feature, float_of),
