@@ -102,9 +102,9 @@ class Lines:
                 raise self.too_long(self.count + 1)
             rest = block[cut:]
             yield from self._split(block[:cut])
-        if rest:
-            yield from self._split(rest + b"\n")
-            self.end = self._file.size
+        for line in self._split(rest + b"\n" if rest else b""):
+            self.end -= 1  # the line feed that is not there
+            yield line
 
     def _split(self, block: bytes) -> Iterator[str]:
         if b"\0" in block:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
 from tfrecreg_table.rows import Place
-from tfrecreg_table.values import MAX_CLASSES, CellError, comes_back, shown, text_of
+from tfrecreg_table.values import MAX_CLASSES, CellError, comes_back, float32, shown, text_of
 
 _INTS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,399})\n)*")
 _SHORT = re.compile(r"(?:-?[0-9.]{1,7}\n)*")
@@ -58,6 +58,7 @@ class Survey:
         self._text = _TextKind(rounds)
         self._kinds: dict[type, Place] = {}
         self._beyond: tuple[Place, str] | None = None
+        self._no_float: tuple[Place, str] | None = None
 
     def add(self, name: str, values: Sequence[Any], places: Sequence[Place]) -> None:
         """Look at more values.
@@ -111,10 +112,9 @@ class Survey:
             )
 
     def _add_types(self, types: set[type], values: Sequence[Any], places: Sequence[Place]) -> None:
-        for each in types - self._kinds.keys():
-            self._kinds[each] = next(
-                place for value, place in zip(values, places, strict=True) if type(value) is each
-            )
+        if types - self._kinds.keys():
+            for value, place in zip(values, places, strict=True):  # in the order of the rows
+                self._kinds.setdefault(type(value), place)
         if types == {str}:
             self._text.add(values, places)
         elif self._beyond is None and types <= {int, float}:
@@ -126,6 +126,9 @@ class Survey:
                 elif not -(1 << 63) <= value < 1 << 63:
                     self._beyond = place, f"{shown(value)} is beyond int64"
                     return
+                elif self._no_float is None and float32(value) != value:
+                    why = f"float32 does not hold {value}, and the column has fractions"
+                    self._no_float = place, why
 
     @property
     def is_empty(self) -> bool:
@@ -159,13 +162,14 @@ class Survey:
                 else f"the column {shown(name)} has values of several types: {found}",
                 hint=f"--option 'columns=*,{safe(name, limit=30)}:text', or `:skip`",
             )
-        if self._beyond is not None:
-            place, why = self._beyond
+        beyond = self._beyond or (self._no_float if float in kinds else None)
+        if beyond is not None:
+            place, why = beyond
             column = f"--option 'columns=*,{safe(name, limit=30)}"
             raise RawDataError(
                 f"the column {shown(name)}, row {place.number}: {why}",
                 hint=f"--option decimals=round rounds it, {column}:text' keeps the digits"
-                if float in kinds
+                if float in kinds and beyond is self._beyond
                 else f"{column}:text' keeps the digits",
             )
         if float in kinds:
@@ -226,7 +230,8 @@ class _TextKind:
 
     def _find_lossy(self, values: Sequence[str], places: Sequence[Place]) -> Kept | None:
         for value, place in zip(values, places, strict=True):
-            if len(value) > 7 and not comes_back(value, rounds=self._rounds):
+            short = len(value) <= 7 and "e" not in value.lower()
+            if not short and not comes_back(value, rounds=self._rounds):
                 return Kept(place.line, f"float32 does not hold {shown(value)}")
         return None
 

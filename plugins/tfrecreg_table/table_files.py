@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -60,6 +61,18 @@ def open_rows(
         RawDataError: it cannot be read.
     """
     file: Reader = open_local(raw, path)
+    try:
+        made = _rows_of(file, path, options, wanted)
+    except BaseException:
+        file.close()
+        raise
+    weakref.finalize(made, file.close)
+    return made
+
+
+def _rows_of(
+    file: Reader, path: str, options: TableOptions, wanted: Sequence[str] | None
+) -> RowReader:
     suffix = suffix_of(path)
     if suffix == "parquet":
         return ParquetRows(file, path, wanted)
