@@ -20,7 +20,9 @@ def wav(seconds: float = 0.5, *, rate: int = 8000, channels: int = 1) -> bytes:
     return buffer.getvalue()
 
 
-def flac(*, rate: int = 44100, channels: int = 2, samples: int = 44100, sound: bytes = b"x") -> bytes:
+def flac(
+    *, rate: int = 44100, channels: int = 2, samples: int = 44100, sound: bytes = b"x"
+) -> bytes:
     """A FLAC whose sound is not decodable."""
     packed = rate << 44 | (channels - 1) << 41 | 15 << 36 | samples
     info = bytes(10) + packed.to_bytes(8, "big") + bytes(16)
@@ -72,7 +74,9 @@ def mp4(
         tracks.append(_track(b"vide", entry))
     if sound is not None:
         rate, channels = sound
-        entry = box(b"mp4a", bytes(8), bytes(8), struct.pack(">HHHHI", channels, 16, 0, 0, rate << 16))
+        entry = box(
+            b"mp4a", bytes(8), bytes(8), struct.pack(">HHHHI", channels, 16, 0, 0, rate << 16)
+        )
         tracks.append(_track(b"soun", entry))
     moov = box(b"moov", box(b"mvhd", bytes((version, 0, 0, 0)), times, bytes(80)), *tracks)
     mdat = box(b"mdat", bytes(100))
@@ -82,5 +86,7 @@ def mp4(
 def _track(handler: bytes, entry: bytes) -> bytes:
     header = box(b"tkhd", bytes(84))
     stsd = box(b"stsd", bytes(4), struct.pack(">I", 1), entry)
-    media = box(b"mdia", box(b"hdlr", bytes(8), handler, bytes(12)), box(b"minf", box(b"stbl", stsd)))
+    media = box(
+        b"mdia", box(b"hdlr", bytes(8), handler, bytes(12)), box(b"minf", box(b"stbl", stsd))
+    )
     return box(b"trak", header, media)

@@ -44,7 +44,9 @@ class ItemState(NamedTuple):
     paths: list[str]
     """Below the raw folder: one, or one of each suffix of `pair`."""
     label: int
-    """-1 without labels."""
+    """The number of the class; -1 without labels."""
+    name: str
+    """The name of the class; empty without labels."""
 
 
 class Grouping:
@@ -67,7 +69,8 @@ class Grouping:
             )
         self.splits = _split_folders(found, options, raw)
         self.files = [each for each in found if not each.code]
-        self.parts = _parts(self.files, options)
+        kinds = sorted({media_kind(each.name) for each in self.files})
+        self.parts = paired_parts(options) or [Part("", kind, kind) for kind in kinds]
         self.classes: list[str] = []
         if options.labels == "folder":
             self.classes = _classes(self.files, self.splits, raw)
@@ -118,10 +121,11 @@ class Grouping:
                 yield self._item(split, key, files)
 
     def _item(self, split: str, key: str, files: Sequence[Found]) -> Item:
-        label = -1
+        label, name = -1, ""
         if self._options.labels == "folder":
-            label = self._numbers[_class_of(files[0].path, self.splits)]
-        state = ItemState([each.path for each in files], label)
+            name = _class_of(files[0].path, self.splits)
+            label = self._numbers[name]
+        state = ItemState([each.path for each in files], label, name)
         size = sum(each.size for each in files) + _FIXED * len(files)
         return Item(split, key, size, msgspec.msgpack.encode(state))
 
@@ -138,16 +142,13 @@ def unpack(state: bytes) -> ItemState:
     return msgspec.msgpack.decode(state, type=ItemState)
 
 
-def _parts(files: Sequence[Found], options: FolderOptions) -> list[Part]:
-    """What files become: by suffix with `pair`, else by kind."""
-    if not options.pair:
-        kinds = dict.fromkeys(media_kind(each.name) for each in files)
-        return [Part("", kind, kind) for kind in sorted(kinds)]
-    kinds_of = [media_kind(f".{suffix}") for suffix in options.paired]
+def paired_parts(options: FolderOptions) -> list[Part]:
+    """What the files of a pair become; empty without `pair`."""
+    kinds = [media_kind(f".{suffix}") for suffix in options.paired]
     parts = []
-    for suffix, kind in zip(options.paired, kinds_of, strict=True):
+    for suffix, kind in zip(options.paired, kinds, strict=True):
         # Two sounds of a pair, or two texts, are told apart by their suffixes.
-        alone = kind != "file" and kinds_of.count(kind) == 1
+        alone = kind != "file" and kinds.count(kind) == 1
         parts.append(Part(suffix, kind, kind if alone else suffix))
     return parts
 

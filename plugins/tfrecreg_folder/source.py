@@ -26,7 +26,7 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_folder.folder_options import FolderOptions
-from tfrecreg_folder.grouping import Grouping, ItemState, Part, unpack
+from tfrecreg_folder.grouping import Grouping, ItemState, Part, paired_parts, unpack
 
 _LABEL, _TEXT = "class/label", "class/text"
 _MAX_BYTES = 1 << 30
@@ -46,21 +46,17 @@ class FolderSource(Source):
         self._raw = raw
         self._options = options
         self._grouping: Grouping | None = None
-        self._classes: list[str] | None = None
-        self._parts: list[Part] | None = None
-        self._splits: Mapping[str, str] | None = None
+        self._pair = paired_parts(options)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The listing stays in the parent: an item has the paths of its files.
-        self._list()
-        kept = ("_classes", "_parts", "_splits")
-        return type(self), (self._raw, self._options), {name: self.__dict__[name] for name in kept}
+        # The listing stays in the parent: an item has all that a worker needs.
+        return type(self), (self._raw, self._options)
 
     def raw_files(self) -> Iterator[RawFile]:
         yield from self._list().raw_files()
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        return {_LABEL: self._known_classes()} if self._options.labels == "folder" else {}
+        return {_LABEL: self._list().classes} if self._options.labels == "folder" else {}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         grouping = self._list()
@@ -68,11 +64,11 @@ class FolderSource(Source):
         yield from grouping.remarks
 
     def schema(self) -> str:
-        parts = self._known_parts()
-        required = bool(self._options.pair) or len(parts) == 1
+        parts = self._list().parts
+        required = bool(self._pair) or len(parts) == 1
         text = "".join(media_schema(part.kind, part.base, required=required) for part in parts)
         if self._options.labels == "folder":
-            most = max(len(self._known_classes()) - 1, 0)
+            most = max(len(self._list().classes) - 1, 0)
             domain = f"int_domain {{ min: 0 max: {most} is_categorical: true }}"
             for name, rest in ((_LABEL, f"type: INT {domain}"), (_TEXT, "type: BYTES")):
                 presence = "presence { min_fraction: 1 min_count: 1 } shape {}"
@@ -105,9 +101,7 @@ class FolderSource(Source):
         """The file of a record; with `pair` the first one of its files, if its suffix is written as
         in the option.
         """
-        if self._splits is None:
-            self._list()
-        folders = {name: folder for folder, name in (self._splits or {}).items()}
+        folders = {name: folder for folder, name in self._list().splits.items()}
         path = f"{folders[split]}/{key}" if split in folders else key
         if not self._options.pair:
             return path
@@ -131,12 +125,12 @@ class FolderSource(Source):
                 remarks.append(Remark(item.split, item.key, made.code, made.detail))
         if state.label >= 0:
             example[_LABEL] = int64_feature(state.label)
-            example[_TEXT] = bytes_feature(self._known_classes()[state.label])
+            example[_TEXT] = bytes_feature(state.name)
         return Written(example, remarks)
 
     def _parts_of(self, state: ItemState) -> Sequence[Part]:
-        if self._options.pair:
-            return self._known_parts()
+        if self._pair:
+            return self._pair
         kind = media_kind(state.paths[0])
         return [Part("", kind, kind)]
 
@@ -154,23 +148,7 @@ class FolderSource(Source):
             )
         return data
 
-    def _known_parts(self) -> list[Part]:
-        if self._parts is None:
-            self._list()
-        return self._parts or []
-
-    def _known_classes(self) -> list[str]:
-        if self._classes is None:
-            self._list()
-        return self._classes or []
-
     def _list(self) -> Grouping:
         if self._grouping is None:
-            grouping = Grouping(self._raw, self._options)
-            self._grouping = grouping
-            self._classes, self._parts, self._splits = (
-                grouping.classes,
-                grouping.parts,
-                grouping.splits,
-            )
+            self._grouping = Grouping(self._raw, self._options)
         return self._grouping

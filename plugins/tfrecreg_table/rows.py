@@ -108,17 +108,17 @@ class Lines:
 
     def _split(self, block: bytes) -> Iterator[str]:
         if b"\0" in block:
-            line = self.count + block.count(b"\n", 0, block.index(b"\0")) + 1
+            number = self.count + block.count(b"\n", 0, block.index(b"\0")) + 1
             raise RawDataError(
-                f"`{safe(self._name)}`, line {line}: a NUL byte, which no text has",
+                f"`{safe(self._name)}`, line {number}: a NUL byte, which no text has",
                 hint="is it another format, or a file that was not written to its end?",
             )
         try:
             text = block.decode()
         except UnicodeDecodeError as error:
-            line = self.count + block.count(b"\n", 0, error.start) + 1
+            number = self.count + block.count(b"\n", 0, error.start) + 1
             raise RawDataError(
-                f"`{safe(self._name)}`, line {line}: not UTF-8 ({error.reason} "
+                f"`{safe(self._name)}`, line {number}: not UTF-8 ({error.reason} "
                 f"0x{block[error.start]:02x})",
                 hint=f"convert it: `iconv -f latin1 -t utf-8 {safe(self._name)}`",
             ) from error

@@ -142,7 +142,7 @@ class TableSource(Source):
             path = column.path(values.get(column.name, ""))
             try:
                 data = self._file(path)
-                made = media_features(column.kind, column.feature, path.rpartition("/")[2], data)
+                made = media_features(column.media, column.feature, path.rpartition("/")[2], data)
             except (ImageError, MediaError) as error:
                 return self._skipped(
                     item, number, line, error.code, f"{shown(path)}: {error.detail}"

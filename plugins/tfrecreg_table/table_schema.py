@@ -28,7 +28,7 @@ def _features(column: Column, labels: Mapping[str, Sequence[str]]) -> Iterator[s
     else:
         shape = "shape {}"
     if column.kind in FILE_KINDS:
-        yield media_schema(column.kind, _escaped(column.feature))
+        yield media_schema(column.media, _escaped(column.feature))
     elif column.kind == "label":
         most = max(len(labels[column.feature]) - 1, 0)
         domain = f"int_domain {{ min: 0 max: {most} is_categorical: true }}"

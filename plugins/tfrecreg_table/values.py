@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from tfrecreg.api import Feature, bytes_feature, float_feature, int64_feature, safe
+from tfrecreg.api import Feature, MediaKind, bytes_feature, float_feature, int64_feature, safe
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?")
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
@@ -26,6 +26,14 @@ MAX_CLASSES = 100_000
 
 class CellError(ValueError):
     """A value does not fit the type of its column; the message shows it."""
+
+
+_MEDIA: Mapping[str, MediaKind] = {
+    "file": "file",
+    "image": "image",
+    "audio": "audio",
+    "video": "video",
+}
 
 
 class Column(NamedTuple):
@@ -42,6 +50,11 @@ class Column(NamedTuple):
     """Whether a row has no value."""
     lists: bool = False
     """Whether a row has a list."""
+
+    @property
+    def media(self) -> MediaKind:
+        """The kind of the files that it names."""
+        return _MEDIA[self.kind]
 
     @property
     def text_feature(self) -> str:

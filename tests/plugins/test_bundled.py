@@ -14,11 +14,13 @@ from package_support import CHECKOUT
 PLUGINS = CHECKOUT / "plugins"
 SOURCES = {
     "coco": ("CocoSource", "CocoOptions", "COCO"),
+    "folder": ("FolderSource", "FolderOptions", "headers"),
     "imagefolder": ("ImageFolderSource", "ImageFolderOptions", "folder"),
     "mnist": ("MnistSource", "MnistOptions", "IDX"),
+    "table": ("TableSource", "TableOptions", "CSV"),
 }
 MODULES = sorted(PLUGINS.glob("tfrecreg_*/*.py"))
-HEAVY = ("PIL", "tensorflow", "pycocotools")
+HEAVY = ("PIL", "tensorflow", "pycocotools", "pyarrow")
 """What no source imports before it needs it."""
 
 

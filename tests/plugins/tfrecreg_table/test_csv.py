@@ -89,8 +89,16 @@ def test_unusable_rows_are_skipped_with_their_lines(raw) -> None:
             "`train.csv`, line 3: not UTF-8 (invalid start byte 0xfc)",
             "iconv -f latin1",
         ),
-        (b"a,b\n1,x\n2,\0\n", "`train.csv`, line 3: a NUL byte, which no text has", "another format"),
-        ("a,b\n1,2\n".encode("utf-16"), "`train.csv` is in UTF-16 or UTF-32, expected UTF-8", "iconv"),
+        (
+            b"a,b\n1,x\n2,\0\n",
+            "`train.csv`, line 3: a NUL byte, which no text has",
+            "another format",
+        ),
+        (
+            "a,b\n1,2\n".encode("utf-16"),
+            "`train.csv` is in UTF-16 or UTF-32, expected UTF-8",
+            "iconv",
+        ),
         (b"\x1f\x8b\x08\0", "`train.csv` is compressed, and rows are read at any place", "gunzip"),
         (b"a,b,a\n1,2,3\n", "`train.csv` has two columns `a`: 1 and 3", "header=no"),
         (b'a,b\n1,"x\n2,y\n', "`train.csv`, line 2: a quote that is never closed", "twice"),
@@ -137,9 +145,7 @@ def test_a_row_that_changed_meanwhile_is_skipped(raw) -> None:
     path.write_text("a,b\n1,2,9\n3,4\n")
     made = source.example(items[0])
     assert made.code == "SRC051"
-    assert made.detail == (
-        "`train.csv`, line 2: its cells are not those of the first pass"
-    )
+    assert made.detail == ("`train.csv`, line 2: its cells are not those of the first pass")
 
 
 def test_rows_are_bounded_by_what_is_documented() -> None:

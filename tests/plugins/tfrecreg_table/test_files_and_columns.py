@@ -191,9 +191,7 @@ def test_each_table_named_after_a_split_is_one(raw) -> None:
         ("test", "00000001"),
     }
     assert made.written["test", "00000001"]["class/label"] == []
-    assert made.remarked()["SRC058"] == (
-        "`test.csv` has no column `label`: no value in its rows"
-    )
+    assert made.remarked()["SRC058"] == ("`test.csv` has no column `label`: no value in its rows")
     assert "`sample_submission.csv`" in made.remarked()["SRC015"]
 
 
@@ -201,7 +199,11 @@ def test_each_table_named_after_a_split_is_one(raw) -> None:
     ("files", "options", "message"),
     [
         ({}, (), "` holds no table: expected .csv, .tsv"),
-        ({"a.csv": "x\n1", "b.csv": "x\n1"}, (), "holds 2 tables, none named after a split: `a.csv`"),
+        (
+            {"a.csv": "x\n1", "b.csv": "x\n1"},
+            (),
+            "holds 2 tables, none named after a split: `a.csv`",
+        ),
         ({"a.csv": "x\n1"}, ("file=b.csv",), "the table `b.csv` is not in `"),
         ({"a.csv": "x\n1"}, ("file=../a.csv",), "the table `../a.csv` is not in `"),
         ({"a.xlsx": "x"}, ("file=a.xlsx",), "`a.xlsx` has the suffix of no table"),
@@ -233,7 +235,10 @@ def test_what_does_not_fit_is_refused_in_one_line(raw, files, options, message) 
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("columns=a:int32", "the option `columns` has `a:int32`: `int32` is not one of int64, float"),
+        (
+            "columns=a:int32",
+            "the option `columns` has `a:int32`: `int32` is not one of int64, float",
+        ),
         ("columns=a:text(x/{})", "only file, image, audio, video take a path in parentheses"),
         ("columns=a:file(../{})", "expected a path below the raw folder with one `{}`"),
         ("columns=a:file(/x/{})", "expected a path below the raw folder with one `{}`"),

@@ -11,20 +11,40 @@ pa = pytest.importorskip("pyarrow", reason="reading Parquet needs the extra `par
 pq = pytest.importorskip("pyarrow.parquet", reason="reading Parquet needs the extra `parquet`")
 
 ROWS = [
-    {"n": 9007199254740993, "x": 0.1, "ok": True, "tags": ["a", "b"], "box": {"w": 1, "h": {"d": 2}}},
+    {
+        "n": 9007199254740993,
+        "x": 0.1,
+        "ok": True,
+        "tags": ["a", "b"],
+        "box": {"w": 1, "h": {"d": 2}},
+    },
     {"n": -1, "x": None, "ok": False, "tags": [], "box": {"w": 3, "h": {"d": None}}},
     {"n": 0, "x": 2.5, "ok": True, "tags": None, "box": None},
 ]
 WRITTEN = {
     ("train", "00000001"): {
-        "n": [9007199254740993], "x": [pytest.approx(0.1)], "ok": [1], "tags": [b"a", b"b"],
-        "box/w": [1], "box/h/d": [2],
+        "n": [9007199254740993],
+        "x": [pytest.approx(0.1)],
+        "ok": [1],
+        "tags": [b"a", b"b"],
+        "box/w": [1],
+        "box/h/d": [2],
     },
     ("train", "00000002"): {
-        "n": [-1], "x": [], "ok": [0], "tags": [], "box/w": [3], "box/h/d": [],
+        "n": [-1],
+        "x": [],
+        "ok": [0],
+        "tags": [],
+        "box/w": [3],
+        "box/h/d": [],
     },
     ("train", "00000003"): {
-        "n": [0], "x": [2.5], "ok": [1], "tags": [], "box/w": [], "box/h/d": [],
+        "n": [0],
+        "x": [2.5],
+        "ok": [1],
+        "tags": [],
+        "box/w": [],
+        "box/h/d": [],
     },
 }
 
@@ -52,8 +72,12 @@ def test_columns_of_parquet_are_taken_by_their_names(raw, tmp_path) -> None:
     pq.write_table(table, tmp_path / "raw/train.parquet")
     made = raw.made("columns=f,b,c:label,when:text,big:text")
     assert made.written["train", "00000001"] == {
-        "f": [0.5], "b": [b"\0\xff"], "c": [0], "c/text": [b"u"],
-        "when": [b"2026-01-02 00:00:00"], "big": [b"18446744073709551615"],
+        "f": [0.5],
+        "b": [b"\0\xff"],
+        "c": [0],
+        "c/text": [b"u"],
+        "when": [b"2026-01-02 00:00:00"],
+        "big": [b"18446744073709551615"],
     }
     assert "`when` has values without a place in an example: datetime (row 1)" in (
         raw.error("columns=when").message
@@ -135,7 +159,9 @@ def test_a_lone_surrogate_is_an_unusable_value(raw) -> None:
     assert raw.made().codes() == ["SRC052"]
 
 
-@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" + b"\0" * 100 + b"PAR1", b"no parquet at all"])
+@pytest.mark.parametrize(
+    "data", [b"", b"PAR1", b"PAR1" + b"\0" * 100 + b"PAR1", b"no parquet at all"]
+)
 def test_a_damaged_parquet_is_refused_in_one_line(raw, data) -> None:
     raw.put("train.parquet", data)
     error = raw.error()
