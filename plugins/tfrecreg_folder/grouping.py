@@ -15,6 +15,7 @@ from tfrecreg.api import (
     Remark,
     Skipped,
     Storage,
+    is_split_name,
     media_kind,
     normal_splits,
     safe,
@@ -176,7 +177,7 @@ def _split_folders(
             hint="--option layout=split if all folders are splits, `layout=flat` if none is",
         )
     for name in tops:
-        if not name.replace("_", "a").isalnum() or not name.isascii() or name.startswith("_"):
+        if not is_split_name(name):
             raise RawDataError(
                 f"the name of the folder `{safe(name)}` cannot be the name of a split: "
                 "expected letters, digits and `_`",

@@ -18,6 +18,7 @@ from tfrecreg.api import (
     Storage,
     UsageError,
     did_you_mean,
+    is_split_name,
     media_kind,
     normal_splits,
     safe,
@@ -32,7 +33,6 @@ STATE = Struct("<HQII")
 """The state of an item: the number of its table, first byte, length, line."""
 _MAX_SPLITS = 100
 _MAX_KEY = 4096
-_SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Listing:
             name
             for name, survey in self._surveys.items()
             if survey is None
-            and name not in (self._key, self._options.split)
+            and name not in (self._key, self._options.split_column)
             and not self._is_skipped(name)
         ]
 
@@ -140,8 +140,8 @@ class Listing:
                 )
         some = min(self._splits.values(), default=DEFAULT_SPLIT)
         for file, skipped in self._skipped:
-            yield skipped._replace(split=some if self._options.split else file.split)
-        yield from self._remarks(some if self._options.split else self.files[0].split)
+            yield skipped._replace(split=some if self._options.split_column else file.split)
+        yield from self._remarks(some if self._options.split_column else self.files[0].split)
 
     def _remarks(self, split: str) -> Iterator[Remark]:
         for name, why in self.kept.items():
@@ -153,7 +153,9 @@ class Listing:
         for file, lacking in self._lacking:
             for name in lacking:
                 detail = f"`{safe(file.path)}` has no column {shown(name)}: no value in its rows"
-                yield Remark(split if self._options.split else file.split, name, "SRC058", detail)
+                yield Remark(
+                    split if self._options.split_column else file.split, name, "SRC058", detail
+                )
         if self._left_tables:
             first = self._left_tables[0]
             detail = f"tables that are not named after a split, the first of them `{safe(first)}`"
@@ -211,7 +213,7 @@ class Listing:
     def _add_rows(self, file: TableFile, reader: RowReader, rows: _Rows, batch: Batch) -> None:
         places = batch.places
         columns = batch.columns
-        if self._key is None and self._options.split is None and not self._naming:
+        if self._key is None and self._options.split_column is None and not self._naming:
             rows.starts.extend([each.start for each in places])
             rows.lengths.extend([each.length for each in places])
             rows.lines.extend([each.line for each in places])
@@ -219,11 +221,11 @@ class Listing:
             return
         nothing = (None,) * len(places)
         keys = columns.get(self._key or "", nothing)
-        splits = columns.get(self._options.split or "", nothing)
+        splits = columns.get(self._options.split_column or "", nothing)
         named = [(each, columns.get(each.name, nothing)) for each in self._naming]
         for at, place in enumerate(places):
             split = 0
-            if self._options.split is not None:
+            if self._options.split_column is not None:
                 split = self._split_number(file, reader, place.line, splits[at])
             size = 0
             problem: tuple[str, str] | None = None
@@ -250,7 +252,7 @@ class Listing:
                 rows.numbers.append(place.number)
             else:
                 rows.keys.append(key)
-            if self._options.split is not None:
+            if self._options.split_column is not None:
                 rows.splits.append(split)
 
     def _skip(self, file: TableFile, reader: RowReader, line: int, code: str, why: str) -> None:
@@ -285,7 +287,9 @@ class Listing:
             return "", ("SRC053", f"no key: {safe(str(error))}")
         if long:
             return "", ("SRC053", f"a key of more than {_MAX_KEY} bytes: {shown(key)}")
-        seen = self._seen_keys.setdefault((split, "" if self._options.split else file.split), set())
+        seen = self._seen_keys.setdefault(
+            (split, "" if self._options.split_column else file.split), set()
+        )
         if key in seen:
             return "", ("SRC053", f"another row before it has the key {shown(key)}")
         seen.add(key)
@@ -300,7 +304,7 @@ class Listing:
         if found is not None:
             return found
         where = f"`{safe(file.path)}`, {reader.unit} {line}"
-        if not _SPLIT_NAME.fullmatch(name):
+        if not is_split_name(name):
             raise RawDataError(
                 f"{where}: the split is {shown(name)}, expected letters, digits and `_`",
                 hint="fill the column: the name becomes part of file names",
@@ -323,7 +327,11 @@ class Listing:
             raise RawDataError(f"no row in {names}", hint="expected a row an item")
         asked = [(name, "columns") for name in self._by_name if name != "*"]
         asked += [(self._options.key, "key")] if self._options.key is not None else []
-        asked += [(self._options.split, "split")] if self._options.split is not None else []
+        asked += (
+            [(self._options.split_column, "split_column")]
+            if self._options.split_column is not None
+            else []
+        )
         for name, option in asked:
             if name not in known:
                 shown_names = ", ".join(shown(each) for each in known[:8])

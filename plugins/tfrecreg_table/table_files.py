@@ -103,7 +103,7 @@ def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], l
             f"`{root}` holds no table: expected {', '.join(f'.{each}' for each in _FOUND)}",
             hint="name the folder with --raw, and a table of another name by `--option file=`",
         )
-    if options.split is not None or len(found) == 1:
+    if options.split_column is not None or len(found) == 1:
         taken = found
     else:
         taken = [each for each in found if split_by_name(each[0]) in _USUAL]
@@ -139,9 +139,9 @@ def split_by_name(path: str) -> str:
 
 
 def _with_splits(files: Sequence[tuple[str, int]], options: TableOptions) -> list[TableFile]:
-    if options.split is not None or len(files) == 1:
+    if options.split_column is not None or len(files) == 1:
         alone = split_by_name(files[0][0])
-        split = alone if alone in _USUAL and options.split is None else DEFAULT_SPLIT
+        split = alone if alone in _USUAL and options.split_column is None else DEFAULT_SPLIT
         return [TableFile(path, split, size) for path, size in files]
     made = []
     for path, size in files:
@@ -150,7 +150,7 @@ def _with_splits(files: Sequence[tuple[str, int]], options: TableOptions) -> lis
             raise RawDataError(
                 f"the table `{safe(path, limit=200)}` is not named after a split: expected "
                 "`train`, `validation` or `test` at the beginning of its name",
-                hint="rename it, or name the column of the splits with `--option split=`",
+                hint="rename it, or name the column of the splits with `--option split_column=`",
             )
         made.append(TableFile(path, split, size))
     return made

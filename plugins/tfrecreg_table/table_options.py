@@ -46,7 +46,7 @@ class TableOptions:
     key: str | None = None
     """The column of the keys. Default: the column that names files, if it is the only one; else the
     number of the row."""
-    split: str | None = None
+    split_column: str | None = None
     """The column of the splits. Default: each file is a split, by its name."""
     delimiter: str | None = None
     """The character between the cells of a CSV, or `tab`. Default: a tab in files named `.tsv`,
@@ -72,7 +72,7 @@ class TableOptions:
                 "character or `tab`",
                 hint="--option 'delimiter=;'",
             )
-        for name, value in (("key", self.key), ("split", self.split)):
+        for name, value in (("key", self.key), ("split_column", self.split_column)):
             if value == "":
                 raise UsageError(f"the option `{name}` is empty, expected the name of a column")
         self.mapping  # noqa: B018 - it is refused here, if it is wrong

@@ -170,13 +170,17 @@ def test_a_column_gives_the_keys(raw) -> None:
 
 def test_a_column_gives_the_splits(raw) -> None:
     raw.put("data.csv", "s,v\ntrain,1\nval,2\nTEST,3\n")
-    assert {split for split, _ in raw.made("split=s").written} == {"train", "validation", "test"}
+    assert {split for split, _ in raw.made("split_column=s").written} == {
+        "train",
+        "validation",
+        "test",
+    }
     raw.put("data.csv", "s,v\ntrain,1\n,2\n")
-    assert raw.error("split=s").message == (
+    assert raw.error("split_column=s").message == (
         "`data.csv`, line 3: the split is ``, expected letters, digits and `_`"
     )
     raw.put("data.csv", "s,v\n" + "".join(f"s{n},1\n" for n in range(101)))
-    assert raw.error("split=s").message == "`data.csv`, line 102: more than 100 splits"
+    assert raw.error("split_column=s").message == "`data.csv`, line 102: more than 100 splits"
 
 
 def test_each_table_named_after_a_split_is_one(raw) -> None:
@@ -214,7 +218,7 @@ def test_each_table_named_after_a_split_is_one(raw) -> None:
         ),
         ({"a.csv": "x\n1"}, ("columns=y",), "`columns` names the column `y`, which no table has"),
         ({"a.csv": "x\n1"}, ("key=y",), "the option `key` names the column `y`, which no table"),
-        ({"a.csv": "x\n1"}, ("split=y",), "the split is ``"),
+        ({"a.csv": "x\n1"}, ("split_column=y",), "the split is ``"),
         (
             {"a.csv": "x,y\n1,2"},
             ("columns=x:int64,y:int64=x",),
