@@ -15,7 +15,7 @@ _MAX_LINKED = 10_000
 _SYSTEM_NAMES = frozenset({"thumbs.db", "desktop.ini", "__macosx", "@eadir", "lost+found"})
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file, or a name that cannot be opened."""
 
     path: str
@@ -41,7 +41,7 @@ class Found(NamedTuple):
         return self.path[: -len(self.suffix) - 1] if self.suffix else self.path
 
 
-class Finder:
+class FileFinder:
     """Finds the files of a raw folder, and counts the names that it leaves out."""
 
     def __init__(self, raw: Storage, options: FolderOptions) -> None:
@@ -54,7 +54,7 @@ class Finder:
         self.stray: list[tuple[str, int]] = []
         """The same for names with other suffixes."""
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[FoundFile]:
         """All files, sorted by their paths.
 
         Raises:
@@ -76,7 +76,7 @@ class Finder:
                 detail = f"{times} {kind} {names} `{safe(first)}`"
                 yield Remark(split, first, "SRC015", detail, times)
 
-    def _below(self, folder: str, above: tuple[tuple[int, int], ...]) -> Iterator[Found]:
+    def _below(self, folder: str, above: tuple[tuple[int, int], ...]) -> Iterator[FoundFile]:
         for entry in self._raw.list(folder, recursive=False):
             name = entry.path.rpartition("/")[2]
             if name.startswith(".") or name.lower() in _SYSTEM_NAMES:
@@ -85,16 +85,16 @@ class Finder:
             if entry.kind == "link":
                 followed, problem = self._followed(entry)
                 if followed is None:
-                    yield Found(entry.path, 0, "SRC011", problem)
+                    yield FoundFile(entry.path, 0, "SRC011", problem)
                     continue
                 entry = followed
             if entry.kind == "dir":
                 yield from self._folder(entry, above)
             elif entry.kind != "file":
                 detail = "a FIFO, a socket or a device, which is never opened"
-                yield Found(entry.path, 0, "SRC010", detail)
+                yield FoundFile(entry.path, 0, "SRC010", detail)
             else:
-                found = Found(entry.path, entry.size)
+                found = FoundFile(entry.path, entry.size)
                 if self._taken and found.suffix not in self._taken:
                     _count(self.stray, entry.path)
                 elif not _is_utf8(entry.path):
@@ -102,10 +102,10 @@ class Finder:
                 else:
                     yield found
 
-    def _folder(self, entry: Entry, above: tuple[tuple[int, int], ...]) -> Iterator[Found]:
+    def _folder(self, entry: Entry, above: tuple[tuple[int, int], ...]) -> Iterator[FoundFile]:
         here = entry.device, entry.inode
         if here[1] and here in above:
-            yield Found(entry.path, 0, "SRC011", "a symbolic link in a circle")
+            yield FoundFile(entry.path, 0, "SRC011", "a symbolic link in a circle")
         elif len(above) > _MAX_DEPTH:
             raise RawDataError(
                 f"`{safe(entry.path)}` is below {_MAX_DEPTH} folders",

@@ -21,15 +21,15 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_folder.folder_options import FolderOptions
-from tfrecreg_folder.found_files import Finder, Found
+from tfrecreg_folder.found_files import FileFinder, FoundFile
 
-DEFAULT_SPLIT = "train"
+_DEFAULT_SPLIT = "train"
 _USUAL = ("train", "validation", "test")
 _FIXED = 300
 """Bytes of an example beside its files."""
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """What a file of an item becomes."""
 
     suffix: str
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     """The names of the features begin with it."""
 
 
-class ItemState(NamedTuple):
+class FileState(NamedTuple):
     """The state of an item, packed as MessagePack."""
 
     paths: list[str]
@@ -60,7 +60,7 @@ class Grouping:
 
     def __init__(self, raw: Storage, options: FolderOptions) -> None:
         self._options = options
-        finder = Finder(raw, options)
+        finder = FileFinder(raw, options)
         found = finder.files()
         if not found:
             some = ", ".join(f".{each}" for each in sorted(options.taken)) or "any suffix"
@@ -71,13 +71,13 @@ class Grouping:
         self.splits = _split_folders(found, options, raw)
         self.files = [each for each in found if not each.code]
         kinds = sorted({media_kind(each.name) for each in self.files})
-        self.parts = paired_parts(options) or [Part("", kind, kind) for kind in kinds]
+        self.parts = paired_parts(options) or [FilePart("", kind, kind) for kind in kinds]
         self.classes: list[str] = []
         if options.labels == "folder":
             self.classes = _classes(self.files, self.splits, raw)
         self._numbers = {name: number for number, name in enumerate(self.classes)}
         self.entries = list(self._entries(found))
-        split = min((each.split for each in self.entries), default=DEFAULT_SPLIT)
+        split = min((each.split for each in self.entries), default=_DEFAULT_SPLIT)
         self.remarks: list[Remark] = list(finder.remarks(split))
 
     @property
@@ -93,7 +93,7 @@ class Grouping:
                 for path in unpack(entry.state).paths:
                     yield RawFile(path, sizes[path], sizes[path])
 
-    def _entries(self, found: Sequence[Found]) -> Iterator[Item | Skipped]:
+    def _entries(self, found: Sequence[FoundFile]) -> Iterator[Item | Skipped]:
         if not self._options.pair:
             for each in found:
                 split, key = self._place(each.path)
@@ -102,7 +102,7 @@ class Grouping:
                 else:
                     yield self._item(split, key, [each])
             return
-        groups: dict[str, dict[str, list[Found]]] = {}
+        groups: dict[str, dict[str, list[FoundFile]]] = {}
         for each in found:
             if each.code:
                 split, key = self._place(each.path)
@@ -121,12 +121,12 @@ class Grouping:
                 files = [group[suffix][0] for suffix in self._options.paired]
                 yield self._item(split, key, files)
 
-    def _item(self, split: str, key: str, files: Sequence[Found]) -> Item:
+    def _item(self, split: str, key: str, files: Sequence[FoundFile]) -> Item:
         label, name = -1, ""
         if self._options.labels == "folder":
             name = _class_of(files[0].path, self.splits)
             label = self._numbers[name]
-        state = ItemState([each.path for each in files], label, name)
+        state = FileState([each.path for each in files], label, name)
         size = sum(each.size for each in files) + _FIXED * len(files)
         return Item(split, key, size, msgspec.msgpack.encode(state))
 
@@ -135,27 +135,27 @@ class Grouping:
         top, _, rest = path.partition("/")
         if top in self.splits and rest:
             return self.splits[top], rest
-        return DEFAULT_SPLIT, path
+        return _DEFAULT_SPLIT, path
 
 
-def unpack(state: bytes) -> ItemState:
+def unpack(state: bytes) -> FileState:
     """The state of an item."""
-    return msgspec.msgpack.decode(state, type=ItemState)
+    return msgspec.msgpack.decode(state, type=FileState)
 
 
-def paired_parts(options: FolderOptions) -> list[Part]:
+def paired_parts(options: FolderOptions) -> list[FilePart]:
     """What the files of a pair become; empty without `pair`."""
     kinds = [media_kind(f".{suffix}") for suffix in options.paired]
     parts = []
     for suffix, kind in zip(options.paired, kinds, strict=True):
         # Two sounds of a pair, or two texts, are told apart by their suffixes.
         alone = kind != "file" and kinds.count(kind) == 1
-        parts.append(Part(suffix, kind, kind if alone else suffix))
+        parts.append(FilePart(suffix, kind, kind if alone else suffix))
     return parts
 
 
 def _split_folders(
-    found: Sequence[Found], options: FolderOptions, raw: Storage
+    found: Sequence[FoundFile], options: FolderOptions, raw: Storage
 ) -> Mapping[str, str]:
     """Split by name of its folder; empty without splits."""
     if options.layout == "flat":
@@ -186,7 +186,7 @@ def _split_folders(
     return splits
 
 
-def _classes(files: Sequence[Found], splits: Mapping[str, str], raw: Storage) -> list[str]:
+def _classes(files: Sequence[FoundFile], splits: Mapping[str, str], raw: Storage) -> list[str]:
     names = {_class_of(each.path, splits): each.path for each in files}
     if "" in names:
         raise RawDataError(

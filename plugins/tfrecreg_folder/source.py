@@ -26,7 +26,7 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_folder.folder_options import FolderOptions
-from tfrecreg_folder.grouping import Grouping, ItemState, Part, paired_parts, unpack
+from tfrecreg_folder.grouping import FilePart, FileState, Grouping, paired_parts, unpack
 
 _LABEL, _TEXT = "class/label", "class/text"
 _MAX_BYTES = 1 << 30
@@ -128,11 +128,11 @@ class FolderSource(Source):
             example[_TEXT] = bytes_feature(state.name)
         return Written(example, remarks)
 
-    def _parts_of(self, state: ItemState) -> Sequence[Part]:
+    def _parts_of(self, state: FileState) -> Sequence[FilePart]:
         if self._pair:
             return self._pair
         kind = media_kind(state.paths[0])
-        return [Part("", kind, kind)]
+        return [FilePart("", kind, kind)]
 
     def _read(self, path: str) -> bytes:
         with self._raw.open(path) as file:

@@ -11,4 +11,5 @@ nothing of the project but `tfrecreg.api`.
 - `survey`: the types of columns that were given none, by all their values
 - `listing`: the first pass, which finds rows, keys, splits, types and classes
 - `values`: a value of a row as a feature
+- `table_schema`: the schema, made from the columns
 """

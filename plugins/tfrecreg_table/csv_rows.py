@@ -17,10 +17,10 @@ from tfrecreg_table.rows import (
     MAX_COLUMNS,
     MAX_ROW,
     BadRow,
-    Batch,
     Lines,
-    Place,
+    RowBatch,
     RowError,
+    RowPlace,
     text_start,
 )
 
@@ -50,10 +50,10 @@ class CsvRows:
         self.delimiter = delimiter or self._find_delimiter()
         self.names = self._read_names()
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RowBatch]:
         lines = Lines(self._file, self._name, self._start)
         reader = csv.reader(self._checked(lines), delimiter=self.delimiter, strict=True)
-        width, rows, batch = len(self.names), list[list[str]](), Batch([], {})
+        width, rows, batch = len(self.names), list[list[str]](), RowBatch([], {})
         start, number = lines.end, 0
         skip = self._has_header
         self._line = 1
@@ -66,10 +66,10 @@ class CsvRows:
                     elif len(cells) == width:
                         number += 1
                         rows.append(cells)
-                        batch.places.append(Place(number, self._line, start, end - start))
+                        batch.places.append(RowPlace(number, self._line, start, end - start))
                         if len(rows) == BATCH:
                             yield self._filled(batch, rows)
-                            rows, batch = [], Batch([], {})
+                            rows, batch = [], RowBatch([], {})
                     elif cells:
                         number += 1
                         detail = f"{len(cells)} cells, and the table has {width} columns"
@@ -104,7 +104,7 @@ class CsvRows:
             name: cell for name, cell in zip(self.names, cells, strict=True) if cell not in missing
         }
 
-    def _filled(self, batch: Batch, rows: Sequence[Sequence[str]]) -> Batch:
+    def _filled(self, batch: RowBatch, rows: Sequence[Sequence[str]]) -> RowBatch:
         missing = self._missing
         columns: dict[str, Sequence[str | None]] = {}
         for name, cells in zip(self.names, zip(*rows, strict=True), strict=False):

@@ -15,10 +15,10 @@ from tfrecreg_table.rows import (
     BATCH,
     MAX_COLUMNS,
     BadRow,
-    Batch,
     Lines,
-    Place,
+    RowBatch,
     RowError,
+    RowPlace,
     flatten,
     text_start,
 )
@@ -40,10 +40,10 @@ class JsonRows:
         self._file, self._name = file, name
         self._start = text_start(file, name)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RowBatch]:
         lines = Lines(self._file, self._name, self._start)
         rows: list[Mapping[str, Any]] = []
-        batch, number = Batch([], {}), 0
+        batch, number = RowBatch([], {}), 0
         for line in lines:
             start, lines.start = lines.start, lines.end
             if line.isspace():
@@ -54,10 +54,10 @@ class JsonRows:
             except RowError as error:
                 batch.bad.append(BadRow(lines.count, "SRC051", str(error)))
                 continue
-            batch.places.append(Place(number, lines.count, start, lines.end - start))
+            batch.places.append(RowPlace(number, lines.count, start, lines.end - start))
             if len(rows) == BATCH:
                 yield self._filled(batch, rows)
-                rows, batch = [], Batch([], {})
+                rows, batch = [], RowBatch([], {})
         yield self._filled(batch, rows)
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:
@@ -66,7 +66,7 @@ class JsonRows:
         except UnicodeDecodeError as error:
             raise RowError(f"not UTF-8: {error.reason}") from error
 
-    def _filled(self, batch: Batch, rows: list[Mapping[str, Any]]) -> Batch:
+    def _filled(self, batch: RowBatch, rows: list[Mapping[str, Any]]) -> RowBatch:
         names = dict.fromkeys(name for row in rows for name in row)
         if len(names) > MAX_COLUMNS:
             raise RawDataError(

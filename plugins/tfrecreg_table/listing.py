@@ -23,13 +23,13 @@ from tfrecreg.api import (
     normal_splits,
     safe,
 )
-from tfrecreg_table.rows import Batch, RowReader
-from tfrecreg_table.survey import Survey
-from tfrecreg_table.table_files import DEFAULT_SPLIT, TableFile, find_tables, open_rows
+from tfrecreg_table.rows import RowBatch, RowReader
+from tfrecreg_table.survey import ColumnSurvey
+from tfrecreg_table.table_files import UNNAMED_SPLIT, TableFile, find_tables, open_rows
 from tfrecreg_table.table_options import FILE_KINDS, Mapped, TableOptions, unsafe_path
-from tfrecreg_table.values import CellError, Column, shown, text_of
+from tfrecreg_table.values import CellError, TableColumn, quoted, text_of
 
-STATE = Struct("<HQII")
+ROW_STATE = Struct("<HQII")
 """The state of an item: the number of its table, first byte, length, line."""
 _MAX_SPLITS = 100
 _MAX_KEY = 4096
@@ -50,7 +50,7 @@ class _Rows:
     keys: list[str] = field(default_factory=list)
 
 
-class Listing:
+class TableListing:
     """All rows of the tables, and what the columns become.
 
     Raises:
@@ -71,7 +71,7 @@ class Listing:
             self._key = self._naming[0].name
         self.files, self._left_tables = find_tables(raw, options)
         self._sizes = _file_sizes(raw) if self._naming else {}
-        self._surveys: dict[str, Survey | None] = {}
+        self._surveys: dict[str, ColumnSurvey | None] = {}
         self._total = 0
         self._split_names: dict[str, int] = {}
         self._seen_keys: dict[tuple[int, str], set[str]] = {}
@@ -94,7 +94,7 @@ class Listing:
         }
 
     @property
-    def path_column(self) -> Column | None:
+    def path_column(self) -> TableColumn | None:
         """The column of files whose values are the keys."""
         found = [each for each in self.columns if each.kind in FILE_KINDS]
         return found[0] if len(found) == 1 and found[0].name == self._key else None
@@ -136,9 +136,9 @@ class Listing:
                 length, line = rows.lengths[at], rows.lines[at]
                 size = length + overhead + (rows.sizes[at] if rows.sizes else 0)
                 yield Item(
-                    split, key, size, STATE.pack(number, start, length, min(line, 0xFFFFFFFF))
+                    split, key, size, ROW_STATE.pack(number, start, length, min(line, 0xFFFFFFFF))
                 )
-        some = min(self._splits.values(), default=DEFAULT_SPLIT)
+        some = min(self._splits.values(), default=UNNAMED_SPLIT)
         for file, skipped in self._skipped:
             yield skipped._replace(split=some if self._options.split_column else file.split)
         yield from self._remarks(some if self._options.split_column else self.files[0].split)
@@ -147,12 +147,12 @@ class Listing:
         for name, why in self.kept.items():
             yield Remark(split, name, "SRC056", why)
         if self.left_out:
-            names = ", ".join(shown(name) for name in self.left_out[:5])
+            names = ", ".join(quoted(name) for name in self.left_out[:5])
             detail = f"not in `columns`: {names}"
             yield Remark(split, self.left_out[0], "SRC057", detail, len(self.left_out))
         for file, lacking in self._lacking:
             for name in lacking:
-                detail = f"`{safe(file.path)}` has no column {shown(name)}: no value in its rows"
+                detail = f"`{safe(file.path)}` has no column {quoted(name)}: no value in its rows"
                 yield Remark(
                     split if self._options.split_column else file.split, name, "SRC058", detail
                 )
@@ -185,7 +185,7 @@ class Listing:
     def _is_skipped(self, name: str) -> bool:
         return any(each.kind == "skip" for each in self._by_name.get(name, ()))
 
-    def _survey_of(self, name: str) -> Survey | None:
+    def _survey_of(self, name: str) -> ColumnSurvey | None:
         if name not in self._surveys:
             mapped = self._by_name.get(name, [])
             if not mapped and (not self._mapping or self._star is not None):
@@ -194,7 +194,7 @@ class Listing:
             if name == "":
                 raise RawDataError("a value without a name", hint="names are not empty")
             self._surveys[name] = (
-                Survey(
+                ColumnSurvey(
                     typed=all(each.kind for each in taken),
                     classes=any(each.kind == "label" for each in taken),
                     rounds=self._options.decimals == "round",
@@ -204,13 +204,13 @@ class Listing:
             )
         return self._surveys[name]
 
-    def _survey(self, name: str) -> Survey:
+    def _survey(self, name: str) -> ColumnSurvey:
         survey = self._surveys[name]
         if survey is None:
             raise KeyError(name)
         return survey
 
-    def _add_rows(self, file: TableFile, reader: RowReader, rows: _Rows, batch: Batch) -> None:
+    def _add_rows(self, file: TableFile, reader: RowReader, rows: _Rows, batch: RowBatch) -> None:
         places = batch.places
         columns = batch.columns
         if self._key is None and self._options.split_column is None and not self._naming:
@@ -261,17 +261,17 @@ class Listing:
 
     def _named_file(self, mapped: Mapped, value: Any) -> tuple[str, tuple[str, str] | None]:
         if value is None:
-            return "", ("SRC054", f"the column {shown(mapped.name)} names no file")
+            return "", ("SRC054", f"the column {quoted(mapped.name)} names no file")
         try:
-            path = Column(mapped.name, mapped.kind, "", mapped.pattern).path(value)
+            path = TableColumn(mapped.name, mapped.kind, "", mapped.pattern).path(value)
         except CellError as error:
-            return "", ("SRC054", f"the column {shown(mapped.name)}: {error}")
+            return "", ("SRC054", f"the column {quoted(mapped.name)}: {error}")
         if unsafe_path(path):
-            return "", ("SRC055", f"{shown(path)} leaves the raw folder, or could")
+            return "", ("SRC055", f"{quoted(path)} leaves the raw folder, or could")
         if path not in self._sizes:  # not listed: missing, or below a link to a folder
             seen = self._raw.stat(path, follow="all")
             if seen is None or seen.kind != "file":
-                return "", ("SRC054", f"there is no file {shown(path)}")
+                return "", ("SRC054", f"there is no file {quoted(path)}")
             self._sizes[path] = seen.size
         return path, None
 
@@ -279,19 +279,19 @@ class Listing:
         self, split: int, file: TableFile, value: Any
     ) -> tuple[str, tuple[str, str] | None]:
         if value is None:
-            return "", ("SRC053", f"no key: the column {shown(self._key)} has no value")
+            return "", ("SRC053", f"no key: the column {quoted(self._key)} has no value")
         try:
             key = text_of(value)
             long = len(key.encode()) > _MAX_KEY
         except (CellError, UnicodeEncodeError) as error:
             return "", ("SRC053", f"no key: {safe(str(error))}")
         if long:
-            return "", ("SRC053", f"a key of more than {_MAX_KEY} bytes: {shown(key)}")
+            return "", ("SRC053", f"a key of more than {_MAX_KEY} bytes: {quoted(key)}")
         seen = self._seen_keys.setdefault(
             (split, "" if self._options.split_column else file.split), set()
         )
         if key in seen:
-            return "", ("SRC053", f"another row before it has the key {shown(key)}")
+            return "", ("SRC053", f"another row before it has the key {quoted(key)}")
         seen.add(key)
         return key, None
 
@@ -306,7 +306,7 @@ class Listing:
         where = f"`{safe(file.path)}`, {reader.unit} {line}"
         if not is_split_name(name):
             raise RawDataError(
-                f"{where}: the split is {shown(name)}, expected letters, digits and `_`",
+                f"{where}: the split is {quoted(name)}, expected letters, digits and `_`",
                 hint="fill the column: the name becomes part of file names",
             )
         if len(self._split_names) == _MAX_SPLITS:
@@ -334,13 +334,13 @@ class Listing:
         )
         for name, option in asked:
             if name not in known:
-                shown_names = ", ".join(shown(each) for each in known[:8])
+                shown_names = ", ".join(quoted(each) for each in known[:8])
                 raise UsageError(
-                    f"the option `{option}` names the column {shown(name)}, which no table has",
+                    f"the option `{option}` names the column {quoted(name)}, which no table has",
                     hint=did_you_mean(name, known) or f"columns: {shown_names}",
                 )
 
-    def _columns(self) -> Iterator[Column]:
+    def _columns(self) -> Iterator[TableColumn]:
         features: dict[str, str] = {}
         for name, survey in self._surveys.items():
             if survey is None:
@@ -354,25 +354,25 @@ class Listing:
                     other = features.get(feature)
                     if other is not None:
                         raise RawDataError(
-                            f"the columns {shown(other)} and {shown(name)} would both be the "
-                            f"feature {shown(feature)}",
+                            f"the columns {quoted(other)} and {quoted(name)} would both be the "
+                            f"feature {quoted(feature)}",
                             hint="give one another name: --option 'columns=*,NAME:TYPE=FEATURE'",
                         )
                     features[feature] = name
                 yield column
 
-    def _column(self, name: str, mapped: Mapped, survey: Survey) -> Column:
+    def _column(self, name: str, mapped: Mapped, survey: ColumnSurvey) -> TableColumn:
         texts = not any(file.has_types for file in self.files)
         kind = mapped.kind or survey.kind(name, texts=texts)
         if kind == "file":
             kind = media_kind(str(survey.first))
         if not mapped.kind and survey.kept is not None:
             self.kept[name] = (
-                f"the column {shown(name)} is text: line {survey.kept.line}, {survey.kept.why}"
+                f"the column {quoted(name)} is text: line {survey.kept.line}, {survey.kept.why}"
             )
         missing = survey.missing or survey.rows < self._total
         feature = mapped.feature or self._usual_feature(name, kind)
-        return Column(name, kind, feature, mapped.pattern, missing, survey.lists)
+        return TableColumn(name, kind, feature, mapped.pattern, missing, survey.lists)
 
     def _usual_feature(self, name: str, kind: str) -> str:
         """The feature of a column that was given none."""
@@ -410,7 +410,7 @@ def _class_names(names: set[str]) -> Sequence[str]:
         return sorted(names, key=str.encode)
     except UnicodeEncodeError as error:
         raise RawDataError(
-            f"the name of a class holds a lone surrogate: {shown(error.object)}",
+            f"the name of a class holds a lone surrogate: {quoted(error.object)}",
             hint="labels are UTF-8",
         ) from error
 

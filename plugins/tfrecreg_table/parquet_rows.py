@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any
 
 from tfrecreg.api import MissingExtraError, RawDataError, Reader, StorageError, one_line, safe
-from tfrecreg_table.rows import BATCH, MAX_COLUMNS, Batch, Place, RowError, flatten
+from tfrecreg_table.rows import BATCH, MAX_COLUMNS, RowBatch, RowError, RowPlace, flatten
 
 _SPOOLED = 1 << 14
 """Rows of a batch in the temporary file."""
@@ -59,16 +59,19 @@ class ParquetRows:
         )
         self._spool: _Spool | None = None
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RowBatch]:
         at = 0
         for found in self._read(BATCH):
             rows = found.num_rows
-            places = [Place(at + n + 1, at + n + 1, at + n, 1) for n in range(rows)]
+            places = [RowPlace(at + n + 1, at + n + 1, at + n, 1) for n in range(rows)]
             if self._nested:
                 try:
                     flat = [flatten(row) for row in found.to_pylist()]
                 except RowError as error:
-                    raise RawDataError(f"`{safe(self._name)}`: {error}") from error
+                    raise RawDataError(
+                        f"`{safe(self._name)}`: {error}",
+                        hint="name the columns to take: --option columns=",
+                    ) from error
                 names = dict.fromkeys(name for row in flat for name in row)
                 columns = {name: [row.get(name) for row in flat] for name in names}
             else:
@@ -76,7 +79,7 @@ class ParquetRows:
                     name: found.column(number).to_pylist()
                     for number, name in enumerate(self._columns)
                 }
-            yield Batch(places, columns)
+            yield RowBatch(places, columns)
             at += rows
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:  # noqa: ARG002 - rows are numbered

@@ -18,7 +18,7 @@ MAX_DEPTH = 16
 MISSING = None
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """Where a row is."""
 
     number: int
@@ -40,10 +40,10 @@ class BadRow(NamedTuple):
 
 
 @dataclass
-class Batch:
+class RowBatch:
     """Rows that follow each other."""
 
-    places: list[Place]
+    places: list[RowPlace]
     columns: Mapping[str, Sequence[Any]]
     """A value for each place; None for a missing one."""
     bad: list[BadRow] = field(default_factory=list)
@@ -59,7 +59,7 @@ class RowReader(Protocol):
     unit: str
     """What its rows are counted in: ``line`` or ``row``."""
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RowBatch]:
         """All rows, in their order.
 
         Raises:

@@ -23,12 +23,19 @@ from tfrecreg.api import (
     media_features,
     safe,
 )
-from tfrecreg_table.listing import STATE, Listing, class_numbers
+from tfrecreg_table.listing import ROW_STATE, TableListing, class_numbers
 from tfrecreg_table.rows import RowError, RowReader
 from tfrecreg_table.table_files import open_rows
 from tfrecreg_table.table_options import FILE_KINDS, TableOptions
 from tfrecreg_table.table_schema import table_schema
-from tfrecreg_table.values import CellError, Column, Maker, feature_maker, shown, text_of
+from tfrecreg_table.values import (
+    CellError,
+    FeatureMaker,
+    TableColumn,
+    quoted,
+    feature_maker,
+    text_of,
+)
 
 _MAX_BYTES = 1 << 30
 """Most bytes of a file that a row names."""
@@ -46,15 +53,15 @@ class TableSource(Source):
     def __init__(self, raw: Storage, options: TableOptions) -> None:
         self._raw = raw
         self._options = options
-        self._listing: Listing | None = None
+        self._listing: TableListing | None = None
         self._paths: tuple[str, ...] = ()
-        self._columns: tuple[Column, ...] = ()
+        self._columns: tuple[TableColumn, ...] = ()
         self._labels: Mapping[str, Sequence[str]] = {}
-        self._path_column: Column | None = None
+        self._path_column: TableColumn | None = None
         self._readers: dict[int, RowReader] = {}
-        self._makers: list[tuple[str, str, Maker]] = []
-        self._classes: list[tuple[Column, dict[str, tuple[Feature, Feature]]]] = []
-        self._file_columns: list[Column] = []
+        self._makers: list[tuple[str, str, FeatureMaker]] = []
+        self._classes: list[tuple[TableColumn, dict[str, tuple[Feature, Feature]]]] = []
+        self._file_columns: list[TableColumn] = []
 
     def __reduce__(self) -> tuple[object, ...]:
         # The rows stay in the parent: an item has its place.
@@ -106,7 +113,7 @@ class TableSource(Source):
         return None if self._path_column is None else self._path_column.path(key)
 
     def example(self, item: Item) -> Example | Written | Skipped:
-        number, start, length, line = STATE.unpack(item.state)
+        number, start, length, line = ROW_STATE.unpack(item.state)
         reader = self._readers.get(number)
         if reader is None:
             reader = self._open(number)
@@ -123,7 +130,7 @@ class TableSource(Source):
                 name = column.name
                 self._add_classes(example, column, by_name, values.get(name))
         except (CellError, ValueError) as error:
-            detail = f"the column {shown(name)}: {safe(str(error))}"
+            detail = f"the column {quoted(name)}: {safe(str(error))}"
             return self._skipped(item, number, line, "SRC052", detail)
         if self._file_columns:
             return self._with_files(item, example, values, number, line)
@@ -145,12 +152,12 @@ class TableSource(Source):
                 made = media_features(column.media, column.feature, path.rpartition("/")[2], data)
             except (ImageError, MediaError) as error:
                 return self._skipped(
-                    item, number, line, error.code, f"{shown(path)}: {error.detail}"
+                    item, number, line, error.code, f"{quoted(path)}: {error.detail}"
                 )
             example.update(made.features)
             if made.code:
                 remarks.append(
-                    Remark(item.split, item.key, made.code, f"{shown(path)}: {made.detail}")
+                    Remark(item.split, item.key, made.code, f"{quoted(path)}: {made.detail}")
                 )
         return Written(example, remarks)
 
@@ -177,7 +184,7 @@ class TableSource(Source):
     @staticmethod
     def _add_classes(
         example: dict[str, Feature],
-        column: Column,
+        column: TableColumn,
         by_name: dict[str, tuple[Feature, Feature]],
         value: Any,
     ) -> None:
@@ -189,7 +196,7 @@ class TableSource(Source):
         try:
             found = [by_name[each] for each in texts]
         except KeyError as error:
-            raise CellError(f"the class {shown(error.args[0])} was not there before") from error
+            raise CellError(f"the class {quoted(error.args[0])} was not there before") from error
         if len(found) == 1:
             example[column.feature], example[column.text_feature] = found[0]
         else:
@@ -224,9 +231,9 @@ class TableSource(Source):
         if not self._paths:
             self._list()
 
-    def _list(self) -> Listing:
+    def _list(self) -> TableListing:
         if self._listing is None:
-            listing = Listing(self._raw, self._options)
+            listing = TableListing(self._raw, self._options)
             self._listing = listing
             self._paths = tuple(each.path for each in listing.files)
             self._columns, self._labels = listing.columns, listing.labels

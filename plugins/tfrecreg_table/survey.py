@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
-from tfrecreg_table.rows import Place
-from tfrecreg_table.values import MAX_CLASSES, CellError, comes_back, float32, shown, text_of
+from tfrecreg_table.rows import RowPlace
+from tfrecreg_table.values import MAX_CLASSES, CellError, quoted, comes_back, float32, text_of
 
 _INTS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,399})\n)*")
 _SHORT = re.compile(r"(?:-?[0-9.]{1,7}\n)*")
@@ -26,14 +26,14 @@ _DECIMALS = re.compile(
 _NUMBERS = re.compile(r"(?:[+-]?[0-9][0-9.eE+-]{0,399}\n)*")
 
 
-class Kept(NamedTuple):
+class KeptAsText(NamedTuple):
     """Why numbers are kept as text."""
 
     line: int
     why: str
 
 
-class Survey:
+class ColumnSurvey:
     """What all values of a column have in common.
 
     Args:
@@ -54,13 +54,13 @@ class Survey:
         """Names of classes."""
         self.first: Any = None
         """The first value."""
-        self.kept: Kept | None = None
+        self.kept: KeptAsText | None = None
         self._text = _TextKind(rounds)
-        self._kinds: dict[type, Place] = {}
-        self._beyond: tuple[Place, str] | None = None
-        self._no_float: tuple[Place, str] | None = None
+        self._kinds: dict[type, RowPlace] = {}
+        self._beyond: tuple[RowPlace, str] | None = None
+        self._no_float: tuple[RowPlace, str] | None = None
 
-    def add(self, name: str, values: Sequence[Any], places: Sequence[Place]) -> None:
+    def add(self, name: str, values: Sequence[Any], places: Sequence[RowPlace]) -> None:
         """Look at more values.
 
         Raises:
@@ -89,7 +89,7 @@ class Survey:
             types = set(map(type, values))
             if types & {list, dict, tuple}:
                 raise RawDataError(
-                    f"the column {shown(name)} holds lists of lists or of objects, first in row "
+                    f"the column {quoted(name)} holds lists of lists or of objects, first in row "
                     f"{places[0].number}",
                     hint=f"leave it out: --option 'columns=*,{safe(name, limit=30)}:skip'",
                 )
@@ -103,15 +103,17 @@ class Survey:
             self.names.update(values if self.first.__class__ is str else map(text_of, values))
         except (CellError, TypeError) as error:
             raise RawDataError(
-                f"the column {shown(name)} does not name classes: {error}", hint=_TYPE_HINT
+                f"the column {quoted(name)} does not name classes: {error}", hint=_TYPE_HINT
             ) from error
         if len(self.names) > MAX_CLASSES:
             raise RawDataError(
-                f"the column {shown(name)} has more than {MAX_CLASSES} classes",
+                f"the column {quoted(name)} has more than {MAX_CLASSES} classes",
                 hint="is it one of classes? `text` keeps its values",
             )
 
-    def _add_types(self, types: set[type], values: Sequence[Any], places: Sequence[Place]) -> None:
+    def _add_types(
+        self, types: set[type], values: Sequence[Any], places: Sequence[RowPlace]
+    ) -> None:
         if types - self._kinds.keys():
             for value, place in zip(values, places, strict=True):  # in the order of the rows
                 self._kinds.setdefault(type(value), place)
@@ -124,7 +126,7 @@ class Survey:
                         self._beyond = place, f"float32 does not hold {value!r}"
                         return
                 elif not -(1 << 63) <= value < 1 << 63:
-                    self._beyond = place, f"{shown(value)} is beyond int64"
+                    self._beyond = place, f"{quoted(value)} is beyond int64"
                     return
                 elif self._no_float is None and float32(value) != value:
                     why = f"float32 does not hold {value}, and the column has fractions"
@@ -157,9 +159,9 @@ class Survey:
                 f"{each.__name__} (row {place.number})" for each, place in kinds.items()
             )
             raise RawDataError(
-                f"the column {shown(name)} has values without a place in an example: {found}"
+                f"the column {quoted(name)} has values without a place in an example: {found}"
                 if unknown
-                else f"the column {shown(name)} has values of several types: {found}",
+                else f"the column {quoted(name)} has values of several types: {found}",
                 hint=f"--option 'columns=*,{safe(name, limit=30)}:text', or `:skip`",
             )
         beyond = self._beyond or (self._no_float if float in kinds else None)
@@ -167,7 +169,7 @@ class Survey:
             place, why = beyond
             column = f"--option 'columns=*,{safe(name, limit=30)}"
             raise RawDataError(
-                f"the column {shown(name)}, row {place.number}: {why}",
+                f"the column {quoted(name)}, row {place.number}: {why}",
                 hint=f"--option decimals=round rounds it, {column}:text' keeps the digits"
                 if float in kinds and beyond is self._beyond
                 else f"{column}:text' keeps the digits",
@@ -189,10 +191,10 @@ class _TextKind:
         self.kind = "int64"
         self._rounds = rounds
         self._decided = False
-        self.kept: Kept | None = None
-        self._not_float: Kept | None = None
+        self.kept: KeptAsText | None = None
+        self._not_float: KeptAsText | None = None
 
-    def add(self, values: Sequence[str], places: Sequence[Place]) -> None:
+    def add(self, values: Sequence[str], places: Sequence[RowPlace]) -> None:
         if self._decided:
             return
         joined = "\n".join(values) + "\n"
@@ -210,7 +212,7 @@ class _TextKind:
             return
         if not _DECIMALS.fullmatch(joined):
             bad = (
-                Kept(place.line, f"{shown(value)} is written with a sign or zeros before it")
+                KeptAsText(place.line, f"{quoted(value)} is written with a sign or zeros before it")
                 for value, place in zip(values, places, strict=True)
                 if not _DECIMALS.fullmatch(value + "\n")
             )
@@ -218,24 +220,24 @@ class _TextKind:
         elif not _SHORT.fullmatch(joined):
             self._keep(self._find_lossy(values, places))
 
-    def _add_ints(self, values: Sequence[str], places: Sequence[Place]) -> None:
+    def _add_ints(self, values: Sequence[str], places: Sequence[RowPlace]) -> None:
         longest = max(map(len, values))
         if longest >= 19:
             for value, place in zip(values, places, strict=True):
                 if not -(1 << 63) <= int(value) < 1 << 63:
-                    self._keep(Kept(place.line, f"{shown(value)} is beyond int64"))
+                    self._keep(KeptAsText(place.line, f"{quoted(value)} is beyond int64"))
                     return
         if longest > 7 and self._not_float is None:
             self._not_float = self._find_lossy(values, places)
 
-    def _find_lossy(self, values: Sequence[str], places: Sequence[Place]) -> Kept | None:
+    def _find_lossy(self, values: Sequence[str], places: Sequence[RowPlace]) -> KeptAsText | None:
         for value, place in zip(values, places, strict=True):
             short = len(value) <= 7 and "e" not in value.lower()
             if not short and not comes_back(value, rounds=self._rounds):
-                return Kept(place.line, f"float32 does not hold {shown(value)}")
+                return KeptAsText(place.line, f"float32 does not hold {quoted(value)}")
         return None
 
-    def _keep(self, kept: Kept | None) -> None:
+    def _keep(self, kept: KeptAsText | None) -> None:
         if kept is not None:
             self.kind, self.kept = "text", kept
 

@@ -14,10 +14,10 @@ from tfrecreg_table.parquet_rows import ParquetRows
 from tfrecreg_table.rows import RowReader
 from tfrecreg_table.table_options import TableOptions, unsafe_path
 
-SUFFIXES = ("csv", "tsv", "tab", "txt", "jsonl", "ndjson", "json", "parquet")
+TABLE_SUFFIXES = ("csv", "tsv", "tab", "txt", "jsonl", "ndjson", "json", "parquet")
 _FOUND = ("csv", "tsv", "jsonl", "ndjson", "parquet")
 """Suffixes of tables that are found without being named."""
-DEFAULT_SPLIT = "train"
+UNNAMED_SPLIT = "train"
 _STEM = re.compile(r"([A-Za-z]+)(?:[-_.0-9].*)?", re.DOTALL)
 _USUAL = ("train", "validation", "test")
 _HINT = "--option file=train.csv names one; a table a split: --option file=train.csv,test.csv"
@@ -123,10 +123,10 @@ def _named(raw: Storage, path: str) -> tuple[str, int]:
             f"the table `{safe(path, limit=200)}` is not in `{safe(raw.root, limit=4096)}`",
             hint="`file` takes paths below the raw folder",
         )
-    if suffix_of(path) not in SUFFIXES:
+    if suffix_of(path) not in TABLE_SUFFIXES:
         raise RawDataError(
             f"`{safe(path, limit=200)}` has the suffix of no table: expected "
-            + ", ".join(f".{each}" for each in SUFFIXES),
+            + ", ".join(f".{each}" for each in TABLE_SUFFIXES),
             hint="rename it",
         )
     return path, seen.size
@@ -141,7 +141,7 @@ def split_by_name(path: str) -> str:
 def _with_splits(files: Sequence[tuple[str, int]], options: TableOptions) -> list[TableFile]:
     if options.split_column is not None or len(files) == 1:
         alone = split_by_name(files[0][0])
-        split = alone if alone in _USUAL and options.split_column is None else DEFAULT_SPLIT
+        split = alone if alone in _USUAL and options.split_column is None else UNNAMED_SPLIT
         return [TableFile(path, split, size) for path, size in files]
     made = []
     for path, size in files:

@@ -10,7 +10,7 @@ from tfrecreg.api import UsageError, media_kind, safe
 
 FILE_KINDS = ("file", "image", "audio", "video")
 """Kinds of columns that name files."""
-KINDS = ("int64", "float", "text", "bytes", "label", *FILE_KINDS, "skip")
+COLUMN_KINDS = ("int64", "float", "text", "bytes", "label", *FILE_KINDS, "skip")
 _COLUMN = re.compile(
     r"(?P<name>.+?)(?::(?P<kind>[a-z0-9]+)(?:\((?P<pattern>[^()]*)\))?(?:=(?P<feature>.+))?)?",
     re.DOTALL,
@@ -24,7 +24,7 @@ class Mapped(NamedTuple):
     name: str
     """Of the column; ``*`` for all that are not named."""
     kind: str
-    """One of :data:`KINDS`; empty if its values decide."""
+    """One of :data:`COLUMN_KINDS`; empty if its values decide."""
     pattern: str
     """The path of a file below the raw folder, with ``{}`` for the value."""
     feature: str
@@ -74,7 +74,10 @@ class TableOptions:
             )
         for name, value in (("key", self.key), ("split_column", self.split_column)):
             if value == "":
-                raise UsageError(f"the option `{name}` is empty, expected the name of a column")
+                raise UsageError(
+                    f"the option `{name}` is empty, expected the name of a column",
+                    hint=f"--option {name}=NAME",
+                )
         self.mapping  # noqa: B018 - it is refused here, if it is wrong
 
     @property
@@ -101,8 +104,8 @@ def _parse(text: str) -> Mapped:
     name, kind, pattern, feature = (
         match[each] or "" for each in ("name", "kind", "pattern", "feature")
     )
-    if kind and kind not in KINDS:
-        raise _wrong(text, f"`{safe(kind, limit=30)}` is not one of {', '.join(KINDS)}")
+    if kind and kind not in COLUMN_KINDS:
+        raise _wrong(text, f"`{safe(kind, limit=30)}` is not one of {', '.join(COLUMN_KINDS)}")
     if match["pattern"] is not None and kind not in FILE_KINDS:
         raise _wrong(text, f"only {', '.join(FILE_KINDS)} take a path in parentheses")
     if kind in FILE_KINDS:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tfrecreg.api import media_schema
 from tfrecreg_table.table_options import FILE_KINDS
-from tfrecreg_table.values import Column
+from tfrecreg_table.values import TableColumn
 
 _TYPES = {"int64": "INT", "float": "FLOAT", "text": "BYTES", "bytes": "BYTES"}
 
 
-def table_schema(columns: Sequence[Column], labels: Mapping[str, Sequence[str]]) -> str:
+def table_schema(columns: Sequence[TableColumn], labels: Mapping[str, Sequence[str]]) -> str:
     """The schema (`.pbtxt` text) of the examples.
 
     Every feature is there. One value is expected where every row has one and no list; a column with
@@ -20,7 +20,7 @@ def table_schema(columns: Sequence[Column], labels: Mapping[str, Sequence[str]])
     return "".join(text for column in columns for text in _features(column, labels))
 
 
-def _features(column: Column, labels: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _features(column: TableColumn, labels: Mapping[str, Sequence[str]]) -> Iterator[str]:
     if column.lists:
         shape = "value_count { min: 0 }"
     elif column.missing:

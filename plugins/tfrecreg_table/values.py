@@ -36,12 +36,12 @@ _MEDIA: Mapping[str, MediaKind] = {
 }
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column and what becomes of it."""
 
     name: str
     kind: str
-    """One of `table_options.KINDS`, but for ``skip``."""
+    """One of `table_options.COLUMN_KINDS`, but for ``skip``."""
     feature: str
     """The name of its feature; what the names begin with where it names files."""
     pattern: str = ""
@@ -69,7 +69,7 @@ class Column(NamedTuple):
         return self.pattern.replace("{}", text_of(value)).removeprefix("./")
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """A value in a message."""
     return f"`{safe(str(value), limit=60)}`"
 
@@ -82,14 +82,14 @@ def int64_of(value: Any) -> int:
     """
     if type(value) is str:
         if not INTEGER.fullmatch(value):
-            raise CellError(f"expected an integer, found {shown(value)}")
+            raise CellError(f"expected an integer, found {quoted(value)}")
         value = int(value.partition(".")[0])
     elif isinstance(value, float) and value.is_integer():
         value = int(value)
     elif not isinstance(value, int):
-        raise CellError(f"expected an integer, found {shown(value)}")
+        raise CellError(f"expected an integer, found {quoted(value)}")
     if not -(1 << 63) <= value < 1 << 63:
-        raise CellError(f"{shown(value)} is beyond int64")
+        raise CellError(f"{quoted(value)} is beyond int64")
     return int(value)
 
 
@@ -105,17 +105,17 @@ def float_of(value: Any) -> float:
         if found is not None:
             return found
         if len(text) > _LONGEST or not DECIMAL.fullmatch(text):
-            raise CellError(f"expected a number, found {shown(text)}")
+            raise CellError(f"expected a number, found {quoted(text)}")
         number: float | int = int(text) if _WHOLE.fullmatch(text) else float(text)
     elif isinstance(value, (int, float)):
         number = value
     else:
-        raise CellError(f"expected a number, found {shown(value)}")
+        raise CellError(f"expected a number, found {quoted(value)}")
     held = float32(number)
     if held is None:
-        raise CellError(f"float32 does not hold {shown(value)}: expected at most 3.4028235e38")
+        raise CellError(f"float32 does not hold {quoted(value)}: expected at most 3.4028235e38")
     if (number and not held) or (number == number and _is_whole(number) and held != number):
-        raise CellError(f"float32 does not hold {shown(value)}, it would become {held!r}")
+        raise CellError(f"float32 does not hold {quoted(value)}, it would become {held!r}")
     return held
 
 
@@ -189,7 +189,7 @@ def bytes_of(value: Any) -> bytes:
         raise CellError(f"a lone surrogate at character {error.start + 1}") from error
 
 
-Maker = Callable[[Any], Feature]
+FeatureMaker = Callable[[Any], Feature]
 
 _SHORT = re.compile(r"-?[0-9.]{1,7}")
 """Numbers that float32 holds, if they are numbers."""
@@ -197,7 +197,7 @@ _REMEMBERED = 1024
 """Texts of a column whose features are kept: most columns repeat a few."""
 
 
-def feature_maker(kind: str) -> Maker:
+def feature_maker(kind: str) -> FeatureMaker:
     """The function that makes a feature of a value, of a list of them, or of none.
 
     Args:
