@@ -27,7 +27,7 @@ from tfrecreg_table.rows import RowBatch, RowReader
 from tfrecreg_table.survey import ColumnSurvey
 from tfrecreg_table.table_files import UNNAMED_SPLIT, TableFile, find_tables, open_rows
 from tfrecreg_table.table_options import FILE_KINDS, Mapped, TableOptions, unsafe_path
-from tfrecreg_table.values import CellError, TableColumn, quoted, text_of
+from tfrecreg_table.values import CellError, TableColumn, ticked, text_of
 
 ROW_STATE = Struct("<HQII")
 """The state of an item: the number of its table, first byte, length, line."""
@@ -147,12 +147,12 @@ class TableListing:
         for name, why in self.kept.items():
             yield Remark(split, name, "SRC056", why)
         if self.left_out:
-            names = ", ".join(quoted(name) for name in self.left_out[:5])
+            names = ", ".join(ticked(name) for name in self.left_out[:5])
             detail = f"not in `columns`: {names}"
             yield Remark(split, self.left_out[0], "SRC057", detail, len(self.left_out))
         for file, lacking in self._lacking:
             for name in lacking:
-                detail = f"`{safe(file.path)}` has no column {quoted(name)}: no value in its rows"
+                detail = f"`{safe(file.path)}` has no column {ticked(name)}: no value in its rows"
                 yield Remark(
                     split if self._options.split_column else file.split, name, "SRC058", detail
                 )
@@ -261,17 +261,17 @@ class TableListing:
 
     def _named_file(self, mapped: Mapped, value: Any) -> tuple[str, tuple[str, str] | None]:
         if value is None:
-            return "", ("SRC054", f"the column {quoted(mapped.name)} names no file")
+            return "", ("SRC054", f"the column {ticked(mapped.name)} names no file")
         try:
             path = TableColumn(mapped.name, mapped.kind, "", mapped.pattern).path(value)
         except CellError as error:
-            return "", ("SRC054", f"the column {quoted(mapped.name)}: {error}")
+            return "", ("SRC054", f"the column {ticked(mapped.name)}: {error}")
         if unsafe_path(path):
-            return "", ("SRC055", f"{quoted(path)} leaves the raw folder, or could")
+            return "", ("SRC055", f"{ticked(path)} leaves the raw folder, or could")
         if path not in self._sizes:  # not listed: missing, or below a link to a folder
             seen = self._raw.stat(path, follow="all")
             if seen is None or seen.kind != "file":
-                return "", ("SRC054", f"there is no file {quoted(path)}")
+                return "", ("SRC054", f"there is no file {ticked(path)}")
             self._sizes[path] = seen.size
         return path, None
 
@@ -279,19 +279,19 @@ class TableListing:
         self, split: int, file: TableFile, value: Any
     ) -> tuple[str, tuple[str, str] | None]:
         if value is None:
-            return "", ("SRC053", f"no key: the column {quoted(self._key)} has no value")
+            return "", ("SRC053", f"no key: the column {ticked(self._key)} has no value")
         try:
             key = text_of(value)
             long = len(key.encode()) > _MAX_KEY
         except (CellError, UnicodeEncodeError) as error:
             return "", ("SRC053", f"no key: {safe(str(error))}")
         if long:
-            return "", ("SRC053", f"a key of more than {_MAX_KEY} bytes: {quoted(key)}")
+            return "", ("SRC053", f"a key of more than {_MAX_KEY} bytes: {ticked(key)}")
         seen = self._seen_keys.setdefault(
             (split, "" if self._options.split_column else file.split), set()
         )
         if key in seen:
-            return "", ("SRC053", f"another row before it has the key {quoted(key)}")
+            return "", ("SRC053", f"another row before it has the key {ticked(key)}")
         seen.add(key)
         return key, None
 
@@ -306,7 +306,7 @@ class TableListing:
         where = f"`{safe(file.path)}`, {reader.unit} {line}"
         if not is_split_name(name):
             raise RawDataError(
-                f"{where}: the split is {quoted(name)}, expected letters, digits and `_`",
+                f"{where}: the split is {ticked(name)}, expected letters, digits and `_`",
                 hint="fill the column: the name becomes part of file names",
             )
         if len(self._split_names) == _MAX_SPLITS:
@@ -334,9 +334,9 @@ class TableListing:
         )
         for name, option in asked:
             if name not in known:
-                shown_names = ", ".join(quoted(each) for each in known[:8])
+                shown_names = ", ".join(ticked(each) for each in known[:8])
                 raise UsageError(
-                    f"the option `{option}` names the column {quoted(name)}, which no table has",
+                    f"the option `{option}` names the column {ticked(name)}, which no table has",
                     hint=did_you_mean(name, known) or f"columns: {shown_names}",
                 )
 
@@ -354,8 +354,8 @@ class TableListing:
                     other = features.get(feature)
                     if other is not None:
                         raise RawDataError(
-                            f"the columns {quoted(other)} and {quoted(name)} would both be the "
-                            f"feature {quoted(feature)}",
+                            f"the columns {ticked(other)} and {ticked(name)} would both be the "
+                            f"feature {ticked(feature)}",
                             hint="give one another name: --option 'columns=*,NAME:TYPE=FEATURE'",
                         )
                     features[feature] = name
@@ -368,7 +368,7 @@ class TableListing:
             kind = media_kind(str(survey.first))
         if not mapped.kind and survey.kept is not None:
             self.kept[name] = (
-                f"the column {quoted(name)} is text: line {survey.kept.line}, {survey.kept.why}"
+                f"the column {ticked(name)} is text: line {survey.kept.line}, {survey.kept.why}"
             )
         missing = survey.missing or survey.rows < self._total
         feature = mapped.feature or self._usual_feature(name, kind)
@@ -410,7 +410,7 @@ def _class_names(names: set[str]) -> Sequence[str]:
         return sorted(names, key=str.encode)
     except UnicodeEncodeError as error:
         raise RawDataError(
-            f"the name of a class holds a lone surrogate: {quoted(error.object)}",
+            f"the name of a class holds a lone surrogate: {ticked(error.object)}",
             hint="labels are UTF-8",
         ) from error
 

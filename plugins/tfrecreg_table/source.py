@@ -32,7 +32,7 @@ from tfrecreg_table.values import (
     CellError,
     FeatureMaker,
     TableColumn,
-    quoted,
+    ticked,
     feature_maker,
     text_of,
 )
@@ -130,7 +130,7 @@ class TableSource(Source):
                 name = column.name
                 self._add_classes(example, column, by_name, values.get(name))
         except (CellError, ValueError) as error:
-            detail = f"the column {quoted(name)}: {safe(str(error))}"
+            detail = f"the column {ticked(name)}: {safe(str(error))}"
             return self._skipped(item, number, line, "SRC052", detail)
         if self._file_columns:
             return self._with_files(item, example, values, number, line)
@@ -152,12 +152,12 @@ class TableSource(Source):
                 made = media_features(column.media, column.feature, path.rpartition("/")[2], data)
             except (ImageError, MediaError) as error:
                 return self._skipped(
-                    item, number, line, error.code, f"{quoted(path)}: {error.detail}"
+                    item, number, line, error.code, f"{ticked(path)}: {error.detail}"
                 )
             example.update(made.features)
             if made.code:
                 remarks.append(
-                    Remark(item.split, item.key, made.code, f"{quoted(path)}: {made.detail}")
+                    Remark(item.split, item.key, made.code, f"{ticked(path)}: {made.detail}")
                 )
         return Written(example, remarks)
 
@@ -196,7 +196,7 @@ class TableSource(Source):
         try:
             found = [by_name[each] for each in texts]
         except KeyError as error:
-            raise CellError(f"the class {quoted(error.args[0])} was not there before") from error
+            raise CellError(f"the class {ticked(error.args[0])} was not there before") from error
         if len(found) == 1:
             example[column.feature], example[column.text_feature] = found[0]
         else:

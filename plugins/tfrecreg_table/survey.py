@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
 from tfrecreg_table.rows import RowPlace
-from tfrecreg_table.values import MAX_CLASSES, CellError, quoted, comes_back, float32, text_of
+from tfrecreg_table.values import MAX_CLASSES, CellError, ticked, comes_back, float32, text_of
 
 _INTS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,399})\n)*")
 _SHORT = re.compile(r"(?:-?[0-9.]{1,7}\n)*")
@@ -89,7 +89,7 @@ class ColumnSurvey:
             types = set(map(type, values))
             if types & {list, dict, tuple}:
                 raise RawDataError(
-                    f"the column {quoted(name)} holds lists of lists or of objects, first in row "
+                    f"the column {ticked(name)} holds lists of lists or of objects, first in row "
                     f"{places[0].number}",
                     hint=f"leave it out: --option 'columns=*,{safe(name, limit=30)}:skip'",
                 )
@@ -103,11 +103,11 @@ class ColumnSurvey:
             self.names.update(values if self.first.__class__ is str else map(text_of, values))
         except (CellError, TypeError) as error:
             raise RawDataError(
-                f"the column {quoted(name)} does not name classes: {error}", hint=_TYPE_HINT
+                f"the column {ticked(name)} does not name classes: {error}", hint=_TYPE_HINT
             ) from error
         if len(self.names) > MAX_CLASSES:
             raise RawDataError(
-                f"the column {quoted(name)} has more than {MAX_CLASSES} classes",
+                f"the column {ticked(name)} has more than {MAX_CLASSES} classes",
                 hint="is it one of classes? `text` keeps its values",
             )
 
@@ -126,7 +126,7 @@ class ColumnSurvey:
                         self._beyond = place, f"float32 does not hold {value!r}"
                         return
                 elif not -(1 << 63) <= value < 1 << 63:
-                    self._beyond = place, f"{quoted(value)} is beyond int64"
+                    self._beyond = place, f"{ticked(value)} is beyond int64"
                     return
                 elif self._no_float is None and float32(value) != value:
                     why = f"float32 does not hold {value}, and the column has fractions"
@@ -159,9 +159,9 @@ class ColumnSurvey:
                 f"{each.__name__} (row {place.number})" for each, place in kinds.items()
             )
             raise RawDataError(
-                f"the column {quoted(name)} has values without a place in an example: {found}"
+                f"the column {ticked(name)} has values without a place in an example: {found}"
                 if unknown
-                else f"the column {quoted(name)} has values of several types: {found}",
+                else f"the column {ticked(name)} has values of several types: {found}",
                 hint=f"--option 'columns=*,{safe(name, limit=30)}:text', or `:skip`",
             )
         beyond = self._beyond or (self._no_float if float in kinds else None)
@@ -169,7 +169,7 @@ class ColumnSurvey:
             place, why = beyond
             column = f"--option 'columns=*,{safe(name, limit=30)}"
             raise RawDataError(
-                f"the column {quoted(name)}, row {place.number}: {why}",
+                f"the column {ticked(name)}, row {place.number}: {why}",
                 hint=f"--option decimals=round rounds it, {column}:text' keeps the digits"
                 if float in kinds and beyond is self._beyond
                 else f"{column}:text' keeps the digits",
@@ -212,7 +212,7 @@ class _TextKind:
             return
         if not _DECIMALS.fullmatch(joined):
             bad = (
-                KeptAsText(place.line, f"{quoted(value)} is written with a sign or zeros before it")
+                KeptAsText(place.line, f"{ticked(value)} is written with a sign or zeros before it")
                 for value, place in zip(values, places, strict=True)
                 if not _DECIMALS.fullmatch(value + "\n")
             )
@@ -225,7 +225,7 @@ class _TextKind:
         if longest >= 19:
             for value, place in zip(values, places, strict=True):
                 if not -(1 << 63) <= int(value) < 1 << 63:
-                    self._keep(KeptAsText(place.line, f"{quoted(value)} is beyond int64"))
+                    self._keep(KeptAsText(place.line, f"{ticked(value)} is beyond int64"))
                     return
         if longest > 7 and self._not_float is None:
             self._not_float = self._find_lossy(values, places)
@@ -234,7 +234,7 @@ class _TextKind:
         for value, place in zip(values, places, strict=True):
             short = len(value) <= 7 and "e" not in value.lower()
             if not short and not comes_back(value, rounds=self._rounds):
-                return KeptAsText(place.line, f"float32 does not hold {quoted(value)}")
+                return KeptAsText(place.line, f"float32 does not hold {ticked(value)}")
         return None
 
     def _keep(self, kept: KeptAsText | None) -> None:

@@ -69,7 +69,7 @@ class TableColumn(NamedTuple):
         return self.pattern.replace("{}", text_of(value)).removeprefix("./")
 
 
-def quoted(value: object) -> str:
+def ticked(value: object) -> str:
     """A value in a message."""
     return f"`{safe(str(value), limit=60)}`"
 
@@ -82,14 +82,14 @@ def int64_of(value: Any) -> int:
     """
     if type(value) is str:
         if not INTEGER.fullmatch(value):
-            raise CellError(f"expected an integer, found {quoted(value)}")
+            raise CellError(f"expected an integer, found {ticked(value)}")
         value = int(value.partition(".")[0])
     elif isinstance(value, float) and value.is_integer():
         value = int(value)
     elif not isinstance(value, int):
-        raise CellError(f"expected an integer, found {quoted(value)}")
+        raise CellError(f"expected an integer, found {ticked(value)}")
     if not -(1 << 63) <= value < 1 << 63:
-        raise CellError(f"{quoted(value)} is beyond int64")
+        raise CellError(f"{ticked(value)} is beyond int64")
     return int(value)
 
 
@@ -105,17 +105,17 @@ def float_of(value: Any) -> float:
         if found is not None:
             return found
         if len(text) > _LONGEST or not DECIMAL.fullmatch(text):
-            raise CellError(f"expected a number, found {quoted(text)}")
+            raise CellError(f"expected a number, found {ticked(text)}")
         number: float | int = int(text) if _WHOLE.fullmatch(text) else float(text)
     elif isinstance(value, (int, float)):
         number = value
     else:
-        raise CellError(f"expected a number, found {quoted(value)}")
+        raise CellError(f"expected a number, found {ticked(value)}")
     held = float32(number)
     if held is None:
-        raise CellError(f"float32 does not hold {quoted(value)}: expected at most 3.4028235e38")
+        raise CellError(f"float32 does not hold {ticked(value)}: expected at most 3.4028235e38")
     if (number and not held) or (number == number and _is_whole(number) and held != number):
-        raise CellError(f"float32 does not hold {quoted(value)}, it would become {held!r}")
+        raise CellError(f"float32 does not hold {ticked(value)}, it would become {held!r}")
     return held
 
 
