@@ -27,7 +27,7 @@ from tfrecreg_table.rows import RowBatch, RowReader
 from tfrecreg_table.survey import ColumnSurvey
 from tfrecreg_table.table_files import UNNAMED_SPLIT, TableFile, find_tables, open_rows
 from tfrecreg_table.table_options import FILE_KINDS, Mapped, TableOptions, unsafe_path
-from tfrecreg_table.values import CellError, TableColumn, ticked, text_of
+from tfrecreg_table.values import CellError, TableColumn, text_of, ticked
 
 ROW_STATE = Struct("<HQII")
 """The state of an item: the number of its table, first byte, length, line."""

@@ -32,9 +32,9 @@ from tfrecreg_table.values import (
     CellError,
     FeatureMaker,
     TableColumn,
-    ticked,
     feature_maker,
     text_of,
+    ticked,
 )
 
 _MAX_BYTES = 1 << 30

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
 from tfrecreg_table.rows import RowPlace
-from tfrecreg_table.values import MAX_CLASSES, CellError, ticked, comes_back, float32, text_of
+from tfrecreg_table.values import MAX_CLASSES, CellError, comes_back, float32, text_of, ticked
 
 _INTS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,399})\n)*")
 _SHORT = re.compile(r"(?:-?[0-9.]{1,7}\n)*")
