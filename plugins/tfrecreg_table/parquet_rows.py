@@ -77,7 +77,7 @@ class ParquetRows:
             else:
                 columns = {
                     name: found.column(number).to_pylist()
-                    for number, name in enumerate(self._columns)
+                    for number, name in enumerate(found.schema.names)
                 }
             yield RowBatch(places, columns)
             at += rows
@@ -85,8 +85,7 @@ class ParquetRows:
     def row(self, start: int, length: int) -> Mapping[str, Any]:  # noqa: ARG002 - rows are numbered
         if self._spool is None:
             self._spool = self._write_spool()
-        values = self._spool.row(start)
-        return flatten(dict(zip(self._columns, values, strict=True)))
+        return flatten(self._spool.row(start))
 
     def _read(self, size: int) -> Iterator[Any]:
         try:
@@ -128,16 +127,18 @@ class _Spool:
 
     def __init__(self, reader: Any) -> None:
         self._batches = [reader.get_batch(n) for n in range(reader.num_record_batches)]
+        self._names = reader.schema.names
         self._ends = list(accumulate(each.num_rows for each in self._batches))
         self._columns = [each.columns for each in self._batches]
 
-    def row(self, number: int) -> list[Any]:
-        """The values of a row."""
+    def row(self, number: int) -> dict[str, Any]:
+        """The values of a row by column."""
         batch = bisect_right(self._ends, number)
         if batch == len(self._ends):
             raise RowError("the row is not there any more")
         at = number - (self._ends[batch - 1] if batch else 0)
-        return [column[at].as_py() for column in self._columns[batch]]
+        columns = zip(self._names, self._columns[batch], strict=True)
+        return {name: column[at].as_py() for name, column in columns}
 
 
 class _Seekable(io.RawIOBase):

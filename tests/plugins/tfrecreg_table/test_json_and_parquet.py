@@ -167,3 +167,10 @@ def test_a_damaged_parquet_is_refused_in_one_line(raw, data) -> None:
     error = raw.error()
     assert error.message.startswith("`train.parquet` cannot be read as Parquet: ")
     assert "footer" in error.hint
+
+
+def test_names_with_dots_are_names(raw, tmp_path) -> None:
+    table = pa.table({"z": [1, 2], "a.b": ["x", "y"], "a": [3, 4]})
+    pq.write_table(table, tmp_path / "raw/train.parquet")
+    assert raw.made().written["train", "00000002"] == {"z": [2], "a.b": [b"y"], "a": [4]}
+    assert raw.made("columns=a,z").written["train", "00000002"] == {"a": [4], "z": [2]}
