@@ -25,6 +25,7 @@ COUNTS = {
     "parts": 9000,
     "engines": 4000,
     "scaling": 4000,
+    "table": 1_000_000,
 }
 """Default number of images, records or datasets, by benchmark."""
 

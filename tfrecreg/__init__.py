@@ -20,7 +20,7 @@ private and may change with any version:
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
   and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
   `suggest`; `install_hint`; `progress`
-- bytes: `storage`, `records`, `example`, `images`, `digests`, `index`;
+- bytes: `storage`, `records`, `example`, `images`, `media`, `digests`, `index`;
   `decoding`, the interface of decoders
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`; `shardset`, finding shards

@@ -25,6 +25,8 @@
 - a command: `Session`, `session_command`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `why_undecodable`, `ImageHeader`,
   `ImageError`; their pixels, in this process: `decode_pixels`
+- sounds and videos by their headers, and files of any kind as features: `media_kind`,
+  `media_features`, `media_schema`, `MediaKind`, `MediaError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
@@ -109,6 +111,8 @@ if TYPE_CHECKING:
         shared_decoder,
     )
     from tfrecreg.images.pixels import decode_pixels
+    from tfrecreg.media.features import MediaKind, media_features, media_kind, media_schema
+    from tfrecreg.media.model import MediaError
     from tfrecreg.plugins.records import (
         CommandRecord,
         DecoderRecord,
@@ -170,6 +174,8 @@ __all__ = [
     "Manifest",
     "ManifestError",
     "Measure",
+    "MediaError",
+    "MediaKind",
     "MissingExtraError",
     "MissingFileError",
     "Need",
@@ -244,6 +250,9 @@ __all__ = [
     "listed",
     "location_lines",
     "location_text",
+    "media_features",
+    "media_kind",
+    "media_schema",
     "new_exchange",
     "normal_splits",
     "object_schema",
@@ -284,6 +293,8 @@ _LATER = {
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
     "images.pixels": "decode_pixels",
+    "media.features": "MediaKind media_features media_kind media_schema",
+    "media.model": "MediaError",
     "plugins.records": "CommandRecord DecoderRecord EngineRecord "
     "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",
     "plugins.specs": "hookimpl",

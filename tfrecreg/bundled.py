@@ -18,10 +18,12 @@ BUNDLED = (
     "tfrecreg.commands.plugin",
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
+    "tfrecreg_folder.plugin",
     "tfrecreg_imagefolder.plugin",
     "tfrecreg_mnist.plugin",
     "tfrecreg_voc.plugin",
     "tfrecreg_yolo.plugin",
+    "tfrecreg_table.plugin",
 )
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)

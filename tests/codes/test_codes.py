@@ -29,6 +29,8 @@ NOT_ANNOUNCED = {
     *(f"SRC{number:03d}" for number in range(1, 16)),
     *(f"SRC{number:03d}" for number in range(20, 33)),
     *(f"SRC{number:03d}" for number in range(40, 47)),
+    *(f"SRC{number:03d}" for number in range(50, 59)),
+    *(f"SRC{number:03d}" for number in range(60, 65)),
     "REG009",
     "REG013",
     "SCH020",

@@ -14,13 +14,15 @@ from package_support import CHECKOUT
 PLUGINS = CHECKOUT / "plugins"
 SOURCES = {
     "coco": ("CocoSource", "CocoOptions", "COCO"),
+    "folder": ("FolderSource", "FolderOptions", "headers"),
     "imagefolder": ("ImageFolderSource", "ImageFolderOptions", "folder"),
     "mnist": ("MnistSource", "MnistOptions", "IDX"),
+    "table": ("TableSource", "TableOptions", "CSV"),
     "voc": ("VocSource", "VocOptions", "XML"),
     "yolo": ("YoloSource", "YoloOptions", "YOLO"),
 }
 MODULES = sorted(PLUGINS.glob("tfrecreg_*/*.py"))
-HEAVY = ("PIL", "tensorflow", "pycocotools", "yaml")
+HEAVY = ("PIL", "tensorflow", "pycocotools", "pyarrow", "yaml")
 """What no source imports before it needs it."""
 
 
