@@ -3,9 +3,9 @@
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
   `EngineRecord`, `CommandRecord`, `DecoderRecord`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
-  `bundled_schema`, `Splitter`
+  `bundled_schema`, `splits_of_files`, `Splitter`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
-  `unset_feature`
+  `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
 - a validator of single records: `RecordValidator`, `RecordProblem`
 - any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
   `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`, `parse_schema`; for `check --cached`:
@@ -65,6 +65,7 @@ from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Valida
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import is_split_name, normal_splits
 from tfrecreg.sources.bundled import bundled_schema
+from tfrecreg.sources.file_splits import splits_of_files
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.sources.splitter import Splitter
 from tfrecreg.storage.interface import Entry, Reader, Writer
@@ -82,8 +83,10 @@ if TYPE_CHECKING:
     from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
     from tfrecreg.example.decode import canonical, decode
     from tfrecreg.example.encode import encode
+    from tfrecreg.example.tensors import serialize_tensor
     from tfrecreg.exporters.convert import RecordExporter, RecordFormat
     from tfrecreg.exporters.interface import ExportedDataset, Exporter
+    from tfrecreg.exporters.json_values import feature_from_json, feature_to_json
     from tfrecreg.exporters.records import (
         KeyedExample,
         ShardRecord,
@@ -210,6 +213,8 @@ __all__ = [
     "export_gzip",
     "export_plain",
     "export_unchanged",
+    "feature_from_json",
+    "feature_to_json",
     "float_feature",
     "hookimpl",
     "int64_feature",
@@ -231,10 +236,12 @@ __all__ = [
     "require_pillow",
     "safe",
     "safe_message",
+    "serialize_tensor",
     "session_command",
     "shared_decoder",
     "si_bytes",
     "sniff",
+    "splits_of_files",
     "subject_text",
     "unset_feature",
     "usable_cores",
@@ -251,8 +258,10 @@ _LATER = {
     "engines.remote": "RemoteEngine engine_failed perform_work",
     "example.decode": "canonical decode",
     "example.encode": "encode",
+    "example.tensors": "serialize_tensor",
     "exporters.convert": "RecordExporter RecordFormat",
     "exporters.interface": "ExportedDataset Exporter",
+    "exporters.json_values": "feature_from_json feature_to_json",
     "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples verified_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",

@@ -18,8 +18,10 @@ BUNDLED = (
     "tfrecreg.commands.plugin",
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
+    "tfrecreg_huggingface.plugin",
     "tfrecreg_imagefolder.plugin",
     "tfrecreg_mnist.plugin",
+    "tfrecreg_webdataset.plugin",
 )
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
