@@ -3,7 +3,7 @@
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
   `EngineRecord`, `CommandRecord`, `DecoderRecord`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
-  `bundled_schema`, `splits_of_files`, `Splitter`
+  `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `Splitter`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
 - a validator of single records: `RecordValidator`, `RecordProblem`
@@ -23,7 +23,7 @@
   `ImageError`; their pixels, in this process: `decode_pixels`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
+- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `open_local`, `StorageError`, `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
@@ -68,6 +68,8 @@ from tfrecreg.sources.bundled import bundled_schema
 from tfrecreg.sources.file_splits import splits_of_files
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.sources.splitter import Splitter
+from tfrecreg.sources.schema_text import feature_schema, image_schema
+from tfrecreg.storage.file_object import ReadingFile
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder
@@ -164,6 +166,7 @@ __all__ = [
     "RawDataError",
     "RawFile",
     "Reader",
+    "ReadingFile",
     "RecordBatch",
     "RecordExporter",
     "RecordFormat",
@@ -214,9 +217,11 @@ __all__ = [
     "export_plain",
     "export_unchanged",
     "feature_from_json",
+    "feature_schema",
     "feature_to_json",
     "float_feature",
     "hookimpl",
+    "image_schema",
     "int64_feature",
     "is_split_name",
     "is_truncated",

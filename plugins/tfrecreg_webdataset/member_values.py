@@ -21,23 +21,31 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tfrecreg.api import (
     Example,
     Feature,
     bytes_feature,
+    feature_schema,
     float_feature,
+    image_schema,
     int64_feature,
     is_truncated,
     read_header,
     safe,
     serialize_tensor,
 )
-from tfrecreg_webdataset.webdataset_options import JsonField, WebDatasetOptions
+from tfrecreg_webdataset.webdataset_options import FieldType, JsonField, WebDatasetOptions
 
 IMAGE_SUFFIXES = frozenset(("bmp", "gif", "jpeg", "jpg", "png", "webp"))
 _TEXTS = frozenset(("text", "txt"))
+_TEXT_DOMAIN = "natural_language_domain {}"
+_SCHEMA_TYPES: Mapping[FieldType, Literal["BYTES", "FLOAT", "INT"]] = {
+    "int": "INT",
+    "float": "FLOAT",
+    "text": "BYTES",
+}
 _MAX_DIGITS = 20
 _MAX_NPY_HEADER = 10_000
 
@@ -99,47 +107,29 @@ class MemberValues:
             always: whether every sample has such a member.
         """
         form = suffix.rpartition(".")[2]
-
-        def feature(name: str, kind: str, domain: str = "", required: bool = always) -> str:
-            shape = "presence { min_fraction: 1 min_count: 1 }\n  shape {}"
-            if not required:
-                shape = "value_count { min: 0 max: 1 }"
-            end = f"\n  {domain}" if domain else ""
-            text = json.dumps(name, ensure_ascii=True)
-            return f"feature {{\n  name: {text}\n  type: {kind}\n  {shape}{end}\n}}\n"
-
+        count: Literal["one", "optional"] = "one" if always else "optional"
         if form in IMAGE_SUFFIXES:
-            prefix = self.image_prefix(suffix)
-            return (
-                feature(f"{prefix}/encoded", "BYTES", "image_domain {}")
-                + feature(f"{prefix}/format", "BYTES", "string_domain {\n"
-                f'    name: "{prefix}/format"\n' + "".join(
-                    f'    value: "{each}"\n' for each in ("bmp", "gif", "jpeg", "png", "webp")
-                ) + "  }")
-                + feature(f"{prefix}/height", "INT", "int_domain { min: 1 }")
-                + feature(f"{prefix}/width", "INT", "int_domain { min: 1 }")
-            )
+            return image_schema(self.image_prefix(suffix), count)
         if form == "cls":
             prefix = self.class_prefix(suffix)
             bounds = f"min: 0 max: {len(self.classes) - 1} " if self.classes else ""
             domain = f"int_domain {{ {bounds}is_categorical: true }}"
-            text = feature(f"{prefix}/label", "INT", domain)
+            text = feature_schema(f"{prefix}/label", "INT", count, domain)
             if self.classes:
-                text += feature(f"{prefix}/text", "BYTES", "natural_language_domain {}")
+                text += feature_schema(f"{prefix}/text", "BYTES", count, _TEXT_DOMAIN)
             return text
         if form == "json" and self.options.fields:
-            kinds = {"int": "INT", "float": "FLOAT", "text": "BYTES"}
             return "".join(
-                feature(
+                feature_schema(
                     _field_name(suffix, each),
-                    kinds[each.type],
-                    "natural_language_domain {}" if each.type == "text" else "",
-                    required=False,
-                ).replace("value_count { min: 0 max: 1 }", "value_count { min: 0 }")
+                    _SCHEMA_TYPES[each.type],
+                    "list",
+                    _TEXT_DOMAIN if each.type == "text" else "",
+                )
                 for each in self.options.fields
             )
         is_text = form in _TEXTS or form == "json"
-        return feature(suffix, "BYTES", "natural_language_domain {}" if is_text else "")
+        return feature_schema(suffix, "BYTES", count, _TEXT_DOMAIN if is_text else "")
 
     def _others(self, suffix: str, form: str, data: bytes) -> Example:
         if form == "cls":

@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import io
-import pickle
 import tarfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
+from made_support import RawFolder
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.sources.interface import Item, Remark, Skipped, Written
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.typed_values import parse_options
 from tfrecreg_webdataset.source import WebDatasetSource
-
-
-@dataclass
-class Made:
-    """What became of every sample."""
-
-    written: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By `split/key`: the values of each feature; a single one alone."""
-    skipped: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """By `split/key`: code and detail."""
-    remarks: list[Remark] = field(default_factory=list)
 
 
 def tar(
@@ -43,55 +26,13 @@ def tar(
     return data.getvalue()
 
 
-class Raw:
+class Raw(RawFolder):
     """A folder of tar files."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.mkdir(exist_ok=True)
+    kind = WebDatasetSource
 
-    def put(self, name: str, data: bytes | Mapping[str, bytes]) -> Path:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data if isinstance(data, bytes) else tar(data))
-        return path
-
-    def source(self, *options: str) -> WebDatasetSource:
-        parsed = parse_options(WebDatasetSource.Options, list(options), of="webdataset")
-        return WebDatasetSource(LocalStorage(self.path), parsed)
-
-    def made(self, *options: str) -> Made:
-        """Every item, made by another object than it was listed by, as in a worker."""
-        result = Made()
-        source = self.source(*options)
-        worker = pickle.loads(pickle.dumps(source))
-        for item in source.items():
-            if isinstance(item, Remark):
-                result.remarks.append(item)
-                continue
-            made = worker.example(item) if isinstance(item, Item) else item
-            place = f"{item.split}/{item.key}"
-            assert place not in result.written
-            if isinstance(made, Skipped):
-                result.skipped[place] = made.code, made.detail
-                continue
-            if isinstance(made, Written):
-                result.remarks.extend(made.remarks)
-                made = made.example
-            result.written[place] = {
-                name: each.values[0] if each.count == 1 else list(each.values)
-                for name, each in made.items()
-            }
-        return result
-
-    def error(self, *options: str) -> TfrecregError:
-        """Why it is refused, in one line."""
-        with pytest.raises(TfrecregError) as caught:
-            self.made(*options)
-        assert caught.value.exit_code == 2
-        assert "\n" not in caught.value.message
-        assert caught.value.hint
-        return caught.value
+    def put(self, name: str, data: bytes | str | Mapping[str, bytes]) -> Path:
+        return super().put(name, data if isinstance(data, (bytes, str)) else tar(data))
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from made_support import Made
 
 from tfrecreg_webdataset import listing
 from tfrecreg_webdataset.listing import MAX_BYTES
 
-from .conftest import Made, Raw, tar
+from .conftest import Raw, tar
 
 
 def codes(made: Made) -> dict[str, str]:

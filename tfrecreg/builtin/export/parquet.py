@@ -17,6 +17,7 @@ from tfrecreg.api import (
     FailureError,
     Feature,
     Folder,
+    ReadingFile,
     RecordExporter,
     RecordFormat,
     ShardRecord,
@@ -27,7 +28,7 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg.builtin.export.columns import FeatureColumn, schema_columns
-from tfrecreg.builtin.export.file_objects import ReadingFile, WritingFile
+from tfrecreg.builtin.export.file_objects import WritingFile
 from tfrecreg.builtin.export.hub_features import hub_metadata, notes_on_names, text_features
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
