@@ -12,4 +12,5 @@ nothing of the project but `tfrecreg.api`.
 - `columns`: Arrow's types to features and their part of the schema
 - `cells`: the values of one row as features
 - `row_groups`: row groups for rows in any order, each read once
+- `arrow`: pyarrow, imported when it is used
 """

@@ -17,6 +17,7 @@ from tfrecreg.api import (
     read_header,
     safe,
 )
+from tfrecreg_huggingface.arrow import arrow
 from tfrecreg_huggingface.columns import FIXED, LIST, Leaf
 
 MAX_BYTES = 1 << 30
@@ -36,9 +37,7 @@ class Cells:
     """Turns values of Arrow into features."""
 
     def __init__(self, round_floats: bool) -> None:
-        import pyarrow as pa
-
-        self._pa = pa
+        self._pa = arrow()
         self._round = round_floats
 
     def features(self, leaf: Leaf, cell: Any) -> tuple[Example, str]:

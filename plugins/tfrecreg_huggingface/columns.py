@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tfrecreg.api import RawDataError, feature_schema, image_schema, safe
+from tfrecreg_huggingface.arrow import arrow
 from tfrecreg_huggingface.data_files import Footers
 from tfrecreg_huggingface.hub_types import HubType, HubTypes, Path
 
@@ -141,17 +142,50 @@ def plan_columns(footers: Footers, types: HubTypes, chosen: Sequence[str]) -> Co
             raise _unusable(f"there are more than {_MAX_LEAVES} values in a row")
     if not drafts:
         raise _unusable("no column can become a feature")
-    leaves = tuple(_named(drafts, footers))
+    leaves = tuple(_named(drafts, footers, usual=True))
+    if _clash(leaves) is not None:
+        leaves = tuple(_named(drafts, footers, usual=False))
+    clash = _clash(leaves)
+    if clash is not None:
+        raise _unusable(
+            f"the columns {safe(clash[0])} and {safe(clash[1])} make the same feature "
+            f"`{safe(clash[2])}`"
+        )
+    return Columns(leaves, left_out)
+
+
+def exported_columns(footers: Footers, chosen: Sequence[str]) -> tuple[Leaf, ...]:
+    """The leaves of columns that `tfrecreg export` wrote: a feature each, under the same name.
+
+    Raises:
+        RawDataError: a column is of a type that an export does not write.
+    """
+    if not chosen:
+        return ()
+    found: list[Leaf] = []
+    for column in footers.schema:
+        if column.name in chosen:
+            try:
+                found += _leaves(column.name, column.type, (column.name,), (), {}, 0)
+            except _NoFeature as error:
+                raise _unusable(f"the column `{safe(column.name)}` {error}") from None
+    if [leaf.column for leaf in found] != list(chosen):
+        raise _unusable("they are not those of an export")
+    return tuple(
+        replace(leaf, form="value" if leaf.form == "value" else "bytes", row_lengths=False)
+        for leaf in found
+    )
+
+
+def _clash(leaves: Sequence[Leaf]) -> tuple[str, str, str] | None:
+    """Two columns and the feature that both make; None if there are none."""
     made_by: dict[str, str] = {}
     for leaf in leaves:
         for feature in leaf.features():
             other = made_by.setdefault(feature, leaf.column)
             if other != leaf.column or leaf.features().count(feature) > 1:
-                raise _unusable(
-                    f"the columns `{safe(other)}` and `{safe(leaf.column)}` make the same feature "
-                    f"`{safe(feature)}`"
-                )
-    return Columns(leaves, left_out)
+                return f"`{other}`", f"`{leaf.column}`", feature
+    return None
 
 
 class _NoFeature(Exception):
@@ -166,7 +200,7 @@ def _leaves(
     types: HubTypes,
     depth: int,
 ) -> Iterator[Leaf]:
-    import pyarrow as pa
+    pa = arrow()
 
     if depth > _MAX_DEPTH:
         raise _unusable(f"the column `{safe(column)}` is nested more than {_MAX_DEPTH} deep")
@@ -207,8 +241,12 @@ def _leaves(
     yield Leaf(column, steps, "value", found, name, is_text, row_lengths=ragged == 1)
 
 
-def _named(drafts: Sequence[Leaf], footers: Footers) -> Iterator[Leaf]:
-    """The leaves with the names of their features: the only image and class have the usual ones."""
+def _named(drafts: Sequence[Leaf], footers: Footers, usual: bool) -> Iterator[Leaf]:
+    """The leaves with the names of their features.
+
+    Args:
+        usual: whether the only image and class have the usual names.
+    """
     images = [each for each in drafts if each.form == "image" and not each.is_list]
     classes = [each for each in drafts if each.form == "class" and not each.is_list]
     for each in drafts:
@@ -217,13 +255,14 @@ def _named(drafts: Sequence[Leaf], footers: Footers) -> Iterator[Leaf]:
         complete = footers.is_complete.get(path, False)
         if each.form == "image":
             complete = footers.is_complete.get(f"{path}.bytes", complete)
-            name = "image" if len(images) == 1 and each in images else each.name
+            is_usual = usual and len(images) == 1 and each in images
+            name = "image" if is_usual else each.name
             yield replace(each, name=name, is_complete=complete)
         elif each.form == "media":
             complete = footers.is_complete.get(f"{path}.bytes", complete)
             yield replace(each, is_complete=complete)
         elif each.form == "class":
-            only = len(images) == 1 == len(classes) and each in classes
+            only = usual and len(images) == 1 == len(classes) and each in classes
             prefix = "image/class" if only else each.name
             yield replace(
                 each,

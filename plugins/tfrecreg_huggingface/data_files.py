@@ -22,6 +22,7 @@ from tfrecreg.api import (
     safe,
     splits_of_files,
 )
+from tfrecreg_huggingface.arrow import arrow, parquet_format
 from tfrecreg_huggingface.huggingface_options import HuggingFaceOptions
 from tfrecreg_huggingface.readme import Readme
 
@@ -82,7 +83,10 @@ def find_files(
         if name.endswith(".parquet") and not name.startswith("."):
             found = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
             if found is None or found.kind != "file":
-                raise RawDataError(f"`{safe(entry.path)}` is a link that leads to no file")
+                raise RawDataError(
+                    f"`{safe(entry.path)}` is a link that leads to no file",
+                    hint="fetch the file, or remove the link",
+                )
             sizes[entry.path] = found.size
     if not sizes:
         raise RawDataError(
@@ -120,8 +124,7 @@ def open_parquet(reader: Reader, path: str) -> Any:
     Raises:
         RawDataError: it is not Parquet.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa, pq = arrow(), parquet_format()
 
     size = reader.size
     tail = reader.read_at(max(size - _TAIL, 0), _TAIL)
@@ -161,7 +164,9 @@ def _add_group(footers: Footers, file: DataFile, group: Any) -> None:
         complete = statistics is not None and statistics.has_null_count
         complete = complete and statistics.null_count == 0
         footers.is_complete[path] = footers.is_complete.get(path, True) and complete
-        lowest = statistics.min if statistics is not None and statistics.has_min_max else None
+        lowest = None
+        if statistics is not None and statistics.physical_type in ("INT32", "INT64"):
+            lowest = statistics.min if statistics.has_min_max else None
         positive = isinstance(lowest, int) and lowest >= 0
         footers.is_positive[path] = footers.is_positive.get(path, True) and positive
     if not 0 <= size <= MAX_GROUP_BYTES:
@@ -216,7 +221,10 @@ def _splits(
         return splits_of_files(below, options.splits)
     if config.get("data_files") is None:
         if not below:
-            raise RawDataError(f"the folder `{safe(folder)}` of README.md has no Parquet files")
+            raise RawDataError(
+                f"the folder `{safe(folder)}` of README.md has no Parquet files",
+                hint="download it, too; or choose another one: `--option config=FOLDER`",
+            )
         # Words of the folder are those of the configuration.
         found = splits_of_files([path[len(prefix) :] for path in below])
         return {prefix + path: split for path, split in found.items()}

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tfrecreg.api import RawDataError, Reader, Storage, StorageError, safe
+from tfrecreg_huggingface.arrow import arrow
 from tfrecreg_huggingface.data_files import MAX_GROUP_BYTES, not_parquet, open_parquet
 
 MEMORY_BYTES = 256 << 20
@@ -79,7 +80,7 @@ class RowGroups:
         return table
 
     def _decoded(self, file: int, group: int, rows: int) -> Any:
-        import pyarrow as pa
+        pa = arrow()
 
         path = self._paths[file]
         batches = []
@@ -126,7 +127,7 @@ class RowGroups:
 
     def _spooled(self, table: Any) -> tuple[int, int]:
         """Put a table into the temporary file; where it is."""
-        import pyarrow as pa
+        pa = arrow()
 
         try:
             if not self._spool:
@@ -147,7 +148,7 @@ class RowGroups:
             ) from error
 
     def _mapped(self, start: int, length: int) -> Any:
-        import pyarrow as pa
+        pa = arrow()
 
         (file,) = self._spool
         memory = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ, offset=start)
@@ -160,7 +161,7 @@ def read_keys(raw: Storage, path: str, column: str) -> Iterator[list[Any]]:
     Raises:
         RawDataError: they cannot be decoded, or the column does not hold texts or integers.
     """
-    import pyarrow as pa
+    pa = arrow()
 
     with raw.open(path) as reader, open_parquet(reader, path) as parquet:
         if column not in parquet.schema_arrow.names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import repeat
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_huggingface.cells import Cells, UnusableValue
-from tfrecreg_huggingface.columns import Columns, Leaf, plan_columns
+from tfrecreg_huggingface.columns import Columns, Leaf, exported_columns, plan_columns
 from tfrecreg_huggingface.data_files import DataFile, Footers, find_files, read_footers
 from tfrecreg_huggingface.hub_types import HubTypes, types_from_metadata, types_from_readme
 from tfrecreg_huggingface.huggingface_options import HuggingFaceOptions
@@ -109,7 +109,9 @@ class HuggingFaceSource(Source):
         split = listing.files[0].split
         if listing.left_out:
             first, times = listing.left_out[0], len(listing.left_out)
-            detail = f"{times} Parquet files are left out, the first `{safe(first)}`"
+            some = "1 Parquet file is left out," if times == 1 else f"{times} Parquet files are "
+            some += "" if times == 1 else "left out, the first"
+            detail = f"{some} `{safe(first)}`"
             yield Remark(split, first, "SRC080", detail, times)
         for column, why in listing.columns.left_out.items():
             yield Remark(split, column, "SRC080", f"the column `{safe(column)}` {why}")
@@ -145,7 +147,9 @@ class HuggingFaceSource(Source):
         for split in sorted({each.split for each in listing.files}):
             files = [each for each in listing.files if each.split == split]
             rows = sum(group.rows for each in files for group in each.groups)
-            found[f"split {split}"] = f"{rows:,} rows in {len(files)} files"
+            some = "1 row" if rows == 1 else f"{rows:,} rows"
+            where = "1 file" if len(files) == 1 else f"{len(files)} files"
+            found[f"split {split}"] = f"{some} in {where}"
         columns = dict.fromkeys(leaf.column for leaf in listing.columns.leaves)
         found["columns"] = ", ".join(safe(name, limit=60) for name in columns)
         for column, why in listing.columns.left_out.items():
@@ -252,8 +256,7 @@ class HuggingFaceSource(Source):
                 hint,
             ) from None
         chosen = [name for name in names if name not in _BESIDE]
-        leaves = plan_columns(footers, {}, chosen).leaves if chosen else ()
-        leaves = tuple(_restored(leaf) for leaf in leaves)
+        leaves = exported_columns(footers, chosen)
         labels = {name: each for name, each in document.labels.items() if each}
         return Columns(leaves, {}), labels, schema
 
@@ -265,8 +268,3 @@ class _Exported(msgspec.Struct):
 _BESIDE = (_KEY, _SPLIT, _REST)
 _HEAD = "# The contract of a dataset made by the source `huggingface`. Tighten your copy.\n\n"
 
-
-def _restored(leaf: Leaf) -> Leaf:
-    """The leaf of an exported column: one feature under the name of the column."""
-    is_blob = leaf.form in ("image", "media")
-    return replace(leaf, form="bytes" if is_blob else "value", name=leaf.column)

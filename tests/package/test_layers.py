@@ -276,7 +276,10 @@ HOMES: dict[str, set[str]] = {
     "dvc": {"tfrecreg.tracking.dvc"},
     "pandas": set(),
     "array_record": {"tfrecreg.builtin.export.arrayrecord"},
-    "pyarrow": {"tfrecreg.builtin.export.parquet", "tfrecreg.statistics.tfdv"},
+    "pyarrow": {
+        *("tfrecreg.builtin.export.parquet", "tfrecreg.statistics.tfdv"),
+        "tfrecreg_huggingface.arrow",
+    },
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.builtin.engines.ray"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
