@@ -23,7 +23,8 @@
   `ImageError`; their pixels, in this process: `decode_pixels`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `open_local`, `StorageError`, `MissingFileError`
+- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `open_local`, `StorageError`,
+  `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,

@@ -217,7 +217,9 @@ def _leaves(
         for number in range(kind.num_fields):
             each = kind.field(number)
             inner = (*path, each.name)
-            yield from _leaves(column, each.type, inner, (*steps, f".{each.name}"), types, depth + 1)
+            yield from _leaves(
+                column, each.type, inner, (*steps, f".{each.name}"), types, depth + 1
+            )
         return
     lists = [step for step in steps if step in (LIST, FIXED)]
     ragged = lists[1:].count(LIST)

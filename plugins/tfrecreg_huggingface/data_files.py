@@ -198,9 +198,7 @@ def _config(
         return "default", {}
     if len(named) > 1:
         default = [
-            name
-            for name, each in named.items()
-            if each.get("default") is True or name == "default"
+            name for name, each in named.items() if each.get("default") is True or name == "default"
         ]
         if len(default) != 1:
             raise UsageError(
@@ -238,8 +236,7 @@ def _splits(
             raise RawDataError(
                 f"README.md names `{safe(pattern)}` for the split `{safe(split)}`, which no "
                 "Parquet file here matches",
-                hint="download these files, too; or choose others: "
-                "`--option splits=train=PATTERN`",
+                hint="download these files, too; or choose others: `--option splits=train=PATTERN`",
             )
         for path in taken:
             if chosen.setdefault(path, normal[split]) != normal[split]:
@@ -270,7 +267,7 @@ def _rules(found: Any, config: str) -> Iterator[tuple[str, str]]:
 
 
 def _differs(first: str, path: str, expected: Any, found: Any) -> RawDataError:
-    names = [each for each in (*expected.names, *found.names)]
+    names: list[str] = [*expected.names, *found.names]
     odd = next(
         (
             name
@@ -285,8 +282,8 @@ def _differs(first: str, path: str, expected: Any, found: Any) -> RawDataError:
         for schema in (expected, found)
     ]
     return RawDataError(
-        f"`{safe(path)}` has other columns than `{safe(first)}`: `{safe(odd)}` is {safe(kinds[1])}, "
-        f"and there {safe(kinds[0])}",
+        f"`{safe(path)}` has other columns than `{safe(first)}`: `{safe(odd)}` is "
+        f"{safe(kinds[1])}, and there {safe(kinds[0])}",
         hint="choose the files of one configuration: `--option config=FOLDER`, or splits=",
     )
 

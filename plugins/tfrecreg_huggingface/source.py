@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -22,7 +21,6 @@ from tfrecreg.api import (
     Source,
     Storage,
     Written,
-    bytes_feature,
     decode,
     safe,
 )
@@ -234,7 +232,9 @@ class HuggingFaceSource(Source):
             found.update(types_from_metadata(metadata[b"huggingface"]))
         return found
 
-    def _exported(self, footers: Footers) -> tuple[Columns, Mapping[str, Sequence[str]], str] | None:
+    def _exported(
+        self, footers: Footers
+    ) -> tuple[Columns, Mapping[str, Sequence[str]], str] | None:
         """Columns, labels and schema of files that `tfrecreg export` wrote; None for others."""
         metadata = footers.schema.metadata or {}
         names = footers.schema.names
@@ -267,4 +267,3 @@ class _Exported(msgspec.Struct):
 
 _BESIDE = (_KEY, _SPLIT, _REST)
 _HEAD = "# The contract of a dataset made by the source `huggingface`. Tighten your copy.\n\n"
-

@@ -281,9 +281,7 @@ class _Shard:
             key = f"{self._path.rpartition('.')[0]}/{key}"
         if key in self._keys:
             detail = f"another sample has this key already; this one is in `{safe(self._path)}`"
-            self._put(
-                Skipped(self._split, f"{key}#{self._path}", *(problem or ("SRC071", detail)))
-            )
+            self._put(Skipped(self._split, f"{key}#{self._path}", *(problem or ("SRC071", detail))))
             return
         self._keys.add(key)
         if problem is not None:

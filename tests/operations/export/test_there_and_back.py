@@ -20,11 +20,12 @@ from tfrecreg.operations.export.run import export
 from tfrecreg.operations.init import init
 from tfrecreg.registry.registry import Registry, open_registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Item
+from tfrecreg.sources.interface import Item, Skipped
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.typed_values import parse_options
 from tfrecreg_webdataset.source import WebDatasetSource
 
+from .conftest import run_python
 from .converted.conftest import NASTY, SCHEMA
 
 PlaceBuild = Callable[..., Registry]
@@ -135,7 +136,10 @@ def test_with_restore_off_the_samples_are_like_any_others(
     ("change", "message"),
     [
         (lambda out: (out / "tfrecreg.json").write_text("{"), "but `tfrecreg.json` cannot be used"),
-        (lambda out: (out / "schema.pbtxt").unlink(), "but `tfrecreg.json` cannot be used: `schema"),
+        (
+            lambda out: (out / "schema.pbtxt").unlink(),
+            "but `tfrecreg.json` cannot be used: `schema",
+        ),
         (
             lambda out: (out / "folders-train-000001.tar").unlink(),
             "it names `folders-train-000001.tar`, which is missing",
@@ -159,3 +163,79 @@ def test_an_export_of_which_a_part_is_missing_is_refused(
     assert message in caught.value.message
     assert caught.value.exit_code == 2
     assert "--option restore=no" in (caught.value.hint or "")
+
+
+WRITE = """
+import sys
+from pathlib import Path
+import datasets
+from datasets import Array2D, ClassLabel, Dataset, Features, Image, Sequence, Value
+
+out = Path(sys.argv[1], "data")
+images = [Path(each).read_bytes() for each in sys.argv[2:]]
+features = Features({
+    "picture": Image(),
+    "label": ClassLabel(names=["cat", "dog"]),
+    "caption": Value("string"),
+    "score": Value("float32"),
+    "objects": Sequence({"bbox": Sequence(Value("float32"), length=4), "kind": Value("int64")}),
+    "depth": Array2D((2, 2), "int32"),
+})
+rows = [
+    {
+        "picture": {"bytes": data, "path": f"p{number}.png"},
+        "label": number % 2,
+        "caption": f"picture {number}",
+        "score": number / 2,
+        "objects": {"bbox": [[0, 0, 1, 1]] * number, "kind": [7] * number},
+        "depth": [[number, 1], [2, 3]],
+    }
+    for number, data in enumerate(images)
+]
+out.mkdir(parents=True)
+for split, part in (("train", rows[:3]), ("validation", rows[3:])):
+    made = Dataset.from_list(part, features=features)
+    made.to_parquet(out / f"{split}-00000-of-00001.parquet")
+"""
+
+
+@pytest.mark.slow
+def test_what_hugging_faces_library_writes_comes_in(
+    tmp_path: Path, huggingface_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
+    from tfrecreg_huggingface.source import HuggingFaceSource
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    images = [png(9, 6, seed=number) for number in range(5)]
+    paths = [tmp_path / f"{number}.png" for number in range(5)]
+    for path, data in zip(paths, images, strict=True):
+        path.write_bytes(data)
+    arguments = [str(tmp_path / "hub"), *map(str, paths)]
+    done = run_python(huggingface_python, "-c", WRITE, *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    options = parse_options(HuggingFaceSource.Options, [], of="source")
+    source = HuggingFaceSource(LocalStorage(tmp_path / "hub"), options)
+    made = {each.key: source.example(each) for each in source.items() if isinstance(each, Item)}
+    assert not [each for each in made.values() if isinstance(each, Skipped)]
+    found = {
+        key: {name: each.values for name, each in example.items()}  # type: ignore[union-attr]
+        for key, example in made.items()
+    }
+    assert found["data/train-00000-of-00001/00000002"] == {
+        "image/encoded": (images[2],),
+        "image/format": (b"png",),
+        "image/height": (6,),
+        "image/width": (9,),
+        "image/filename": (b"p2.png",),
+        "image/class/label": (0,),
+        "image/class/text": (b"cat",),
+        "caption": (b"picture 2",),
+        "score": (1.0,),
+        "objects/bbox": (0, 0, 1, 1, 0, 0, 1, 1),
+        "objects/kind": (7, 7),
+        "depth": (2, 1, 2, 3),
+    }
+    assert len(found) == 5
+    assert source.labels() == {"image/class/label": ("cat", "dog")}

@@ -57,7 +57,9 @@ def rows(raw: Raw, *names: str) -> None:
 
 
 def splits(raw: Raw, *options: str) -> dict[str, str]:
-    return {place.partition("/")[2]: place.partition("/")[0] for place in raw.made(*options).written}
+    return {
+        place.partition("/")[2]: place.partition("/")[0] for place in raw.made(*options).written
+    }
 
 
 def test_names_of_files_give_the_splits(raw: Raw) -> None:
@@ -89,9 +91,7 @@ def test_a_readme_chooses_files_splits_and_types(raw: Raw) -> None:
     ]
     found = made.written["train/en/train-00000-of-00001/00000000"]
     assert found["image/class/text"] == b"dog"
-    assert [each.detail for each in made.remarks] == [
-        "1 Parquet file is left out, `fr/a.parquet`"
-    ]
+    assert [each.detail for each in made.remarks] == ["1 Parquet file is left out, `fr/a.parquet`"]
     assert source.describe() == {
         "configuration": "en",
         "split train": "1 row in 1 file",
@@ -113,7 +113,12 @@ def test_one_of_several_configurations_is_to_be_chosen(raw: Raw) -> None:
     error = raw.error("config=eng")
     assert error.message == "there is no configuration or folder `eng`"
     assert "en" in error.hint
-    raw.put("README.md", CONFIGS.replace("config_name: fr\n  data_files", "config_name: fr\n  default: true\n  data_files"))
+    raw.put(
+        "README.md",
+        CONFIGS.replace(
+            "config_name: fr\n  data_files", "config_name: fr\n  default: true\n  data_files"
+        ),
+    )
     assert list(splits(raw)) == ["fr/a/00000000"]
 
 
@@ -137,7 +142,10 @@ def test_a_file_that_the_readme_names_and_is_missing_is_told(raw: Raw) -> None:
     [
         ("a: [", "`README.md` cannot be used: its header is not YAML: "),
         ("a: &x [1]\nb: *x", "`README.md` cannot be used: its header is not YAML: it has an alias"),
-        ("a: " + "[" * 100 + "]" * 100, "`README.md` cannot be used: its header is not YAML: it is"),
+        (
+            "a: " + "[" * 100 + "]" * 100,
+            "`README.md` cannot be used: its header is not YAML: it is",
+        ),
         ("[1]", "`README.md` cannot be used: its header should be a mapping"),
         ("configs: [1]", "`README.md` cannot be used: `configs` should be a list of mappings"),
         ("a: !!python/object:os.system 1", "`README.md` cannot be used: its header is not YAML"),
@@ -230,7 +238,10 @@ def test_files_with_other_columns_are_refused(raw: Raw) -> None:
 def test_a_column_of_keys_names_the_items(raw: Raw) -> None:
     raw.table("train.parquet", {"id": pa.array(["a", "b", "a"]), "n": pa.array([1, 2, 3])}, rows=2)
     made = raw.made("key=id")
-    assert {place: each["n"] for place, each in made.written.items()} == {"train/a": 1, "train/b": 2}
+    assert {place: each["n"] for place, each in made.written.items()} == {
+        "train/a": 1,
+        "train/b": 2,
+    }
     assert made.skipped == {
         "train/a#train.parquet#2": (
             "SRC083",
@@ -283,9 +294,7 @@ def test_damaged_pages_are_one_line(raw: Raw) -> None:
     assert raw.error().message.startswith("`train.parquet` cannot be read as Parquet: ")
 
 
-def test_a_footer_that_cannot_be_true_is_refused(
-    raw: Raw, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_footer_that_cannot_be_true_is_refused(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
     raw.table("train.parquet", {"n": pa.array([1])})
     with monkeypatch.context() as patched:
         patched.setattr(data_files, "_MAX_RATIO", 0)

@@ -13,9 +13,7 @@ from made_support import RawFolder
 from tfrecreg_webdataset.source import WebDatasetSource
 
 
-def tar(
-    members: Mapping[str, bytes], kind: int = tarfile.PAX_FORMAT, mode: str = "w"
-) -> bytes:
+def tar(members: Mapping[str, bytes], kind: int = tarfile.PAX_FORMAT, mode: str = "w") -> bytes:
     """A tar file with these members."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode=mode, format=kind) as archive:  # type: ignore[call-overload]

@@ -137,9 +137,7 @@ def pax(records: bytes, kind: bytes = tarfile.XHDTYPE, size: int | None = None) 
         (pax(b"10 size=1\n", tarfile.XGLTYPE), "a global header with a name or a size"),
     ],
 )
-def test_an_extended_header_is_bounded_and_strict(
-    tmp_path: Path, data: bytes, detail: str
-) -> None:
+def test_an_extended_header_is_bounded_and_strict(tmp_path: Path, data: bytes, detail: str) -> None:
     assert damage(tmp_path, data).detail.startswith(detail)
 
 
