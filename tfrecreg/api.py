@@ -15,7 +15,8 @@
 - an exporter: `Exporter`, `ExportedDataset`, `Schema`, `SchemaFeature`, `ShardToExport`,
   `ExportedShard`, `export_plain`, `export_gzip`, `export_unchanged`, `Folder`, `Writer`; one that
   writes records: `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`,
-  `keyed_examples`, `verified_records`; `decode`, `encode`, `canonical`
+  `keyed_examples`, `verified_records`, `read_records`, `write_records`; `decode`, `encode`,
+  `canonical`
 - a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - a command: `Session`, `session_command`
@@ -95,7 +96,9 @@ if TYPE_CHECKING:
         ShardRecord,
         export_gzip,
         keyed_examples,
+        read_records,
         verified_records,
+        write_records,
     )
     from tfrecreg.exporters.shards import (
         ExportedShard,
@@ -239,6 +242,7 @@ __all__ = [
     "perform_work",
     "read_header",
     "read_limits",
+    "read_records",
     "require_pillow",
     "safe",
     "safe_message",
@@ -253,6 +257,7 @@ __all__ = [
     "usable_cores",
     "verified_records",
     "why_undecodable",
+    "write_records",
 ]
 
 # Imported on first use: a plugin's hooks, or a decoder in a training job, need few of them.
@@ -268,7 +273,8 @@ _LATER = {
     "exporters.convert": "RecordExporter RecordFormat",
     "exporters.interface": "ExportedDataset Exporter",
     "exporters.json_values": "feature_from_json feature_to_json",
-    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples verified_records",
+    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples read_records "
+    "verified_records write_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
     "images.pixels": "decode_pixels",

@@ -253,9 +253,9 @@ def _rules(found: Any, config: str) -> Iterator[tuple[str, str]]:
     if isinstance(found, dict):
         found = [{"split": split, "path": path} for split, path in found.items()]
     for each in found if isinstance(found, list) else [found]:
-        split, patterns = ("train", each)
-        if isinstance(each, dict):
-            split, patterns = each.get("split"), each.get("path")
+        is_rule = isinstance(each, dict)
+        split: Any = each.get("split") if is_rule else "train"
+        patterns: Any = each.get("path") if is_rule else each
         for pattern in patterns if isinstance(patterns, list) else [patterns]:
             if not (isinstance(split, str) and split and isinstance(pattern, str) and pattern):
                 raise RawDataError(

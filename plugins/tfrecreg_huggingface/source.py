@@ -244,7 +244,8 @@ class HuggingFaceSource(Source):
         found = self._raw.stat(_SCHEMA, follow="all")
         if found is None or found.kind != "file":
             raise RawDataError(
-                f"the files were exported by tfrecreg, but `{_SCHEMA}` is missing beside them", hint
+                f"the files were exported by tfrecreg, but `{_SCHEMA}` is missing beside them",
+                hint=hint,
             )
         try:
             document = msgspec.json.decode(metadata[b"tfrecreg"], type=_Exported)
@@ -253,7 +254,7 @@ class HuggingFaceSource(Source):
             raise RawDataError(
                 "the files were exported by tfrecreg, but what they say of it cannot be read: "
                 f"{safe(str(error), limit=200)}",
-                hint,
+                hint=hint,
             ) from None
         chosen = [name for name in names if name not in _BESIDE]
         leaves = exported_columns(footers, chosen)

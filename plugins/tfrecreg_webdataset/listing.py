@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tfrecreg.api import (
+    Entry,
     Item,
     RawDataError,
     RawFile,
@@ -136,7 +137,7 @@ def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
     """The sizes of all tar files, and the hidden ones, which are left out."""
     sizes: dict[str, int] = {}
     hidden: list[str] = []
-    entries = []
+    entries: list[Entry] = []
     for entry in raw.list():
         found = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
         if found is not None and found.kind == "dir" and entry.kind == "link":

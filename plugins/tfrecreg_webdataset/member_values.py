@@ -217,8 +217,9 @@ def _kind(value: Any) -> str:
 def _tensor(data: bytes) -> bytes:
     """The array of a file of NumPy, serialized: its shape and its type are kept."""
     import numpy as np
-    from numpy.lib import format as npy
+    from numpy.lib import format as numpy_format
 
+    npy: Any = numpy_format  # its functions have no types
     file = io.BytesIO(data)
     try:
         version = npy.read_magic(file)

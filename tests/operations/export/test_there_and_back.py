@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from image_support import png
 
+from tfrecreg.errors import RawDataError
 from tfrecreg.example.encode import encode
 from tfrecreg.index import load_index
 from tfrecreg.manifest.model import Manifest
@@ -153,11 +154,33 @@ def test_with_restore_off_the_samples_are_like_any_others(
 def test_an_export_of_which_a_part_is_missing_is_refused(
     registry: Registry, tmp_path: Path, change: Any, message: str
 ) -> None:
-    from tfrecreg.errors import RawDataError
-
     export(registry, "folders", tmp_path / "out", to="webdataset")
     change(tmp_path / "out")
     request = BuildRequest(name="again", source="webdataset", raw=str(tmp_path / "out"))
+    with pytest.raises(RawDataError) as caught:
+        build(registry, request)
+    assert message in caught.value.message
+    assert caught.value.exit_code == 2
+    assert "--option restore=no" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda out: (out / "schema.pbtxt").unlink(), "but `schema.pbtxt` is missing beside them"),
+        (
+            lambda out: (out / "schema.pbtxt").write_bytes(b"\xff"),
+            "but what they say of it cannot be read",
+        ),
+    ],
+)
+def test_exported_parquet_without_its_schema_is_refused(
+    registry: Registry, tmp_path: Path, change: Any, message: str
+) -> None:
+    pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
+    export(registry, "folders", tmp_path / "out", to="parquet")
+    change(tmp_path / "out")
+    request = BuildRequest(name="again", source="huggingface", raw=str(tmp_path / "out"))
     with pytest.raises(RawDataError) as caught:
         build(registry, request)
     assert message in caught.value.message

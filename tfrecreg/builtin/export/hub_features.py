@@ -111,7 +111,11 @@ class TextSearch:
         texts: set[str] = set()
         others: set[str] = set()
         for record in verified_records(task):
-            for name, feature in decode(record.payload).items():
+            try:
+                features = decode(record.payload)
+            except ValueError:  # not an Example, which is refused where it is to be written
+                continue
+            for name, feature in features.items():
                 if name in self.names and name not in others and feature.kind is Kind.BYTES:
                     if not is_text(feature):
                         others.add(name)
