@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -28,10 +29,11 @@ from tfrecreg.builtin.export.connectors import (
     Connectors,
     Json,
     make_connectors,
+    relied_on,
     require_expressible,
 )
 from tfrecreg.builtin.export.images import ImagesSeen
-from tfrecreg.builtin.export.tfds_records import SIDES, FileFormat, TfdsRecords, box_prefixes
+from tfrecreg.builtin.export.tfds_records import SIDES, FileFormat, Seen, TfdsRecords, box_prefixes
 
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
@@ -73,7 +75,9 @@ class TfdsExporter(RecordExporter):
         """Records that are written anew."""
         schema = self.dataset.schema
         boxes = box_prefixes(schema) if self.options.boxes else ()
-        return TfdsRecords(self.options.file_format, boxes, schema.images())
+        is_array = self.options.file_format == "array_record"
+        expected = tuple(each.name for each in relied_on(schema)) if is_array else ()
+        return TfdsRecords(self.options.file_format, boxes, schema.images(), expected)
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
         """Write plain shards or records anew, and read the headers of their images."""
@@ -91,9 +95,11 @@ class TfdsExporter(RecordExporter):
         """Write the files that TFDS reads beside the shards."""
         dataset, manifest = self.dataset, self.dataset.manifest
         seen = {name: ImagesSeen() for name in dataset.schema.images()}
+        lacking: Counter[str] = Counter()
         for each in shards:
-            for name, images in each.seen.items():
+            for name, images in each.seen.images.items():
                 seen[name].merge(images)
+            lacking.update(each.seen.lacking)
         connectors = make_connectors(dataset.schema, manifest.labels, seen)
         if self.options.boxes:
             connectors.join_boxes(box_prefixes(dataset.schema), SIDES)
@@ -107,7 +113,7 @@ class TfdsExporter(RecordExporter):
             }
         }
         _write_files(folder, connectors, info, metadata, dataset.config.license)
-        return iter((*_notes(dataset), *connectors.notes))
+        return iter((*_notes(dataset), *connectors.notes, *_notes_on_lacking(lacking)))
 
     def _expect_boxes(self) -> None:
         schema = self.dataset.schema
@@ -144,7 +150,7 @@ class PlainShards:
                         for value in feature.values:
                             images.add(value, where)
 
-        return export_plain(task, see if seen else None, seen)
+        return export_plain(task, see if seen else None, Seen(seen, {}))
 
 
 def require_split_names(manifest: Manifest) -> None:
@@ -243,6 +249,15 @@ def _write_files(
 def _write(folder: Folder, path: str, text: str) -> None:
     with folder.create(path) as writer:
         writer.write(text.encode("utf-8"))
+
+
+def _notes_on_lacking(lacking: Counter[str]) -> Iterator[str]:
+    for name, count in sorted(lacking.items()):
+        some = "1 record lacks" if count == 1 else f"{count:,} records lack"
+        yield (
+            f"{some} `{safe(name)}`: `as_data_source` of TFDS fails for those, and `as_dataset` "
+            "gives an empty value"
+        )
 
 
 def _notes(dataset: ExportedDataset) -> Iterator[str]:

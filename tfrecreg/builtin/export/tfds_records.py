@@ -7,9 +7,9 @@ again: so the content digest is still that of the dataset.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,15 @@ SIDES = ("ymin", "xmin", "ymax", "xmax")
 """The order of TFDS."""
 
 
+class Seen(NamedTuple):
+    """What is known of the records of a shard."""
+
+    images: dict[str, ImagesSeen]
+    """By feature."""
+    lacking: dict[str, int]
+    """Number of records without a feature, by feature; only where that matters."""
+
+
 def box_prefixes(schema: Schema) -> tuple[str, ...]:
     """What the names of the sides of boxes begin with: ``image/object/bbox``."""
     floats = {each.name for each in schema.features if each.kind == "FLOAT"}
@@ -53,10 +62,12 @@ class TfdsRecords(RecordFormat):
     """Prefixes of the boxes that are joined."""
     images: tuple[str, ...]
     """Features whose headers are looked at."""
+    expected: tuple[str, ...] = ()
+    """Features that each record should have, for readers that need them all."""
 
-    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> dict[str, ImagesSeen]:
-        """Write all records; what their images have in common."""
-        seen = {name: ImagesSeen() for name in self.images}
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> Seen:
+        """Write all records; what their images have in common, and which features they lack."""
+        seen = Seen({name: ImagesSeen() for name in self.images}, {})
         made = self._made(task, records, seen)
         if self.file_format == "array_record":
             self._arrays().write(task, made)
@@ -81,7 +92,7 @@ class TfdsRecords(RecordFormat):
             yield encode(features)
 
     def _made(
-        self, task: ShardToExport, records: Iterator[ShardRecord], seen: Mapping[str, ImagesSeen]
+        self, task: ShardToExport, records: Iterator[ShardRecord], seen: Seen
     ) -> Iterator[ShardRecord]:
         for record in records:
             where = f"record {record.number} of `{safe(task.entry.path)}`"
@@ -92,7 +103,10 @@ class TfdsRecords(RecordFormat):
                     f"{where} of `{task.reference}` is not a tf.train.Example",
                     hint="`--to arrayrecord` exports any payload",
                 ) from None
-            for name, images in seen.items():
+            for name in self.expected:
+                if name not in features:
+                    seen.lacking[name] = seen.lacking.get(name, 0) + 1
+            for name, images in seen.images.items():
                 feature = features.get(name)
                 if feature is not None and feature.kind is Kind.BYTES:
                     for value in feature.values:
