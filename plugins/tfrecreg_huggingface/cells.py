@@ -20,7 +20,7 @@ from tfrecreg.api import (
 from tfrecreg_huggingface.arrow import arrow
 from tfrecreg_huggingface.columns import FIXED, LIST, Leaf
 
-MAX_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 """Most bytes of a value: a record may have twice as many."""
 
 
@@ -128,8 +128,8 @@ class Cells:
         elif types.is_string(kind) or str(kind) == "string_view":
             values = values.cast(self._pa.binary())
         found: list[bytes] = values.to_pylist()
-        if sum(map(len, found)) > MAX_BYTES:
-            raise UnusableValue("SRC081", f"a value of more than {MAX_BYTES} bytes")
+        if sum(map(len, found)) > _MAX_BYTES:
+            raise UnusableValue("SRC081", f"a value of more than {_MAX_BYTES} bytes")
         return found
 
     def _integers(self, leaf: Leaf, values: Any) -> Any:

@@ -1,7 +1,7 @@
 """Arrow's types to features, and their part of the schema. ``docs/sources/huggingface.md`` has the
 rule.
 
-Columns are taken apart into leaves: a field of a struct is one of its own, and a list has as many
+ColumnPlan are taken apart into leaves: a field of a struct is one of its own, and a list has as many
 values as it has. So each leaf is one value, a list of values, or lists of lists, whose values are
 joined.
 """
@@ -15,10 +15,10 @@ from typing import Any, Literal
 from tfrecreg.api import RawDataError, feature_schema, image_schema, safe
 from tfrecreg_huggingface.arrow import arrow
 from tfrecreg_huggingface.data_files import Footers
-from tfrecreg_huggingface.hub_types import HubType, HubTypes, Path
+from tfrecreg_huggingface.hub_types import HubType, HubTypes, TypePath
 
 Form = Literal["value", "bytes", "image", "media", "class"]
-Kind = Literal["BYTES", "FLOAT", "INT"]
+SchemaType = Literal["BYTES", "FLOAT", "INT"]
 _MAX_LEAVES = 10_000
 _MAX_DEPTH = 16
 _TEXT = "natural_language_domain {}"
@@ -36,7 +36,7 @@ class Leaf:
     """How to get there from the column: ``.NAME`` for a field of a struct, ``[]`` for a list,
     ``[#]`` for one of fixed length."""
     form: Form
-    kind: Kind
+    kind: SchemaType
     name: str
     """The feature, or what the names of its features begin with."""
     is_text: bool = False
@@ -98,14 +98,14 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnPlan:
     """The leaves of all columns, and the columns that are left out with the reason."""
 
     leaves: tuple[Leaf, ...]
     left_out: Mapping[str, str]
 
 
-def plan_columns(footers: Footers, types: HubTypes, chosen: Sequence[str]) -> Columns:
+def plan_columns(footers: Footers, types: HubTypes, chosen: Sequence[str]) -> ColumnPlan:
     """The leaves of the columns.
 
     Args:
@@ -151,7 +151,7 @@ def plan_columns(footers: Footers, types: HubTypes, chosen: Sequence[str]) -> Co
             f"the columns {safe(clash[0])} and {safe(clash[1])} make the same feature "
             f"`{safe(clash[2])}`"
         )
-    return Columns(leaves, left_out)
+    return ColumnPlan(leaves, left_out)
 
 
 def exported_columns(footers: Footers, chosen: Sequence[str]) -> tuple[Leaf, ...]:
@@ -195,7 +195,7 @@ class _NoFeature(Exception):
 def _leaves(
     column: str,
     kind: Any,
-    path: Path,
+    path: TypePath,
     steps: tuple[str, ...],
     types: HubTypes,
     depth: int,
@@ -277,7 +277,7 @@ def _named(drafts: Sequence[Leaf], footers: Footers, usual: bool) -> Iterator[Le
             yield replace(each, is_complete=complete)
 
 
-def _value_kind(pa: Any, kind: Any) -> tuple[Kind, bool]:
+def _value_kind(pa: Any, kind: Any) -> tuple[SchemaType, bool]:
     """The kind of a feature, and whether it is text."""
     types = pa.types
     if types.is_dictionary(kind):

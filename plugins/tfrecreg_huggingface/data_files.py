@@ -65,7 +65,7 @@ class Footers:
     """By the path of a column: whether no number is negative, for all that is known."""
 
 
-def find_files(
+def find_data_files(
     raw: Storage, options: HuggingFaceOptions, readme: Readme
 ) -> tuple[str, list[DataFile], list[str]]:
     """The name of the configuration, its files in order of their paths, and files left out.
@@ -76,7 +76,10 @@ def find_files(
     """
     here = raw.stat("")
     if here is None or here.kind != "dir":
-        raise RawDataError(f"no such folder: `{safe(raw.root, limit=4096)}`")
+        raise RawDataError(
+            f"no such folder: `{safe(raw.root, limit=4096)}`",
+            hint="name the folder of the dataset with `--raw`",
+        )
     sizes: dict[str, int] = {}
     for entry in raw.list():
         name = entry.path.rpartition("/")[2]

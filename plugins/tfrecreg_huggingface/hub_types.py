@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from tfrecreg.api import RawDataError, safe
 
-Path = tuple[str, ...]
+TypePath = tuple[str, ...]
 _MAX_DEPTH = 16
 _MAX_NODES = 100_000
 _MAX_CLASSES = 1_000_000
@@ -29,7 +29,7 @@ class HubType:
     """Class names in order of their numbers."""
 
 
-HubTypes = Mapping[Path, HubType]
+HubTypes = Mapping[TypePath, HubType]
 
 
 def types_from_metadata(text: bytes) -> HubTypes:
@@ -63,7 +63,7 @@ class _Budget:
     def __init__(self) -> None:
         self._nodes = 0
 
-    def spend(self, path: Path, depth: int) -> None:
+    def spend(self, path: TypePath, depth: int) -> None:
         self._nodes += 1
         if depth > _MAX_DEPTH:
             raise ValueError(f"`{safe('.'.join(path), limit=60)}` is nested too deep")
@@ -72,8 +72,8 @@ class _Budget:
 
 
 def _of_json(
-    path: Path, node: Any, budget: _Budget, depth: int = 0
-) -> Iterator[tuple[Path, HubType]]:
+    path: TypePath, node: Any, budget: _Budget, depth: int = 0
+) -> Iterator[tuple[TypePath, HubType]]:
     budget.spend(path, depth)
     if isinstance(node, list):  # how a list was written formerly
         for each in node[:1]:
@@ -98,8 +98,8 @@ def _of_json(
 
 
 def _of_yaml(
-    path: Path, nodes: Any, budget: _Budget, depth: int = 0
-) -> Iterator[tuple[Path, HubType]]:
+    path: TypePath, nodes: Any, budget: _Budget, depth: int = 0
+) -> Iterator[tuple[TypePath, HubType]]:
     if isinstance(nodes, dict):  # one type without a name
         nodes = [nodes]
     if isinstance(nodes, str):

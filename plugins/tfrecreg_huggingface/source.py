@@ -25,8 +25,8 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_huggingface.cells import Cells, UnusableValue
-from tfrecreg_huggingface.columns import Columns, Leaf, exported_columns, plan_columns
-from tfrecreg_huggingface.data_files import DataFile, Footers, find_files, read_footers
+from tfrecreg_huggingface.columns import ColumnPlan, Leaf, exported_columns, plan_columns
+from tfrecreg_huggingface.data_files import DataFile, Footers, find_data_files, read_footers
 from tfrecreg_huggingface.hub_types import HubTypes, types_from_metadata, types_from_readme
 from tfrecreg_huggingface.huggingface_options import HuggingFaceOptions
 from tfrecreg_huggingface.readme import Readme, read_readme
@@ -65,7 +65,7 @@ class _Listing:
     files: list[DataFile]
     left_out: list[str]
     """Parquet files."""
-    columns: Columns
+    columns: ColumnPlan
     labels: Mapping[str, Sequence[str]]
     schema: str
 
@@ -203,7 +203,7 @@ class HuggingFaceSource(Source):
     def _list(self) -> _Listing:
         if self._listing is None:
             readme = read_readme(self._raw)
-            config, files, left_out = find_files(self._raw, self._options, readme)
+            config, files, left_out = find_data_files(self._raw, self._options, readme)
             footers = read_footers(self._raw, files)
             exported = self._exported(footers)
             if exported is not None:
@@ -234,7 +234,7 @@ class HuggingFaceSource(Source):
 
     def _exported(
         self, footers: Footers
-    ) -> tuple[Columns, Mapping[str, Sequence[str]], str] | None:
+    ) -> tuple[ColumnPlan, Mapping[str, Sequence[str]], str] | None:
         """Columns, labels and schema of files that `tfrecreg export` wrote; None for others."""
         metadata = footers.schema.metadata or {}
         names = footers.schema.names
@@ -259,7 +259,7 @@ class HuggingFaceSource(Source):
         chosen = [name for name in names if name not in _BESIDE]
         leaves = exported_columns(footers, chosen)
         labels = {name: each for name, each in document.labels.items() if each}
-        return Columns(leaves, {}), labels, schema
+        return ColumnPlan(leaves, {}), labels, schema
 
 
 class _Exported(msgspec.Struct):

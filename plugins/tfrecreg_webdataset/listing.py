@@ -30,7 +30,7 @@ from tfrecreg_webdataset.member_values import IMAGE_SUFFIXES
 from tfrecreg_webdataset.tar_members import TarDamage, TarMember, TarWalk
 from tfrecreg_webdataset.webdataset_options import WebDatasetOptions
 
-MAX_BYTES = 1 << 30
+MAX_SAMPLE_BYTES = 1 << 30
 """Most bytes of a sample: a record may have twice as many."""
 _MAX_MEMBERS = 1000
 """Members of a sample."""
@@ -69,7 +69,7 @@ class SamplePlace(NamedTuple):
 
 
 @dataclass
-class Listing:
+class TarListing:
     """The content of the tar files."""
 
     paths: tuple[str, ...]
@@ -88,17 +88,17 @@ class Listing:
     def has_images(self) -> bool:
         """Whether any sample has an image."""
         return any(
-            count and is_image(suffix)
+            count and is_image_suffix(suffix)
             for suffix, count in zip(self.suffixes, self.with_suffix, strict=True)
         )
 
 
-def is_image(suffix: str) -> bool:
+def is_image_suffix(suffix: str) -> bool:
     """Whether members with this suffix are images."""
     return suffix.rpartition(".")[2] in IMAGE_SUFFIXES
 
 
-def list_samples(raw: Storage, options: WebDatasetOptions, exported: Exported | None) -> Listing:
+def list_samples(raw: Storage, options: WebDatasetOptions, exported: Exported | None) -> TarListing:
     """All items of the tar files of a folder.
 
     Raises:
@@ -107,11 +107,14 @@ def list_samples(raw: Storage, options: WebDatasetOptions, exported: Exported | 
     """
     here = raw.stat("")
     if here is None or here.kind != "dir":
-        raise RawDataError(f"no such folder: `{safe(raw.root, limit=4096)}`")
+        raise RawDataError(
+            f"no such folder: `{safe(raw.root, limit=4096)}`",
+            hint="name the folder of the shards with `--raw`",
+        )
     sizes, left_out = _tar_files(raw)
     splits = dict(exported.splits) if exported else splits_of_files(list(sizes), options.splits)
     paths = tuple(path for path in sizes if path in splits)
-    listing = Listing(paths, splits)
+    listing = TarListing(paths, splits)
     listing.files = [RawFile(path, sizes[path], sizes[path]) for path in paths]
     left_out += [path for path in sizes if path not in splits]
     if left_out:
@@ -174,7 +177,7 @@ class _Shard:
 
     def __init__(
         self,
-        listing: Listing,
+        listing: TarListing,
         options: WebDatasetOptions,
         exported: Exported | None,
         path: str,
@@ -273,8 +276,8 @@ class _Shard:
         if problem is None and not members:
             return
         size = sum(each.size for each in members)
-        if problem is None and size > MAX_BYTES:
-            detail = f"its members have {size} bytes, at most {MAX_BYTES} go in"
+        if problem is None and size > MAX_SAMPLE_BYTES:
+            detail = f"its members have {size} bytes, at most {MAX_SAMPLE_BYTES} go in"
             problem = "SRC073", f"{detail}, in `{safe(self._path)}`"
         if self._exported is not None and problem is None:
             key = self._original_key(members) or key

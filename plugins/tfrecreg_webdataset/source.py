@@ -25,7 +25,7 @@ from tfrecreg.api import (
 )
 from tfrecreg_webdataset.class_names import read_class_names
 from tfrecreg_webdataset.exported import Exported, read_exported, restored
-from tfrecreg_webdataset.listing import Listing, SamplePlace, is_image, list_samples
+from tfrecreg_webdataset.listing import TarListing, SamplePlace, is_image_suffix, list_samples
 from tfrecreg_webdataset.member_values import MemberValues, UnusableMember
 from tfrecreg_webdataset.webdataset_options import WebDatasetOptions
 
@@ -58,7 +58,7 @@ class WebDatasetSource(Source):
     def __init__(self, raw: Storage, options: WebDatasetOptions) -> None:
         self._raw = raw
         self._options = options
-        self._listing: Listing | None = None
+        self._listing: TarListing | None = None
         self._exported: Exported | None = None
         self._context: _Context | None = None
         self._values: MemberValues | None = None
@@ -100,7 +100,7 @@ class WebDatasetSource(Source):
         done = set()
         for suffix, count in sorted(zip(listing.suffixes, listing.with_suffix, strict=True)):
             # `jpg` in some samples and `png` in others are one feature.
-            if is_image(suffix):
+            if is_image_suffix(suffix):
                 prefix = values.image_prefix(suffix)
                 if prefix in done:
                     continue
@@ -192,7 +192,7 @@ class WebDatasetSource(Source):
             assert self._context is not None
         return self._context
 
-    def _list(self) -> Listing:
+    def _list(self) -> TarListing:
         if self._listing is None:
             self._exported = read_exported(self._raw) if self._options.restore else None
             listing = list_samples(self._raw, self._options, self._exported)
@@ -221,7 +221,7 @@ def _close_all(readers: OrderedDict[int, Reader]) -> None:
 def _plain_images(suffixes: Mapping[str, int]) -> dict[str, list[str]]:
     """Suffixes of images by the prefix of their features."""
     found: dict[str, list[str]] = {}
-    for suffix in filter(is_image, suffixes):
+    for suffix in filter(is_image_suffix, suffixes):
         before = suffix.rpartition(".")[0].replace(".", "/")
         found.setdefault(f"image/{before}" if before else "image", []).append(suffix)
     return found

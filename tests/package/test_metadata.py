@@ -58,6 +58,7 @@ PROVIDERS = {
     "tensorflow_data_validation": "tensorflow-data-validation",
     "tensorflow_metadata": "tensorflow-metadata",
     "tfx_bsl": "tfx-bsl",
+    "yaml": "pyyaml",
     **{
         name: name
         for name in (

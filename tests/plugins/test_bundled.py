@@ -14,11 +14,13 @@ from package_support import CHECKOUT
 PLUGINS = CHECKOUT / "plugins"
 SOURCES = {
     "coco": ("CocoSource", "CocoOptions", "COCO"),
+    "huggingface": ("HuggingFaceSource", "HuggingFaceOptions", "Parquet"),
     "imagefolder": ("ImageFolderSource", "ImageFolderOptions", "folder"),
     "mnist": ("MnistSource", "MnistOptions", "IDX"),
+    "webdataset": ("WebDatasetSource", "WebDatasetOptions", "tar"),
 }
 MODULES = sorted(PLUGINS.glob("tfrecreg_*/*.py"))
-HEAVY = ("PIL", "tensorflow", "pycocotools")
+HEAVY = ("PIL", "tensorflow", "pycocotools", "pyarrow", "yaml")
 """What no source imports before it needs it."""
 
 

@@ -10,7 +10,7 @@ from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.shards import is_split_word, normal_splits
 from tfrecreg.text import safe
 
-DEFAULT_SPLIT = "train"
+_DEFAULT_SPLIT = "train"
 _HUB = re.compile(r"(?:.*/)?data/(?P<split>\w+)-[0-9]{5}-of-[0-9]{5}(?:-\w+)?\.\w+", re.ASCII)
 _WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*", re.ASCII)
 
@@ -43,7 +43,7 @@ def splits_of_files(paths: Sequence[str], rules: Sequence[str] = ()) -> dict[str
             hint="assign all files: `--option 'splits=train=PATTERN,test=PATTERN'`",
         )
     normal = normal_splits(sorted(set(named.values())))
-    return {path: normal[word] if word else DEFAULT_SPLIT for path, word in words.items()}
+    return {path: normal[word] if word else _DEFAULT_SPLIT for path, word in words.items()}
 
 
 def _by_rules(paths: Sequence[str], rules: Sequence[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from made_support import Made
 
 from tfrecreg_webdataset import listing
-from tfrecreg_webdataset.listing import MAX_BYTES
+from tfrecreg_webdataset.listing import MAX_SAMPLE_BYTES
 
 from .conftest import Raw, tar
 
@@ -226,13 +226,13 @@ def test_a_sample_is_bounded(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "_MAX_MEMBERS", 3)
     raw.put("a.tar", {**{f"1.{letter}": b"" for letter in "abcd"}, "2.a": b""})
     huge = tarfile.TarInfo("3.a")
-    huge.size = MAX_BYTES + 1
+    huge.size = MAX_SAMPLE_BYTES + 1
     with (raw.path / "b.tar").open("wb") as file:
         file.write(huge.tobuf(tarfile.GNU_FORMAT))
-        file.truncate(MAX_BYTES + 2048)
+        file.truncate(MAX_SAMPLE_BYTES + 2048)
     made = raw.made()
     assert made.skipped["train/1"] == ("SRC073", "it has more than 3 members, in `a.tar`")
-    assert made.skipped["train/3"][1].startswith(f"its members have {MAX_BYTES + 1} bytes")
+    assert made.skipped["train/3"][1].startswith(f"its members have {MAX_SAMPLE_BYTES + 1} bytes")
     assert list(made.written) == ["train/2"]
 
 
