@@ -15,7 +15,7 @@
 - an exporter: `Exporter`, `ExportedDataset`, `Schema`, `SchemaFeature`, `ShardToExport`,
   `ExportedShard`, `export_plain`, `export_gzip`, `export_unchanged`, `Folder`, `Writer`; one that
   writes records: `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`,
-  `keyed_examples`, `verified_records`, `read_records`, `write_records`; `decode`, `encode`,
+  `keyed_examples`, `verified_records`, `written_records`, `write_records`; `decode`, `encode`,
   `canonical`
 - a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
@@ -69,8 +69,8 @@ from tfrecreg.shards import is_split_name, normal_splits
 from tfrecreg.sources.bundled import bundled_schema
 from tfrecreg.sources.file_splits import splits_of_files
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.sources.splitter import Splitter
 from tfrecreg.sources.schema_text import feature_schema, image_schema
+from tfrecreg.sources.splitter import Splitter
 from tfrecreg.storage.file_object import ReadingFile
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
@@ -96,9 +96,9 @@ if TYPE_CHECKING:
         ShardRecord,
         export_gzip,
         keyed_examples,
-        read_records,
         verified_records,
         write_records,
+        written_records,
     )
     from tfrecreg.exporters.shards import (
         ExportedShard,
@@ -242,7 +242,6 @@ __all__ = [
     "perform_work",
     "read_header",
     "read_limits",
-    "read_records",
     "require_pillow",
     "safe",
     "safe_message",
@@ -258,6 +257,7 @@ __all__ = [
     "verified_records",
     "why_undecodable",
     "write_records",
+    "written_records",
 ]
 
 # Imported on first use: a plugin's hooks, or a decoder in a training job, need few of them.
@@ -273,7 +273,7 @@ _LATER = {
     "exporters.convert": "RecordExporter RecordFormat",
     "exporters.interface": "ExportedDataset Exporter",
     "exporters.json_values": "feature_from_json feature_to_json",
-    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples read_records "
+    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples written_records "
     "verified_records write_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",

@@ -1,7 +1,7 @@
 """Arrow's types to features, and their part of the schema. ``docs/sources/huggingface.md`` has the
 rule.
 
-ColumnPlan are taken apart into leaves: a field of a struct is one of its own, and a list has as many
+Columns are taken apart into leaves: a field of a struct is one of its own, and a list has as many
 values as it has. So each leaf is one value, a list of values, or lists of lists, whose values are
 joined.
 """

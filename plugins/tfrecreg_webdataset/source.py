@@ -25,7 +25,7 @@ from tfrecreg.api import (
 )
 from tfrecreg_webdataset.class_names import read_class_names
 from tfrecreg_webdataset.exported import Exported, read_exported, restored
-from tfrecreg_webdataset.listing import TarListing, SamplePlace, is_image_suffix, list_samples
+from tfrecreg_webdataset.listing import SamplePlace, TarListing, is_image_suffix, list_samples
 from tfrecreg_webdataset.member_values import MemberValues, UnusableMember
 from tfrecreg_webdataset.webdataset_options import WebDatasetOptions
 

@@ -187,7 +187,7 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
-    formats = {"arrayrecord", "parquet"}
+    formats = {"arrayrecord", "parquet", "yaml"}
     assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 
 

@@ -89,7 +89,7 @@ def write_records(task: ShardToExport, payloads: Iterable[bytes]) -> None:
             writer.write(b"".join((head, payload, foot)))
 
 
-def read_records(task: ShardToExport) -> Iterator[bytes]:
+def written_records(task: ShardToExport) -> Iterator[bytes]:
     """The payloads of that file, in order.
 
     Raises:

@@ -26,9 +26,9 @@ from tfrecreg.api import (
     decode,
     encode,
     float_feature,
-    read_records,
     safe,
     write_records,
+    written_records,
 )
 from tfrecreg.builtin.export.images import ImagesSeen
 
@@ -80,7 +80,7 @@ class TfdsRecords(RecordFormat):
         if self.file_format == "array_record":
             payloads = self._arrays().read(task)
         else:
-            payloads = map(canonical, read_records(task))
+            payloads = map(canonical, written_records(task))
         for payload in payloads:
             if not self.boxes:
                 yield payload
