@@ -8,6 +8,7 @@ from pathlib import Path
 
 COUNTS = {
     "images": 1000,
+    "webdataset": 1000,
     "tracking": 1000,
     "mnist": 60_000,
     "annotations": 100_000,

@@ -3,13 +3,13 @@
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
   `EngineRecord`, `CommandRecord`, `DecoderRecord`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
-  `bundled_schema`, `Splitter`
+  `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `Splitter`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
   `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`; their files:
   `list_files`, `read_text`, `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised:
   `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
-  `unset_feature`
+  `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
 - a validator of single records: `RecordValidator`, `RecordProblem`
 - any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
   `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`, `parse_schema`; for `check --cached`:
@@ -19,7 +19,8 @@
 - an exporter: `Exporter`, `ExportedDataset`, `Schema`, `SchemaFeature`, `ShardToExport`,
   `ExportedShard`, `export_plain`, `export_gzip`, `export_unchanged`, `Folder`, `Writer`; one that
   writes records: `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`,
-  `keyed_examples`, `verified_records`; `decode`, `encode`, `canonical`
+  `keyed_examples`, `verified_records`, `written_records`, `write_records`; `decode`, `encode`,
+  `canonical`
 - a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - a command: `Session`, `session_command`
@@ -29,7 +30,8 @@
   `media_features`, `media_schema`, `MediaKind`, `MediaError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
+- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `open_local`, `StorageError`,
+  `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
@@ -71,8 +73,11 @@ from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Valida
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import is_split_name, normal_splits
 from tfrecreg.sources.bundled import bundled_schema
+from tfrecreg.sources.file_splits import splits_of_files
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.sources.schema_text import feature_schema, image_schema
 from tfrecreg.sources.splitter import Splitter
+from tfrecreg.storage.file_object import ReadingFile
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder
@@ -88,14 +93,18 @@ if TYPE_CHECKING:
     from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
     from tfrecreg.example.decode import canonical, decode
     from tfrecreg.example.encode import encode
+    from tfrecreg.example.tensors import serialize_tensor
     from tfrecreg.exporters.convert import RecordExporter, RecordFormat
     from tfrecreg.exporters.interface import ExportedDataset, Exporter
+    from tfrecreg.exporters.json_values import feature_from_json, feature_to_json
     from tfrecreg.exporters.records import (
         KeyedExample,
         ShardRecord,
         export_gzip,
         keyed_examples,
         verified_records,
+        write_records,
+        written_records,
     )
     from tfrecreg.exporters.shards import (
         ExportedShard,
@@ -186,6 +195,7 @@ __all__ = [
     "RawDataError",
     "RawFile",
     "Reader",
+    "ReadingFile",
     "RecordBatch",
     "RecordExporter",
     "RecordFormat",
@@ -237,9 +247,13 @@ __all__ = [
     "export_gzip",
     "export_plain",
     "export_unchanged",
+    "feature_from_json",
+    "feature_schema",
+    "feature_to_json",
     "float_feature",
     "hookimpl",
     "image_features",
+    "image_schema",
     "image_size",
     "int64_feature",
     "is_split_name",
@@ -267,15 +281,19 @@ __all__ = [
     "require_pillow",
     "safe",
     "safe_message",
+    "serialize_tensor",
     "session_command",
     "shared_decoder",
     "si_bytes",
     "sniff",
+    "splits_of_files",
     "subject_text",
     "unset_feature",
     "usable_cores",
     "verified_records",
     "why_undecodable",
+    "write_records",
+    "written_records",
 ]
 
 # Imported on first use: a plugin's hooks, or a decoder in a training job, need few of them.
@@ -287,9 +305,12 @@ _LATER = {
     "engines.remote": "RemoteEngine engine_failed perform_work",
     "example.decode": "canonical decode",
     "example.encode": "encode",
+    "example.tensors": "serialize_tensor",
     "exporters.convert": "RecordExporter RecordFormat",
     "exporters.interface": "ExportedDataset Exporter",
-    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples verified_records",
+    "exporters.json_values": "feature_from_json feature_to_json",
+    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples written_records "
+    "verified_records write_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
     "images.pixels": "decode_pixels",

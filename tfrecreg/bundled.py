@@ -24,6 +24,10 @@ BUNDLED = (
     "tfrecreg_voc.plugin",
     "tfrecreg_yolo.plugin",
     "tfrecreg_table.plugin",
+    "tfrecreg_huggingface.plugin",
+    "tfrecreg_imagefolder.plugin",
+    "tfrecreg_mnist.plugin",
+    "tfrecreg_webdataset.plugin",
 )
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)

@@ -55,7 +55,7 @@ def _require_yaml() -> Any:
     try:
         return importlib.import_module("yaml")
     except ModuleNotFoundError:
-        raise MissingExtraError("reading `data.yaml`", "yolo") from None
+        raise MissingExtraError("reading `data.yaml`", "yaml") from None
 
 
 def _loader(yaml: Any) -> Any:

@@ -31,6 +31,7 @@ NOT_ANNOUNCED = {
     *(f"SRC{number:03d}" for number in range(40, 47)),
     *(f"SRC{number:03d}" for number in range(50, 59)),
     *(f"SRC{number:03d}" for number in range(60, 65)),
+    *(f"SRC{number:03d}" for number in (*range(70, 76), *range(80, 84))),
     "REG009",
     "REG013",
     "SCH020",

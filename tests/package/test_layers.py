@@ -277,9 +277,8 @@ HOMES: dict[str, set[str]] = {
     "pandas": set(),
     "array_record": {"tfrecreg.builtin.export.arrayrecord"},
     "pyarrow": {
-        "tfrecreg.builtin.export.parquet",
-        "tfrecreg.statistics.tfdv",
-        "tfrecreg_table.parquet_rows",
+        *("tfrecreg.builtin.export.parquet", "tfrecreg.statistics.tfdv"),
+        *("tfrecreg_huggingface.arrow", "tfrecreg_table.parquet_rows"),
     },
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.builtin.engines.ray"},

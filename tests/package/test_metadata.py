@@ -58,6 +58,7 @@ PROVIDERS = {
     "tensorflow_data_validation": "tensorflow-data-validation",
     "tensorflow_metadata": "tensorflow-metadata",
     "tfx_bsl": "tfx-bsl",
+    "yaml": "pyyaml",
     **{
         name: name
         for name in (
@@ -197,8 +198,8 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
-    formats = {"arrayrecord", "parquet"}
-    assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "yolo", "dev"}
+    formats = {"arrayrecord", "parquet", "yaml"}
+    assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:

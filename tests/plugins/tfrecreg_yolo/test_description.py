@@ -96,7 +96,7 @@ def test_without_pyyaml_the_extra_is_named(raw: Any) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == (
-        "reading `data.yaml` needs the extra `yolo`, which is not installed yolo 3"
+        "reading `data.yaml` needs the extra `yaml`, which is not installed yaml 3"
     ), done.stderr
 
 
