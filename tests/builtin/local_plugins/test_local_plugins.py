@@ -236,6 +236,7 @@ def test_a_damaged_list_is_refused(
     assert (hint[:9], code) == ("remove it", 2)
 
 
+@pytest.mark.slow
 def test_parts_of_a_local_source_are_made_in_the_registry(
     local_registry: LocalRegistry, tmp_path: Path
 ) -> None:

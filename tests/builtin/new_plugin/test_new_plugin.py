@@ -32,7 +32,7 @@ def installed(package: NewPackage, site: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "kind",
     [
-        kind if kind in ("source", "validator") else pytest.param(kind, marks=pytest.mark.slow)
+        kind if kind == "source" else pytest.param(kind, marks=pytest.mark.slow)
         for kind in NEW_KINDS
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
 from image_support import png
 
 from tfrecreg.testing import SourceTests
@@ -21,6 +22,7 @@ class TestClassFolders(SourceTests):
                 (inside / f"{number}.png").write_bytes(png(5 + number, 4))
 
 
+@pytest.mark.slow
 class TestLabelFile(SourceTests):
     source = "imagefolder"
     options: ClassVar = {"label_file": "labels.csv"}

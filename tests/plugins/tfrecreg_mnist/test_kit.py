@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
+
 from tfrecreg.testing import SourceTests, write_digits
 
 
@@ -15,5 +17,6 @@ class TestMnist(SourceTests):
         write_digits(folder, train=9, test=4)
 
 
+@pytest.mark.slow
 class TestPixels(TestMnist):
     options: ClassVar = {"encoding": "raw"}
