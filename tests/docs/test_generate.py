@@ -30,7 +30,7 @@ def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """What makes the pages, with what it made, to do things to."""
-    for name in ("generate.py", "drawing.py", "pages.py", "picture.py", *PRODUCTS):
+    for name in ("generate.py", "api_page.py", "drawing.py", "pages.py", "picture.py", *PRODUCTS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(DOCS / name, tmp_path / name)
     return tmp_path

@@ -113,7 +113,7 @@ class Registry:
                 found[name] = parse_dataset(text, path)
             except ConfigError as error:
                 broken[name] = DatasetConfigError(error.message, hint=error.hint)
-        return replace(config, datasets=found, broken=broken)
+        return replace(config, datasets=found, broken=broken, home=self.storage.root)
 
     def _dataset_files(self) -> Iterator[tuple[str, str, bytes]]:
         """Name, path and content of each."""

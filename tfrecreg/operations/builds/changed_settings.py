@@ -11,7 +11,7 @@ from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.base import made_before
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.locations import absolute_place
 from tfrecreg.text import safe
@@ -98,17 +98,20 @@ def _unsaved(
         {key: _as_text(value) for key, value in there.items()},
     )
     if request.options or prepared.settings.source != saved.source:
-        yield from _differences(prepared.entry.options, _saved_options(request, saved, prepared))
+        yield from _differences(
+            prepared.entry.options, _saved_options(registry, request, saved, prepared)
+        )
 
 
 def _saved_options(
-    request: BuildRequest, saved: BuildSettings, prepared: Prepared
+    registry: Registry, request: BuildRequest, saved: BuildSettings, prepared: Prepared
 ) -> dict[str, str]:
     """The source's options of the next build."""
     same = request.source in (None, saved.source)
     for given in (saved.options if same else {}), {}:
         try:
-            return plugins().source_options(prepared.entry.name, given)[1]
+            known = plugins_of(registry.config)
+            return known.source_options(prepared.settings.source or "", given)[1]
         except TfrecregError:
             continue  # they depend on other settings, so they differ from those in use in any case
     return dict.fromkeys(prepared.entry.options, "")

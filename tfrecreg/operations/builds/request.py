@@ -15,7 +15,7 @@ from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings, to_save
-from tfrecreg.plugins.manager import plugins, plugins_of
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name
@@ -91,6 +91,7 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     check_dataset_name(request.name)
     saved = BuildSettings.saved(registry.dataset(request.name).config)
     settings = request.over(saved)
+    known = plugins_of(registry.config)
     if settings.source is None:
         if made_of_python_data(registry, request.name):
             raise UsageError(
@@ -98,20 +99,20 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
                 "not have",
                 hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
             )
-        known = ", ".join(plugins_of(registry.config).names(SourceRecord))
+        names = ", ".join(known.names(SourceRecord))
         raise UsageError(
             f"no source is known for `{request.name}`",
-            hint=f"tfrecreg build {request.name} --source SOURCE --raw PATH; sources: {known}",
+            hint=f"tfrecreg build {request.name} --source SOURCE --raw PATH; sources: {names}",
         )
     announced = announced_source(registry, request.name, settings.source)
-    options, options_text = plugins().source_options(settings.source, settings.options)
+    options, options_text = known.source_options(settings.source, settings.options)
     raw, raw_text = _raw(registry, request, saved.raw, progress)
     remember = to_save(request, saved, replace(settings, raw=raw_text))
     if "raw" in remember:
         _expect_text(request.name, raw_text)
     return Prepared(
         name=request.name,
-        source=plugins().open_source(settings.source, raw, options),
+        source=known.open_source(settings.source, raw, options),
         entry=SourceEntry(
             name=announced.record.name,
             distribution=announced.distribution,

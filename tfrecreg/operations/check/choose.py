@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME, GateConfig, read_limits
-from tfrecreg.entry_points import canonical_name
+from tfrecreg.entry_points import canonical_name, is_local
 from tfrecreg.errors import (
     ConfigError,
     MissingExtraError,
@@ -98,6 +98,11 @@ def choose(
     if not named:
         absent = [name for name in unknown if name not in skip]
         choice.problems += [_not_judged(name, target, known) for name in absent]
+        choice.problems += (
+            f"the local plugin `{safe(each.distribution)}` is broken: {each.reason}"
+            for each in known.broken
+            if is_local(each.distribution)
+        )
     for announced in chosen:
         if announced.qualified not in left_out:
             _consider(choice, known, announced, target, gate, must=named)

@@ -14,7 +14,7 @@ from tfrecreg.json_data import json_data
 from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params, owners
 from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import expect_dataset, expect_same_schema, schema_hint
 from tfrecreg.registry.registry import Registry
@@ -237,9 +237,10 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
                 f"`{name}` has neither a schema `{schema}` nor a source with one",
                 hint=schema_hint(registry.dataset(name)),
             )
-        options, _ = plugins().source_options(config.source, config.options)
+        known = plugins_of(registry.config)
+        options, _ = known.source_options(config.source, config.options)
         raw = LocalStorage(posixpath.join(registry.storage.root, config.raw))
-        text = plugins().open_source(config.source, raw, options).schema()
+        text = known.open_source(config.source, raw, options).schema()
         expect_same_schema(registry.dataset(name), text)
         found[schema] = text.encode("utf-8")
     return found

@@ -25,7 +25,7 @@ def command(session: Session, name: str, folder: str, settings: dict[str, Any]) 
     from tfrecreg.operations.builds.settings import BuildRequest
 
     registry = session.open()
-    session.warn_of_broken_plugins()
+    session.warn_of_broken_plugins(settings["source"])
     request = BuildRequest(name=name, **settings)
     written = plan_to(registry, request, folder, progress=session.progress())
     if session.as_json:
