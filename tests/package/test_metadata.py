@@ -131,7 +131,7 @@ def test_pins_are_within_the_bounds(required: list[Requirement], path: Path) -> 
         "beam",
         "images",
         "coco",
-        "yolo",
+        "yaml",
         "arrayrecord",
         "parquet",
         "remote",
