@@ -1,7 +1,8 @@
 """The names that a plugin imports. They keep their meaning until the next major version.
 
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
-  `EngineRecord`, `CommandRecord`, `DecoderRecord`
+  `EngineRecord`, `CommandRecord`, `DecoderRecord`; whether a source fits a folder: `RawPreview`,
+  `Recognition`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`, `Splitter`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
         shared_decoder,
     )
     from tfrecreg.images.pixels import decode_pixels
+    from tfrecreg.plugins.recognition import RawPreview, Recognition
     from tfrecreg.plugins.records import (
         CommandRecord,
         DecoderRecord,
@@ -160,7 +162,9 @@ __all__ = [
     "Part",
     "RawDataError",
     "RawFile",
+    "RawPreview",
     "Reader",
+    "Recognition",
     "RecordBatch",
     "RecordExporter",
     "RecordFormat",
@@ -257,6 +261,7 @@ _LATER = {
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
     "images.pixels": "decode_pixels",
+    "plugins.recognition": "RawPreview Recognition",
     "plugins.records": "CommandRecord DecoderRecord EngineRecord "
     "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",
     "plugins.specs": "hookimpl",

@@ -55,6 +55,11 @@ class IdxFile(NamedTuple):
         return _DIMENSIONS[self.role]
 
 
+def is_idx_name(name: str) -> bool:
+    """Whether a file is called as the IDX files of these datasets are."""
+    return _NAME.fullmatch(name) is not None
+
+
 def find_idx_files(raw: Storage, prefix: str) -> list[IdxFile]:
     """The IDX files right in a folder, all of one set.
 
