@@ -80,6 +80,7 @@ class ImageFolderSource(Source):
         listing = self._list()
         yield from listing.entries
         yield from listing.left_out
+        yield from listing.empty
 
     def schema(self) -> str:
         return bundled_schema("tfrecreg_imagefolder", "imagefolder")

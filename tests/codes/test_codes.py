@@ -27,7 +27,7 @@ FAMILIES = {"CRC", "SHD", "SCH", "INF", "SRC", "DUP", "IMG", "ANN", "DRF", "REG"
 
 NOT_ANNOUNCED = {
     *(f"SRC{number:03d}" for number in range(1, 16)),
-    *(f"SRC{number:03d}" for number in range(20, 33)),
+    *(f"SRC{number:03d}" for number in range(20, 40)),
     "REG009",
     "REG013",
     "SCH020",
