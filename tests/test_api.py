@@ -7,8 +7,8 @@ Cacheable Code CommandRecord Conversion Decoder DecoderRecord EngineRecord Engin
 Example Exchange ExportedDataset ExportedShard Exporter ExporterRecord FailureError Fault Feature
 FeatureDecoder Finding Folder ImageError ImageHeader Item JsonCodec KeyedExample Kind Location
 Manifest ManifestError Measure MissingExtraError MissingFileError Need Part RawDataError RawFile
-Reader RecordBatch RecordExporter RecordFormat RecordProblem RecordValidator Remark RemoteEngine
-Report ReportContext ReportFormat ReportFormatRecord Schema SchemaError SchemaFeature Session
+RawPreview Reader Recognition RecordBatch RecordExporter RecordFormat RecordProblem
+RecordValidator Remark RemoteEngine Report ReportContext ReportFormat ReportFormatRecord Schema SchemaError SchemaFeature Session
 Severity Shard ShardRecord ShardToExport Skipped Source SourceRecord Splitter Storage StorageError
 StreamEnd Tally Target TensorflowOutcome TfrecregError Thumbnail Undecodable UsageError Validator
 ValidatorRecord Visitor Writer Written bundled_schema bytes_feature canonical decode decode_pixels
