@@ -7,16 +7,16 @@ Cacheable Code CommandRecord Conversion Decoder DecoderRecord EngineRecord Engin
 Example Exchange ExportedDataset ExportedShard Exporter ExporterRecord FailureError Fault Feature
 FeatureDecoder Finding Folder ImageError ImageHeader Item JsonCodec KeyedExample Kind Location
 Manifest ManifestError Measure MissingExtraError MissingFileError Need Part RawDataError RawFile
-RawPreview Reader Recognition RecordBatch RecordExporter RecordFormat RecordProblem
-RecordValidator Remark RemoteEngine Report ReportContext ReportFormat ReportFormatRecord Schema SchemaError SchemaFeature Session
-Severity Shard ShardRecord ShardToExport Skipped Source SourceRecord Splitter Storage StorageError
-StreamEnd Tally Target TensorflowOutcome TfrecregError Thumbnail Undecodable UsageError Validator
-ValidatorRecord Visitor Writer Written bundled_schema bytes_feature canonical decode decode_pixels
-did_you_mean encode engine_failed export_gzip export_plain export_unchanged float_feature hookimpl
-int64_feature is_split_name is_truncated key_from keyed_examples listed location_lines
-location_text new_exchange normal_splits one_line open_local parse_schema perform_work read_header
-read_limits require_pillow safe safe_message session_command shared_decoder si_bytes sniff
-subject_text unset_feature usable_cores verified_records why_undecodable
+RawPreview Reader Recognition RecordBatch RecordExporter RecordFormat RecordProblem RecordValidator
+Remark RemoteEngine Report ReportContext ReportFormat ReportFormatRecord Schema SchemaError
+SchemaFeature Session Severity Shard ShardRecord ShardToExport Skipped Source SourceRecord Splitter
+Storage StorageError StreamEnd Tally Target TensorflowOutcome TfrecregError Thumbnail Undecodable
+UsageError Validator ValidatorRecord Visitor Writer Written bundled_schema bytes_feature canonical
+decode decode_pixels did_you_mean encode engine_failed export_gzip export_plain export_unchanged
+float_feature hookimpl int64_feature is_split_name is_truncated key_from keyed_examples listed
+location_lines location_text new_exchange normal_splits one_line open_local parse_schema
+perform_work read_header read_limits require_pillow safe safe_message session_command shared_decoder
+si_bytes sniff subject_text unset_feature usable_cores verified_records why_undecodable
 """
 
 
