@@ -26,6 +26,8 @@ from tfrecreg.storage.raw import RawFolder
         ("[tT]rain*/*.tar", "general"),
         ("*/train*.parquet", "general"),
         ("*/*.[jJ][pP]*[gG]", "general"),
+        ("[tT][eE][sS][tT]/*.x", "general"),
+        ("[lL]abels/*.txt", "exact"),
         ("*", "general"),
     ],
 )

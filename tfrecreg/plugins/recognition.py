@@ -6,6 +6,7 @@ first bytes of some files. So a folder of a million files, or a bucket, is answe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -121,7 +122,7 @@ def glob_strength(glob: str) -> Strength:
     *folders, name = glob.split("/")
     stem = name.rpartition(".")[0] or name
     for part in (*folders, stem):
-        word = part.replace("[tT]", "t").replace("[vV]", "v").strip("*?")
+        word = re.sub(r"\[(.)[^]]*\]", r"\1", part).strip("*?")
         if sum(map(str.isalpha, word)) >= 3 and word.lower() not in _SPLITS:
             return "exact"
     return "general"
