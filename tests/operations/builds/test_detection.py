@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 from image_support import png
 
+import tfrecreg
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.builds.detection import candidates_for, detect_source
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.operations.init import init
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, plugins
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.sources.interface import Source
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.raw import RawFolder
 
 OTHERS = {
@@ -99,3 +103,12 @@ def test_what_no_source_reads_alone_is_not_guessed(
     known: Plugins, tmp_path: Path, names: str
 ) -> None:
     assert candidates_for(write(tmp_path, names), known) == ([], [])
+
+
+def test_a_program_need_not_name_the_source(tmp_path: Path) -> None:
+    init(tmp_path / "registry", with_dvc=False)
+    write_digits(LocalStorage(tmp_path / "raw"), train=6, test=4, seed=1)
+    dataset = tfrecreg.open(tmp_path / "registry")["digits"]
+    built = dataset.build(raw=tmp_path / "raw", progress=False)
+    assert built.result.manifest.source.name == "mnist"
+    assert built.result.settings.to_json()["detected"]["source"] == "mnist"
