@@ -1,7 +1,8 @@
 """The names that a plugin imports. They keep their meaning until the next major version.
 
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
-  `EngineRecord`, `CommandRecord`, `DecoderRecord`
+  `EngineRecord`, `CommandRecord`, `DecoderRecord`; whether a source fits a folder: `RawPreview`,
+  `Recognition`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `Splitter`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from tfrecreg.images.pixels import decode_pixels
     from tfrecreg.media.features import MediaKind, media_features, media_kind, media_schema
     from tfrecreg.media.model import MediaError
+    from tfrecreg.plugins.recognition import RawPreview, Recognition
     from tfrecreg.plugins.records import (
         CommandRecord,
         DecoderRecord,
@@ -146,7 +148,6 @@ if TYPE_CHECKING:
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
 
 __all__ = [
-    "MAX_IMAGE_BYTES",
     "BadAnnotation",
     "Boxes",
     "Cacheable",
@@ -180,6 +181,7 @@ __all__ = [
     "Keypoints",
     "Kind",
     "Location",
+    "MAX_IMAGE_BYTES",
     "Manifest",
     "ManifestError",
     "Measure",
@@ -194,8 +196,10 @@ __all__ = [
     "Polygons",
     "RawDataError",
     "RawFile",
+    "RawPreview",
     "Reader",
     "ReadingFile",
+    "Recognition",
     "RecordBatch",
     "RecordExporter",
     "RecordFormat",
@@ -316,6 +320,7 @@ _LATER = {
     "images.pixels": "decode_pixels",
     "media.features": "MediaKind media_features media_kind media_schema",
     "media.model": "MediaError",
+    "plugins.recognition": "RawPreview Recognition",
     "plugins.records": "CommandRecord DecoderRecord EngineRecord "
     "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",
     "plugins.specs": "hookimpl",

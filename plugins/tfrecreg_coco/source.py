@@ -52,6 +52,7 @@ class CocoSource(Source):
         self._raw = raw
         self._options = options
         self._chosen: list[Chosen] | None = None
+        self._unread: dict[str, str] = {}
         self._dataset: CocoDataset | None = None
         self._context: WorkerContext | None = None
         self._reader: AnnotationReader | None = None
@@ -88,6 +89,8 @@ class CocoSource(Source):
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         yield from self._loaded().items()
+        for path, reason in self._unread.items():
+            yield Remark(self._choice()[0].split, path, "SRC035", reason)
 
     def example(self, item: Item) -> Written | Skipped:
         context = self._context or self._loaded().context
@@ -143,7 +146,7 @@ class CocoSource(Source):
             if self._options.masks in ("rle", "png"):
                 require_pycocotools()
             self._chosen = choose_files(
-                find_annotation_files(self._raw, self._options), self._options
+                find_annotation_files(self._raw, self._options, self._unread), self._options
             )
         return self._chosen
 

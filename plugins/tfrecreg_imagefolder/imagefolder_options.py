@@ -45,6 +45,9 @@ class ImageFolderOptions:
     verify: Literal["header", "decode"] = "header"
     """`header`: read the header of each image. `decode`: decode each completely, in a process with
     limits, and skip those that do not decode."""
+    sha256: bool = True
+    """Whether records have `image/key/sha256`, 64 characters by which `check` finds images that
+    have changed."""
     resize: str | None = None
     """Make images smaller: `256` for the shorter side, `320x240` for width and height. Needs
     `reencode`."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import random
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, _breaks, line, print_facts
+from tfrecreg.commands.console import PlainTable, _breaks, line, print_facts, stdout
 
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
 
@@ -106,3 +109,21 @@ def test_a_table_that_fits_is_laid_out_as_one_that_does_not(monkeypatch) -> None
             for text in made._folded(slow, slow.options, 80):
                 slow.print(text, soft_wrap=True)
         assert first.get() == second.get()
+
+
+@pytest.mark.parametrize(("value", "styled"), [("1", False), ("", True), (None, True)])
+def test_no_color_leaves_no_style(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, styled: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+    leader, follower = pty.openpty()
+    with os.fdopen(follower, "w") as terminal, os.fdopen(leader, "rb"):
+        monkeypatch.setattr(sys, "stdout", terminal)
+        stdout().print(line(("bold", "bold red")))
+        terminal.flush()
+        shown = os.read(leader, 100)
+    assert (b"\x1b" in shown) == styled
+    assert b"bold" in shown

@@ -174,6 +174,8 @@ def _console(file: TextIO) -> Console:
         size = _number("COLUMNS") or width or _USUAL[0], _number("LINES") or height or _USUAL[1]
     return Console(
         file=file,
+        # With NO_COLOR, rich leaves bold and dim.
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
         highlight=False,
         markup=False,
         emoji=False,

@@ -128,7 +128,8 @@ class Dataset(SchemaVerbs, registries.Dataset):
         ``datasets/NAME.toml``, which the first build saves.
 
         Args:
-            source: source plugin that reads the raw data.
+            source: source plugin that reads the raw data; None for the saved one, else for the one
+                that fits the raw data best.
             raw: folder of the raw data, or its URL.
             options: options of the source.
             data: the elements of each split: a sequence of dictionaries from feature name to

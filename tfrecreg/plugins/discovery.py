@@ -193,6 +193,8 @@ def _check(record: Any, *, ours: bool, any_name: bool = False) -> None:
         globs = record.recognizes
         if isinstance(globs, str) or not all(isinstance(each, str) for each in globs):
             raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
+        if record.examine is not None and not callable(record.examine):
+            raise Broken(f"`{hook}`: `{name}` needs a function as `examine`")
     for code in record.codes:
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
             shown = safe(str(getattr(code, "code", code)), limit=60)

@@ -456,3 +456,15 @@ class TestTasks:
         )
         first, _ = self.of_both(raw, tasks=("instances", "stuff"))
         assert first["image/object/area"] == (1, 2, 3, 900.5)
+
+
+def test_json_that_is_left_out_among_the_annotations_is_remarked(raw: Any) -> None:
+    raw.one()
+    raw.put("annotations/other_val.json", "version https://git-lfs.github.com/spec/v1\n")
+    raw.put("annotations/results.json", [{"image_id": 1, "category_id": 1, "score": 0.5}])
+    found = {each.key: each for each in raw.remarks() if each.code == "SRC035"}
+    assert set(found) == {"annotations/other_val.json", "annotations/results.json"}
+    assert {each.split for each in found.values()} == {"train"}
+    assert found["annotations/other_val.json"].detail == (
+        "`annotations/other_val.json` is a git-lfs pointer, not the file it stands for"
+    )

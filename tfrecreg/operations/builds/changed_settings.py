@@ -9,7 +9,7 @@ from typing import Any
 from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.base import made_before
-from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.request import DetectedSource, Prepared
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
 from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.registry.registry import Registry
@@ -39,9 +39,13 @@ class ChangedSettings:
     """The newest release, or the build before, where that was made with other settings."""
     changed: tuple[_Difference, ...]
     """Against `since`."""
+    detected: DetectedSource | None = None
+    """Why the source was chosen; None where it was named."""
 
     def notes(self) -> Iterator[str]:
         """Notes for the user, a line each."""
+        if self.detected is not None:
+            yield from self.detected.notes()
         if self.unsaved:
             shown = ", ".join(
                 f"`{_text(each.name, each.here)}` (there `{_text(each.name, each.there)}`)"
@@ -62,6 +66,7 @@ class ChangedSettings:
     def to_json(self) -> dict[str, Any]:
         """As the document of ``build --json`` has it."""
         return {
+            **({} if self.detected is None else {"detected": self.detected.to_json()}),
             "unsaved": {
                 each.name: {"used": each.here, "saved": each.there} for each in self.unsaved
             },
@@ -82,7 +87,12 @@ def compare_settings(
     since, changed = _changed(registry, prepared)
     where = f"`{registry.dataset(request.name).config_file}`"
     return ChangedSettings(
-        dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
+        dataset=request.name,
+        where=where,
+        unsaved=unsaved,
+        since=since,
+        changed=changed,
+        detected=prepared.detected,
     )
 
 
