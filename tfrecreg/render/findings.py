@@ -35,6 +35,7 @@ _LOCATIONS = 5
 _MEASURES = {
     "drift.drift": "against the other version",
     "drift.skew": "against the other split",
+    "manifest.described": "folder",
     "manifest.kinds": "payloads",
     "manifest.unnamed": "beside them, not named",
     "registry.history": "git's history",
