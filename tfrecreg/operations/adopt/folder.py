@@ -11,6 +11,7 @@ from blake3 import blake3
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.findings import Finding
+from tfrecreg.foreign.tfds_info import TfdsInfo
 from tfrecreg.gating import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.manifest.adopted import is_adopted
@@ -190,7 +191,7 @@ def examine(
         schema_path=known.path if known is not None else None,
         raw=None,
     )
-    examination = Examination(settings, judged)
+    examination = Examination(settings, judged, _placed(plan))
     validators: list[Validator] = [CrcValidator(), examination]
     gate = registry.config.gate(plan.dataset)
     if judged:
@@ -223,6 +224,15 @@ def examine(
             f"there is no record in the {len(plan.files)} files", hint="name files that have some"
         )
     return examination.seen, verdict.findings
+
+
+def _placed(plan: AdoptPlan) -> list[tuple[TfdsInfo, list[Shard]]]:
+    """The descriptions beside the files, with the shards as they are examined."""
+    shards = {file.shard.path: file.shard for file in plan.files}
+    return [
+        (info, [shards[each.path] for each in members if each.path in shards])
+        for info, members in plan.beside.infos
+    ]
 
 
 def _expect_complete(result: ScanResult) -> None:

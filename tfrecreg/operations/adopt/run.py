@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from tfrecreg.engines.interface import Engine
@@ -12,9 +13,11 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
+from tfrecreg.foreign.tfds_features import FEATURES_NAME
 from tfrecreg.manifest.adopted import KEY
 from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals
+from tfrecreg.operations.adopt.beside import terms_lines
 from tfrecreg.operations.adopt.examine import Examined, ExamineSettings, expect_unique, index_path
 from tfrecreg.operations.adopt.folder import (
     PlaceTask,
@@ -59,6 +62,8 @@ from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import mostly_examples
 
 _PATH = 1000
+_MOST_DIFFERENCES = 20
+"""Maximum number of features that notes name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,12 @@ class AdoptResult:
     """Whether that schema was drafted from the records, and needs a review."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
+    notes: tuple[str, ...] = ()
+    """What was found beside the files, used and left aside; one line each, escaped."""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """License, description, citation and so on, as the description beside the files has them."""
+    to_keep: tuple[str, ...] = ()
+    """The lines of TOML that keep them for the dataset, with a heading; escaped."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``adopt --json``."""
@@ -97,6 +108,8 @@ class AdoptResult:
             "salvaged": manifest.salvaged,
             "unchanged": self.unchanged,
             "findings": self.findings,
+            "notes": self.notes,
+            "terms": self.terms,
         }
 
 
@@ -108,7 +121,7 @@ def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     """
     plan = plan_adoption(registry, request)
     expect_replaceable(registry, plan)
-    known_schema(registry, request)
+    known_schema(registry, request, plan)
     return plan
 
 
@@ -136,7 +149,7 @@ def adopt(
         expect_no_bucket(registry.dataset(request.name), "`adopt`")
         plan = plan_adoption(registry, request)
         before = expect_replaceable(registry, plan)
-        known = known_schema(registry, request)
+        known = known_schema(registry, request, plan)
         raw = _raw(registry, request, before, progress)
         with change.stage("adopt") as staged:
             return _adopt(change, request, plan, before, known, raw, staged, engine, progress)
@@ -157,7 +170,11 @@ def _adopt(
     scratch = staged.below("examined")
     build = staged.below("build")
     key = _key(request, before)
-    settings = ExamineSettings(scratch, plan.base, key, sketch=known is None)
+    settings = ExamineSettings(
+        scratch, plan.base, key, sketch=known is None, pixels=dict(request.pixels)
+    )
+    if known is not None and known.is_new and request.schema is None:
+        plan.beside.notes.append(f"the schema is the one beside the files, `{safe(known.path)}`")
     seen, findings = examine(registry, plan, settings, known, engine, progress)
     kinds = _kinds(seen)
     kind = _kind(kinds)
@@ -213,6 +230,11 @@ def _adopt(
         schema_path=path,
         drafted=known is None and kind is PayloadKind.EXAMPLE,
         unchanged=before is not None and before.digest == manifest.digest,
+        notes=tuple(plan.beside.notes),
+        terms=(terms := plan.beside.terms()),
+        to_keep=tuple(
+            terms_lines(terms, change.dataset.config, f"{layout.DATASETS}/{plan.dataset}.toml")
+        ),
     )
 
 
@@ -287,7 +309,12 @@ def _schema(
     for _, part in seen:
         if part.sketch is not None:
             sketch.merge(part.sketch)
-    return sketch.render(plan.dataset)
+    declared = plan.beside.features
+    for name, reason in islice(sketch.differences(declared), _MOST_DIFFERENCES):
+        plan.beside.notes.append(
+            f"`{FEATURES_NAME}` and the records disagree about `{safe(name)}`: {reason}"
+        )
+    return sketch.render(plan.dataset, declared)
 
 
 def _compression(seen: Sequence[tuple[Shard, Examined]]) -> Compression:

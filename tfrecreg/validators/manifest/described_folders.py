@@ -22,7 +22,6 @@ from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.text import safe
 
-
 DESCRIBED = "manifest.described"
 """The measure that counts the folders that are judged by a description."""
 
