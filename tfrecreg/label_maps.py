@@ -132,7 +132,8 @@ def _message_class() -> Any:
     found = pool.FindMessageTypeByName("tfrecreg.labels.LabelMap")
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(found)
-    return message_factory.MessageFactory(pool).GetPrototype(found)  # protobuf before 4.22
+    older: Any = message_factory.MessageFactory(pool)  # protobuf before 4.22
+    return older.GetPrototype(found)
 
 
 def _lines(text: str) -> LabelMap:

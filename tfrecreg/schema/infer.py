@@ -288,9 +288,9 @@ def difference(declared: DeclaredFeature, summary: SeenFeature) -> str:
             found = f"{values.fewest} to {values.most}"
             return f"declared {counted(size, 'value')} in a record, found {found}"
     if declared.classes and values.high is not None and values.low is not None:
-        if values.low < -1 or values.high >= declared.classes:
-            found = values.high if values.high >= declared.classes else values.low
-            return f"declared {declared.classes} classes, found number {found}"
+        wrong = values.high if values.high >= declared.classes else values.low
+        if not -1 <= wrong < declared.classes:  # TFDS: -1 is an unknown class
+            return f"declared {declared.classes} classes, found number {wrong}"
     if declared.is_bool and not (values.low in (None, 0, 1) and values.high in (None, 0, 1)):
         return f"declared 0 or 1, found {values.low} to {values.high}"
     if declared.is_image and values.images.total() != values.values:

@@ -38,6 +38,8 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     yield _record("drift", about, "DRF*", runs_with="baseline")
     about = "records against another version or a digest"
     yield _record("content", about, "SHD01[01]", runs_with="expected")
+    about = "the items of raw data, and the records that hold them"
+    yield _record("items", about, "SRC017", "SRC09[01]", runs_with="items")
     about = "releases, their numbers and history"  # REG009 and REG013 are the gate's
     yield _record("registry", about, "REG00[1-8]", "REG01[0-2]")
 
@@ -46,7 +48,7 @@ def _record(name: str, summary: str, *codes: str, **when: Any) -> ValidatorRecor
     return ValidatorRecord(name, summary, CodeList(*codes), partial(_load, name), **when)
 
 
-_PACKAGES = ("annotations", "duplicates", "inflation", "manifest", "schema")
+_PACKAGES = ("annotations", "duplicates", "inflation", "items", "manifest", "schema")
 """Those with a module `validator` of their own."""
 
 
