@@ -379,6 +379,11 @@ class Schema:
         """Height, width and channels of the features that hold pixels, by name."""
         return {each.name: each.pixels for each in self.features if each.pixels is not None}
 
+    def byte_pixels(self) -> dict[str, tuple[int, int, int]]:
+        """Those of :meth:`pixels` whose values are bytes; numbers have the shape of the image."""
+        kinds = {each.name: each.kind for each in self.features}
+        return {name: size for name, size in self.pixels().items() if kinds[name] == "BYTES"}
+
     def labels(self) -> tuple[str, ...]:
         """Names of the features that hold labels, in the schema's order."""
         return tuple(feature.name for feature in self.features if feature.is_label)

@@ -327,6 +327,8 @@ def draft_feature(
     if is_required:
         body += _block("presence", "min_fraction: 1", "min_count: 1")
     shape = declared.shape if declared is not None and is_required else None
+    if declared is not None and declared.pixels is not None and usual is not Kind.BYTES:
+        shape = declared.pixels  # numbers lie in the shape of the image
     if shape is not None and len(shape) > 1:
         body += _block("shape", *(f"dim {{ size: {size} }}" for size in shape))
     else:

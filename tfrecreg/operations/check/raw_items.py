@@ -23,9 +23,7 @@ def raw_items(options: CheckOptions) -> RawItems | None:
     """
     if options.source is None:
         if options.source_options:
-            raise UsageError(
-                "`--option` is for a source", hint="name it: --source coco --raw DIR"
-            )
+            raise UsageError("`--option` is for a source", hint="name it: --source coco --raw DIR")
         return None
     if options.raw is None:
         raise UsageError(

@@ -68,7 +68,10 @@ class Matching:
             take(*left, *right)
 
     def _by_bytes(
-        self, digests: _Digests, records: _Numbers, known: _Digests,
+        self,
+        digests: _Digests,
+        records: _Numbers,
+        known: _Digests,
         items: _Numbers,
     ) -> None:
         self._has_image[0][records] = True
@@ -77,7 +80,10 @@ class Matching:
         self.items[items[np.isin(known, digests)]] = BY_BYTES
 
     def _by_name(
-        self, digests: _Digests, records: _Numbers, known: _Digests,
+        self,
+        digests: _Digests,
+        records: _Numbers,
+        known: _Digests,
         items: _Numbers,
     ) -> None:
         """Match by names that one item has alone, and one record of those that are left."""
@@ -93,9 +99,7 @@ class Matching:
         self.records[records], self.items[items] = how, how
 
 
-def _numbers(
-    runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]
-) -> tuple[_Digests, _Numbers]:
+def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[_Digests, _Numbers]:
     """The digests of the rows of some runs, as one value each, and the numbers of their records."""
     pairs = [(start + run.first, each) for (start, run), each in zip(runs, rows, strict=True)]
     pairs = [pair for pair in pairs if len(pair[1])]
@@ -108,9 +112,7 @@ def _numbers(
     return halves.view("V16").reshape(-1), numbers
 
 
-def _once(
-    digests: _Digests, numbers: _Numbers
-) -> tuple[_Digests, _Numbers]:
+def _once(digests: _Digests, numbers: _Numbers) -> tuple[_Digests, _Numbers]:
     """The rows whose digest no other row has."""
     _, first, counts = np.unique(digests, return_index=True, return_counts=True)
     alone = first[counts == 1]

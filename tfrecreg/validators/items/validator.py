@@ -89,9 +89,7 @@ def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[Rows, Counter[str]]
     return builder.close(count), skipped
 
 
-def _add_records(
-    tally: Tally, matching: Matching, shards: Sequence[Shard], target: Target
-) -> None:
+def _add_records(tally: Tally, matching: Matching, shards: Sequence[Shard], target: Target) -> None:
     of = f"`{safe(target.raw_items.source if target.raw_items else '')}`"
     strange = f"no item of {of} has its image, and none that is left has its name"
     differs = f"its image is not the bytes of the item of {of} with its name"
