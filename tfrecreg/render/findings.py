@@ -35,6 +35,8 @@ _LOCATIONS = 5
 _MEASURES = {
     "drift.drift": "against the other version",
     "drift.skew": "against the other split",
+    "inflation.hidden": "decoded pixels",
+    "inflation.pixels": "pixels",
     "items.matched": "items",
     "manifest.described": "folder",
     "manifest.kinds": "payloads",

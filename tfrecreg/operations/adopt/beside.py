@@ -93,7 +93,8 @@ def without_unfinished(shards: Sequence[Shard]) -> tuple[list[Shard], list[str]]
         notes += [f"left out, as not finished: the folder `{safe(each)}`" for each in folders]
         whole = finished
     elif started:
-        whole = [shard for shard in started if shard not in list(_parts_of_sets(started, notes))]
+        parts = {shard.path for shard in _parts_of_sets(started, notes)}
+        whole = [shard for shard in started if shard.path not in parts]
     if not whole:
         raise UsageError(
             f"TensorFlow Datasets did not finish any split here: {'; '.join(notes[:3])}",

@@ -19,6 +19,7 @@ from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Mani
 from tfrecreg.operations.adopt.examine import Examination, Examined, ExamineSettings, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
+from tfrecreg.operations.check.findings import complete_findings
 from tfrecreg.operations.overwrite_guard import expect_no_foreign_files
 from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import FileDigest, hash_both
@@ -211,7 +212,7 @@ def examine(
         if part.problem is not None:
             raise part.problem
     verdict = judge(
-        result.findings,
+        list(complete_findings(result.findings, target)),
         FailOn.ERROR,
         severity=gate.severity,
         waivers=registry.config.waivers,
@@ -255,6 +256,8 @@ def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
     hint = "fix the files, or accept the findings with a waiver in `tfrecreg.toml`"
     if "CRC008" in codes:
         hint = "leave out files that are not TFRecords"
+        if "git lfs" in first.hint:
+            hint = first.hint
     elif any(code.startswith("CRC") for code in codes):
         hint = (
             "`tfrecreg salvage FILE.. --output DIR` saves the undamaged records; DIR can be adopted"

@@ -306,7 +306,12 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     beside = look_beside(named, request.pixels)
     beside.notes[:0] = left_out
     files: list[PlannedFile] = []
-    for split, shards in deal(named, request.splits, beside.splits()).items():
+    dealt = deal(named, request.splits, beside.splits())
+    if not request.splits and _is_guess(named, dealt, beside):
+        beside.notes.append(
+            f"no name says a split: all files are `{_DEFAULT_SPLIT}`; --split NAME=GLOB names it"
+        )
+    for split, shards in dealt.items():
         for number, shard in enumerate(shards):
             if request.how == "in-place":
                 path = os.path.relpath(f"/{shard.path}", folder)
@@ -320,6 +325,16 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     else:
         base = os.path.commonpath([os.path.dirname(f"/{file.shard.path}") for file in files])  # noqa: PTH120 - a str stays a str
     return AdoptPlan(request.name, request.how, tuple(files), base, beside)
+
+
+def _is_guess(
+    named: Sequence[Shard], dealt: Mapping[str, Sequence[Shard]], beside: Beside
+) -> bool:
+    """Whether the split of the files is the default one, as nothing names another."""
+    files = [_file(shard) for shard in named]
+    said = [file.name.split if file.name is not None else None for file in files]
+    said += _folder_splits(files).values()
+    return list(dealt) == [_DEFAULT_SPLIT] and not any(said) and not beside.splits()
 
 
 def _expect_whole_sets(shards: Sequence[Shard]) -> None:
