@@ -24,13 +24,13 @@ def features_dict(**features: Any) -> dict[str, Any]:
     return connector("featuresDict", features=features)
 
 
-def TENSOR(dtype: str, *shape: int, encoding: str = "none") -> dict[str, Any]:  # noqa: N802 - as in TFDS
+def TENSOR(dtype: str, *shape: int, encoding: str = "none") -> dict[str, Any]:
     """A `Tensor`."""
     sizes = {"dimensions": [str(each) for each in shape]} if shape else {}
     return connector("tensor", dtype=dtype, shape=sizes, encoding=encoding)
 
 
-def CLASSES(number: int) -> dict[str, Any]:  # noqa: N802 - as in TFDS
+def CLASSES(number: int) -> dict[str, Any]:
     """A `ClassLabel`."""
     return connector("classLabel", numClasses=str(number))
 

@@ -120,6 +120,7 @@ class PixelsDecoder(FeatureDecoder):
         return np.frombuffer(data, np.uint8).reshape(self.size).copy()
 
     def header(self, data: bytes) -> ImageHeader:
+        del data  # all have the declared size
         from tfrecreg.images.model import ImageHeader
 
         return ImageHeader("pixels", *self.size, bits=8, animated=False)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from tfrecreg.label_maps import LabelMap, parse_label_map
+from tfrecreg.foreign.label_maps import parse_label_map
+from tfrecreg.label_maps import LabelMap
 from tfrecreg.storage.interface import Readable
 
 _MOST_BYTES = 1 << 24

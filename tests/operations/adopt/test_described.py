@@ -176,9 +176,7 @@ def test_one_changed_count_is_found(
     assert refused.value.message.startswith(f"the files of `pets` are not adopted: {message}")
 
 
-def test_a_split_without_a_shard_and_a_shard_without_a_split_are_found(
-    adopter, tfds: Path
-) -> None:
+def test_a_split_without_a_shard_and_a_shard_without_a_split_are_found(adopter, tfds: Path) -> None:
     (tfds / "pets-val.tfrecord-00000-of-00001").rename(tfds / "pets-more.tfrecord-00000-of-00001")
     found = {each["code"]: each for each in adopter.check(str(tfds))["findings"]}
     assert found.keys() == {"SHD001", "SHD005"}
@@ -353,9 +351,7 @@ def test_beside_a_finished_version_an_unfinished_one_is_left_out(adopter, tfds: 
 def test_a_default_split_is_told(adopter, tmp_path: Path) -> None:
     (adopter.foreign / "train-00000-of-00003.tfrecord").rename(tmp_path / "pets.tfrecord")
     notes = adopter.adopt(tmp_path / "pets.tfrecord").notes
-    assert notes == (
-        "no name says a split: all files are `train`; --split NAME=GLOB names it",
-    )
+    assert notes == ("no name says a split: all files are `train`; --split NAME=GLOB names it",)
 
 
 def test_an_export_to_tfds_comes_back_with_all_that_it_knows(adopter, tfds: Path) -> None:
@@ -394,7 +390,7 @@ class Pets(tfds.core.GeneratorBasedBuilder):
     def _generate_examples(self):
         for number in range(6):
             yield number, {
-                "image": np.zeros((4, 3, 3), np.uint8),
+                "image": np.full((4, 3, 3), number, np.uint8),
                 "meta": {"kind": number % 2},
                 "steps": [{"action": each % 2} for each in range(number + 1)],
                 "objects": [{"bbox": tfds.features.BBox(0.0, 0.0, 0.5, 0.5)}] * number,

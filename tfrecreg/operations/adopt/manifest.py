@@ -12,8 +12,9 @@ from tfrecreg.digests import ContentHasher
 from tfrecreg.documents import canonical_json, read_note
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.foreign.label_maps import read_label_map
 from tfrecreg.index import load_index
-from tfrecreg.label_maps import LabelMap, read_label_map
+from tfrecreg.label_maps import LabelMap
 from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
 from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import (

@@ -327,9 +327,7 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     return AdoptPlan(request.name, request.how, tuple(files), base, beside)
 
 
-def _is_guess(
-    named: Sequence[Shard], dealt: Mapping[str, Sequence[Shard]], beside: Beside
-) -> bool:
+def _is_guess(named: Sequence[Shard], dealt: Mapping[str, Sequence[Shard]], beside: Beside) -> bool:
     """Whether the split of the files is the default one, as nothing names another."""
     files = [_file(shard) for shard in named]
     said = [file.name.split if file.name is not None else None for file in files]

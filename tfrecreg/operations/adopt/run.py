@@ -56,6 +56,7 @@ from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.scan.interface import Shard
 from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shardset.raw_sizes import raw_totals
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
@@ -179,6 +180,7 @@ def _adopt(
     kinds = _kinds(seen)
     kind = _kind(kinds)
     schema = _schema(registry, plan, seen, kind, known)
+    _expect_pixels(request, seen, schema, known)
     compression = _compression(seen)
     if key is not None:
         _expect_keys(plan, seen, scratch, key)
@@ -315,6 +317,31 @@ def _schema(
             f"`{FEATURES_NAME}` and the records disagree about `{safe(name)}`: {reason}"
         )
     return sketch.render(plan.dataset, declared)
+
+
+def _expect_pixels(
+    request: AdoptRequest,
+    seen: Sequence[tuple[Shard, Examined]],
+    schema: str,
+    known: KnownSchema | None,
+) -> None:
+    """Raise if a feature is not declared as the pixels of an image, as the request has it."""
+    if not request.pixels:
+        return
+    declared = parse_schema(schema, known.path if known is not None else "draft").pixels()
+    for name, size in request.pixels:
+        if not any(name in part.features for _, part in seen):
+            raise UsageError(
+                f"no record has a feature `{safe(name)}`",
+                hint="--option image=FEATURE:HEIGHTxWIDTHxCHANNELS names one that records have",
+            )
+        if declared.get(name) != size:
+            where = safe(known.path if known is not None else "draft", limit=_PATH)
+            tag = "x".join(map(str, size))
+            raise UsageError(
+                f"`{where}` does not declare `{safe(name)}` as pixels of {tag}",
+                hint=f'add `annotation {{ tag: "pixels:{tag}" }}` to the feature there',
+            )
 
 
 def _compression(seen: Sequence[tuple[Shard, Examined]]) -> Compression:

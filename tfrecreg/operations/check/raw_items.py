@@ -1,4 +1,4 @@
-"""The items of raw data that the records of a target should hold: ``check --source S --raw DIR``."""
+"""The items of raw data that records should hold: ``check --source S --raw DIR``."""
 
 from __future__ import annotations
 

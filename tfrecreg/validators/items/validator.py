@@ -137,7 +137,6 @@ def _measures(
     items = Counter(matching.items.tolist())
     strange = int((matching.records == NOT).sum())
     found = {
-        "source": raw.source,
         "items": len(matching.items),
         "by_bytes": items[BY_BYTES],
         "by_name": items[BY_NAME] + items[BY_NAME_ALONE],
@@ -145,7 +144,7 @@ def _measures(
         "without_record": items[NOT],
         "records": len(matching.records),
         "records_without_item": strange,
-        "skipped_by_source": dict(sorted(skipped.items())),
+        "skipped_by_source": sum(skipped.values()),
         "unheld": unheld,
     }
     text = f"{len(matching.items):,} of `{safe(raw.source)}`: {items[BY_BYTES]:,} found by bytes"
@@ -160,3 +159,6 @@ def _measures(
             text += f", {count:,} {what}"
     text += f"; {strange:,} of {len(matching.records):,} records hold none"
     yield Measure(_MATCHED, found, text)
+    if skipped:
+        said = ", ".join(f"{count:,} of {code}" for code, count in sorted(skipped.items()))
+        yield Measure("items.skipped", dict(sorted(skipped.items())), said)
