@@ -148,7 +148,7 @@ def test_exporters_import_little_of_the_project_beside_its_api() -> None:
 
 VALIDATORS_BESIDE_THE_API = {
     "annotations.class_labels": {"label_maps", "text"},
-    "annotations.validator": {"label_maps"},
+    "annotations.validator": {"foreign.label_maps", "label_maps"},
     "annotations.visitor": {"label_maps", "text"},
     "content": {"digests", "findings", "manifest.model", "scan.interface", "scan.large_records"},
     "drift": {
@@ -170,7 +170,12 @@ VALIDATORS_BESIDE_THE_API = {
     "inflation.shard_sizes": {"example.columns", "example.kinds"},
     "inflation.stored_numbers": {"example.tensors", "images"},
     "inflation.validator": {"config", "scan.interface", "storage.links", "storage.locations"},
+    "items.matching": {"storage.interface"},
+    "items.names": {"digests"},
+    "items.validator": {"example.decode", "findings", "scan.indexes", "storage.local"},
+    "items.visitor": {"digests", "index", "scan.indexes"},
     "manifest.bare_files": {"errors", "example.kinds", "findings", "shards"},
+    "manifest.described_folders": {"findings", "foreign.tfds_info"},
     "manifest.training_hosts": {"manifest.model", "shards"},
     "manifest.validator": {
         "manifest.file",

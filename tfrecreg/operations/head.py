@@ -20,7 +20,7 @@ from tfrecreg.operations.format_payload import (
     images_in,
     words,
 )
-from tfrecreg.plugins.decoders import Decoders, decoders_of
+from tfrecreg.plugins.decoders import Decoders, target_decoders
 from tfrecreg.records.access import Records
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import HOLD_LIMIT, scan
@@ -132,7 +132,7 @@ def head(
             f"`{target.name}` has no shards to show", hint=f"tfrecreg check {target.name}"
         )
     passed = damage if damage is not None else []
-    decoders = decoders_of(target.home)
+    decoders = target_decoders(target)
     shards = target.shards
     if split is not None:
         by_split = _by_split(target, split)

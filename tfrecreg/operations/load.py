@@ -252,7 +252,7 @@ def _make_split(
 ) -> tf.data.Dataset:
     """The dataset of one expression."""
     target = _find(reference, split, registry)
-    form = ElementForm()
+    form, pixels = ElementForm(), dict[str, tuple[int, int, int]]()
     if target.is_raw:
         request.expect_nothing()
     else:
@@ -262,7 +262,9 @@ def _make_split(
                 f"no schema says how to parse the records of `{target.name}`",
                 hint='`schema="schemas/mnist.pbtxt"` names one',
             )
-        form = find_form(parse_schema(*text), request)
+        parsed = parse_schema(*text)
+        pixels = parsed.byte_pixels()
+        form = find_form(parsed, request)
     assert target.manifest is not None
     assert target.storage is not None
     entries = [shard.entry for shard in target.shards if shard.entry is not None]
@@ -276,7 +278,7 @@ def _make_split(
     share = host_numbers(numbers, records.starts, host, hosts, target.name)
     pieces = find_pieces(share, records.starts)
     tensorflow = _tensorflow()
-    form = with_others(tensorflow, records, form, decoders_of(target.home))
+    form = with_others(tensorflow, records, form, decoders_of(target.home, pixels))
     dataset = make_dataset(tensorflow, records, pieces, target.manifest.compression, form, chosen)
     return dataset if options is None else dataset.with_options(options)
 

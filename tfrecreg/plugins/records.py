@@ -87,9 +87,10 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     codes: Sequence[Code]
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
-    runs_with: Literal["always", "baseline", "expected", "asked"] = "always"
+    runs_with: Literal["always", "baseline", "expected", "items", "asked"] = "always"
     """When it runs without being named: with every check, with one that compares with a baseline
-    (``--against``) or with what is expected (``--same-as``, ``--expect``), or never.
+    (``--against``), with what is expected (``--same-as``, ``--expect``) or with the items of a
+    source (``--source``), or never.
     """
     reads_back: bool = False
     """Whether a new build has to pass it before it replaces the old one."""

@@ -35,6 +35,10 @@ _LOCATIONS = 5
 _MEASURES = {
     "drift.drift": "against the other version",
     "drift.skew": "against the other split",
+    "inflation.hidden": "decoded pixels",
+    "inflation.pixels": "pixels",
+    "items.matched": "items",
+    "manifest.described": "folder",
     "manifest.kinds": "payloads",
     "manifest.unnamed": "beside them, not named",
     "registry.history": "git's history",
@@ -53,7 +57,7 @@ _BUNDLED = frozenset(
             "images",
             "annotations",
         ),
-        *("statistics", "drift", "registry", "content"),
+        *("statistics", "drift", "registry", "content", "items"),
     }
 )
 """Validators whose other measures are in the JSON only. All measures of a plugin get a line."""

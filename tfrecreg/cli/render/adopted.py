@@ -50,6 +50,10 @@ def print_adopted(console: Console, messages: Console, result: AdoptResult) -> N
     if manifest.labels:
         named = (f"{safe(name)} ({len(names):,})" for name, names in manifest.labels.items())
         console.print(line(("names of classes: ", "bold"), ", ".join(named)))
+    for note in result.notes:
+        messages.print(line(("note: ", "cyan"), note))
+    for text in result.to_keep:
+        messages.print(line(text))
     if result.drafted:
         path = safe(result.schema_path, limit=1000)
         text = f"drafted {path} from the records: review it, tighten it, keep it in git"

@@ -16,7 +16,7 @@ from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings, to_save
-from tfrecreg.plugins.manager import plugins_of
+from tfrecreg.plugins.manager import Plugins, plugins_of
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name

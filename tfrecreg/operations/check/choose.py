@@ -84,6 +84,8 @@ def choose(
     chosen += (known.find(ValidatorRecord, name) for name in also)
     if target.baseline is not None and not only:
         chosen += validators_with("baseline", known)
+    if target.raw_items is not None:
+        chosen += validators_with("items", known)
     if target.expected is not None:
         comparing = validators_with("expected", known)
         chosen += comparing
@@ -112,9 +114,9 @@ def choose(
 
 
 def validators_with(
-    given: Literal["baseline", "expected"], known: Plugins
+    given: Literal["baseline", "expected", "items"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only with a baseline or expected records."""
+    """The validators that run only with a baseline, expected records, or items to look for."""
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
 

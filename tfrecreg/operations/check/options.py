@@ -19,6 +19,11 @@ class CheckOptions:
     """Names of validators to run in addition to those that run anyway."""
     raw: str | None = None
     """Folder of raw data, as the base of inflation."""
+    source: str | None = None
+    """The source of `raw`, whose items are looked for in the records: the validator `items` then
+    runs."""
+    source_options: tuple[str, ...] = ()
+    """Options of that source, as ``K=V``."""
     schema: str | None = None
     """Path of a schema to use instead of the target's own."""
     fail_on: FailOn | str | None = None

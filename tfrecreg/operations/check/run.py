@@ -23,6 +23,7 @@ from tfrecreg.errors import (
 from tfrecreg.guard import PluginId
 from tfrecreg.operations.check.choose import asked_for, validators_with
 from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.raw_items import raw_items
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins.manager import plugins
@@ -95,6 +96,10 @@ def check(
             "`--same-as` and `--expect` need a TARGET",
             hint="tfrecreg check TARGET --same-as REF",
         )
+    if not named and options.source is not None:
+        raise UsageError(
+            "`--source` is for a target", hint="tfrecreg check TARGET --source S --raw DIR"
+        )
     if not named:
         return _check_all(open_registry(registry), options, engine, progress, beside)
     if options.ignore_missing:
@@ -135,7 +140,7 @@ def _find_all(
     progress: Progress,
 ) -> list[_Judged | Report]:
     """The targets of these names, or reports about those that cannot be checked."""
-    expected = _expected(options, registry)
+    expected, items = _expected(options, registry), raw_items(options)
     todo: list[_Judged | Report] = []
     files: list[str] = []
     for name in named:
@@ -146,7 +151,7 @@ def _find_all(
             else:
                 target = _target(found, options, progress)
                 home = found.registry or _registry_here(registry)
-                todo.append((replace(target, expected=expected), home))
+                todo.append((replace(target, expected=expected, raw_items=items), home))
         except _UNFIT as error:
             if len(named) == 1 or _is_the_users(error, options):
                 raise
@@ -157,7 +162,7 @@ def _find_all(
                 files, schema=options.schema, raw=options.raw, progress=progress
             ):
                 home = _registry_here(registry if target.home is None else Registry(target.home))
-                todo.append((replace(target, expected=expected), home))
+                todo.append((replace(target, expected=expected, raw_items=items), home))
         except _UNFIT as error:
             if not todo or _is_the_users(error, options):
                 raise
