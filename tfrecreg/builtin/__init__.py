@@ -9,6 +9,7 @@ module of each `command`.
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
 - `parts`: the commands of builds in parts
+- `query`: questions in SQL over a catalog of the records, and the command
 - `repair`: rebuilding lost or damaged files, and the command
 - `reports`: report formats, values of ``check --format``
 - `salvage`: the command, which saves what is undamaged

@@ -7,5 +7,6 @@
 - `other_tables`: splits, findings, ledger
 - `sql`: names and texts in SQL; `packages`: the imports of pyarrow and DuckDB
 - `connection`: DuckDB without access to files; `ask`: a question and its answer
-- `answers`: the formats of an answer; `command`, `printed`: `tfrecreg query`; `suggestions`: questions to try
+- `answers`: the formats of an answer; `command`, `printed`: `tfrecreg query`;
+  `suggestions`: questions to try
 """

@@ -96,7 +96,7 @@ class Questions:
         return QueryAnswer(arrow().Table.from_batches(list(batches), schema), self.notes_on(sql))
 
     def relation(self) -> Any:
-        """The table `records` as a ``duckdb.DuckDBPyRelation``; the connection lives as long as the relation."""
+        """The table `records` as a ``duckdb.DuckDBPyRelation``, which keeps the connection open."""
         found = self.connection.relation("SELECT * FROM records")
         weakref.finalize(found, self.close)
         return found

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
 from tfrecreg.builtin.query.packages import arrow, duckdb_module
@@ -22,6 +24,7 @@ from tfrecreg.text import safe
 MEMORY = "2GB"
 """What a question may hold in memory; the rest is in a temporary folder."""
 BATCH_ROWS = 10_000
+_WAIT_SECONDS = 0.5
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LINE = re.compile(r"\s*\nLINE (\d+): ")
 _COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
@@ -62,6 +65,8 @@ class Connection:
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET lock_configuration = true")
+        # A wait in DuckDB or Arrow would not see an interrupt, so another thread waits there.
+        self._worker = ThreadPoolExecutor(1)
         self._views: list[str] = []
         for name, sql in tables:
             self._views.append(name)
@@ -69,11 +74,12 @@ class Connection:
 
     def close(self) -> None:
         """Close it, and remove what it spilled."""
+        self._worker.shutdown()
         self._connection.close()
         self._folder.cleanup()
 
     def relation(self, sql: str) -> Any:
-        """The answer to a question as a ``duckdb.DuckDBPyRelation``, which is computed when it is read.
+        """The answer to a question as a ``duckdb.DuckDBPyRelation``, computed when it is read.
 
         Raises:
             UsageError: it is not one SELECT, or refers to what there is not.
@@ -98,7 +104,7 @@ class Connection:
         # DuckDB renamed it.
         to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
         try:
-            reader = to_reader(BATCH_ROWS)
+            reader = self._waited(lambda: to_reader(BATCH_ROWS))
         except self._duckdb.Error as error:
             raise sql_error(error, sql) from None
         schema = _distinct(reader.schema)
@@ -107,13 +113,28 @@ class Connection:
     def _read(self, reader: Any, schema: Any, sql: str) -> Iterator[Any]:
         while True:
             try:
-                batch = reader.read_next_batch()
-            except StopIteration:
-                return
+                batch = self._waited(lambda: _next_batch(reader))
             except (self._duckdb.Error, OSError) as error:
                 raise sql_error(error, sql) from None
+            if batch is None:
+                return
             if batch.num_rows:
                 yield type(batch).from_arrays(batch.columns, schema=schema)
+
+    def _waited(self, work: Callable[[], Any]) -> Any:
+        """The result of work of DuckDB, which an interrupt of this thread ends."""
+        waiting = self._worker.submit(work)
+        try:
+            while True:
+                try:
+                    return waiting.result(timeout=_WAIT_SECONDS)
+                except FutureTimeoutError:
+                    if waiting.done():
+                        raise
+        except KeyboardInterrupt:
+            self._connection.interrupt()
+            waiting.exception()
+            raise
 
     def _error(self, error: Exception, sql: str) -> TfrecregError:
         """What is wrong with a question that does not even begin."""
@@ -143,6 +164,14 @@ class Connection:
             word = _WORD.match(data, start)
             if word is not None and word[0].lower() == b"copy":
                 raise _no_select()
+
+
+def _next_batch(reader: Any) -> Any:
+    """The next record batch; None after the last."""
+    try:
+        return reader.read_next_batch()
+    except StopIteration:
+        return None
 
 
 def _distinct(schema: Any) -> Any:
