@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from check_support import framed
+from tests_support import interruptible
 
+import tfrecreg as tr
 from tfrecreg.builtin.query.ask import ask
 from tfrecreg.cli.main import main
 from tfrecreg.engines.local import LocalEngine
@@ -267,3 +273,30 @@ def test_targets_have_letters(tmp_path: Path) -> None:
     with ask(paths) as questions:
         assert questions.answer("SELECT a.n AS x, b.n AS y FROM a, b").rows() == [{"x": 1, "y": 2}]
         assert questions.answer("SELECT sum(n)::INT AS s FROM records").rows() == [{"s": 3}]
+
+
+def test_a_relation_outlives_the_one_that_it_is_made_of(digits_original: Path) -> None:
+    release = tr.open(digits_original)["digits@1.0.0"]
+    few = release.table(progress=False).filter("label = '7'").aggregate("count(*)")
+    gc.collect()
+    assert few.fetchall() == [
+        (row["n"],)
+        for row in release.query("SELECT count(*) AS n FROM records WHERE label = '7'").rows()
+    ]
+
+
+def test_an_interrupt_ends_a_question(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.tfrecord", encode({"n": int64_feature(1)}))
+    sql = "SELECT * FROM range(10000000) a, range(1000000) b WHERE (a.range + b.range) = -1"
+    with interruptible():
+        asking = subprocess.Popen(
+            [sys.executable, "-m", "tfrecreg", "query", str(path), sql, "-j", "1"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    while asking.poll() is None and not list(tmp_path.glob("cache/tfrecreg/catalogs/shards/*/*")):
+        time.sleep(0.05)
+    time.sleep(1)  # it is asking by now; an earlier interrupt ends it as well
+    asking.send_signal(signal.SIGINT)
+    _, err = asking.communicate(timeout=60)
+    assert (asking.returncode, err.strip()) == (130, "error: interrupted")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import string
 import tempfile
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -96,10 +96,10 @@ class Questions:
         return QueryAnswer(arrow().Table.from_batches(list(batches), schema), self.notes_on(sql))
 
     def relation(self) -> Any:
-        """The table `records` as a ``duckdb.DuckDBPyRelation``, which keeps the connection open."""
-        found = self.connection.relation("SELECT * FROM records")
-        weakref.finalize(found, self.close)
-        return found
+        """The table `records` as a ``duckdb.DuckDBPyRelation``, whose connection stays open."""
+        # Relations that are made of this one outlive it: only the end of the program ends them all.
+        atexit.register(self.close)
+        return self.connection.relation("SELECT * FROM records")
 
 
 class QueryAnswer:
