@@ -195,7 +195,7 @@ def test_what_is_no_tfrecord_is_refused(tmp_path: Path) -> None:
         "SELECT * FROM read_parquet('https://127.0.0.1:9/x.parquet')",
         "INSTALL httpfs",
         "LOAD httpfs",
-        "PRAGMA database_list",
+        "PRAGMA threads = 1",
         "SET enable_external_access = true",
         "SELECT 1; DROP VIEW records",
         "CREATE TABLE t AS SELECT 1",
