@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from tfrecreg.example.values import to_example
     from tfrecreg.findings import Finding
     from tfrecreg.library.dataset import Dataset
+    from tfrecreg.library.questions import query
     from tfrecreg.library.records import diff, digest, export, head, salvage, stats
     from tfrecreg.library.registry import Registry, init, open
     from tfrecreg.library.targets import check, report
@@ -99,6 +100,7 @@ __all__ = [
     "load",
     "open",
     "parse_tensor",
+    "query",
     "read",
     "report",
     "salvage",
@@ -116,6 +118,7 @@ _EXPORTS = {
     "tfrecreg.findings": "Finding",
     "tfrecreg.library.dataset": "Dataset",
     "tfrecreg.library.records": "diff digest export head salvage stats",
+    "tfrecreg.library.questions": "query",
     "tfrecreg.library.registry": "Registry init open",
     "tfrecreg.library.targets": "check report",
     "tfrecreg.library.versions": "Build Release",

@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[Callable[..., Any], ...]] = {
     "pipeline": (tr.Registry.pipeline,),
     "pull": (tr.Release.pull, tr.Registry.pull),
     "push": (tr.Release.push, tr.Registry.push),
+    "query": (tr.query, tr.Build.query),
     "release": (tr.Dataset.release,),
     "repair": (tr.Build.repair,),
     "report": (tr.report, tr.Build.report, tr.Registry.report),
@@ -65,7 +66,7 @@ OUTPUT = {"json", "format", "output", "save_json", "exit_code"}
 CALLER = {"progress", "registry"}
 """Keywords for what `-C` and the terminal are to commands."""
 
-ARGUMENTS = {"self", "targets", "target", "argument", "before", "after", "other", "folder"}
+ARGUMENTS = {"self", "targets", "target", "argument", "before", "after", "other", "folder", "sql"}
 """Arguments of verbs that are arguments of commands, too."""
 
 ENGINE = {"engine", "engine_option", "jobs"}

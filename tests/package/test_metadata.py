@@ -34,6 +34,7 @@ from tfrecreg.plugins.records import PLUGIN_KINDS
 HEAVY = {
     "apache-beam",
     "array-record",
+    "duckdb",
     "dvc",
     "pandas",
     "pillow",
@@ -65,6 +66,7 @@ PROVIDERS = {
             "blake3",
             "click",
             "distributed",
+            "duckdb",
             "dvc",
             "fsspec",
             "msgspec",
@@ -198,14 +200,14 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
-    formats = {"arrayrecord", "parquet", "yaml"}
+    formats = {"arrayrecord", "parquet", "query", "yaml"}
     assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
     everything = brought(required, "all")
     used = {"tensorflow", "tensorflow-data-validation", "apache-beam", "dvc", "pillow"}
-    assert set(everything) >= {*used, "pycocotools", "pyarrow", "array-record"}
+    assert set(everything) >= {*used, "pycocotools", "pyarrow", "array-record", "duckdb"}
     assert "torch" not in everything
 
 

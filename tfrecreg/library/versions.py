@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.library.arguments import FailOnWord, Words, path_or_none
 from tfrecreg.library.progress import shown
+from tfrecreg.library.questions import QuestionVerbs
 from tfrecreg.library.schemas import SchemaVerbs
 from tfrecreg.registry import lookup
 from tfrecreg.text import count, safe
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from tfrecreg.statistics.make import Stats
 
 
-class Versioned(SchemaVerbs, lookup.Resolved):
+class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
     """What a build and a release have in common."""
 
     def __repr__(self) -> str:

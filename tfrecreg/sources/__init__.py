@@ -2,6 +2,8 @@
 
 - `interface`: the base class, items and records; the docstring has an example
 - `guarded`: a source as the rest of the package calls it
+- `splitter`: splits by shares: which split an item is dealt to
+- `deal`: the options by which any source is dealt to other splits
 - `bundled`: the schema that a source's package carries
 - `objects`: objects in images, the same in the records of all sources that annotate
 - `python_data`: the data of a program as a source

@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence, Set
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.shards import is_split_name, normal_splits
 from tfrecreg.sources.interface import Item, Skipped
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 DEFAULT_SPLIT = "train"
 
@@ -50,7 +53,8 @@ class Splitter:
         self._pattern: re.Pattern[str] | None = None
         if shares:
             found = _parse_shares(shares)
-            total, reached = sum(found.values(), Fraction(0)), Fraction(0)
+            total = sum(found.values())
+            reached: Fraction | int = 0
             for name, share in found.items():
                 reached += share
                 self._bounds.append((int(reached / total * _HASHES), name))
@@ -110,6 +114,8 @@ class Splitter:
 
 
 def _parse_shares(texts: Sequence[str]) -> dict[str, Fraction]:
+    from fractions import Fraction  # few builds deal items
+
     shares: dict[str, Fraction] = {}
     for text in texts:
         name, equals, number = text.partition("=")
