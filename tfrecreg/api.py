@@ -148,6 +148,7 @@ if TYPE_CHECKING:
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
 
 __all__ = [
+    "MAX_IMAGE_BYTES",
     "BadAnnotation",
     "Boxes",
     "Cacheable",
@@ -181,7 +182,6 @@ __all__ = [
     "Keypoints",
     "Kind",
     "Location",
-    "MAX_IMAGE_BYTES",
     "Manifest",
     "ManifestError",
     "Measure",
