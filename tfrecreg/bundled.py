@@ -19,15 +19,13 @@ BUNDLED = (
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
     "tfrecreg_folder.plugin",
-    "tfrecreg_imagefolder.plugin",
-    "tfrecreg_mnist.plugin",
-    "tfrecreg_voc.plugin",
-    "tfrecreg_yolo.plugin",
-    "tfrecreg_table.plugin",
     "tfrecreg_huggingface.plugin",
     "tfrecreg_imagefolder.plugin",
     "tfrecreg_mnist.plugin",
+    "tfrecreg_table.plugin",
+    "tfrecreg_voc.plugin",
     "tfrecreg_webdataset.plugin",
+    "tfrecreg_yolo.plugin",
 )
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
