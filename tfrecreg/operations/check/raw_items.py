@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.scan.interface import RawItem, RawItems
 from tfrecreg.sources.guarded import GuardedSource, Record
 from tfrecreg.sources.interface import Item, Skipped
@@ -29,7 +28,7 @@ def raw_items(options: CheckOptions) -> RawItems | None:
         raise UsageError(
             f"`--source {options.source}` needs the raw data", hint="name their folder: --raw DIR"
         )
-    parsed, _ = plugins().options(SourceRecord, options.source, options.source_options)
+    parsed, _ = plugins().source_options(options.source, options.source_options)
     raw = raw_storage(options.raw)
     raw.expect_folder()
     source = plugins().open_source(options.source, raw, parsed)
