@@ -21,7 +21,7 @@ private and may change with any version:
   and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
   `suggest`; `install_hint`; `progress`
 - bytes: `storage`, `records`, `example`, `images`, `media`, `digests`, `index`;
-  `decoding`, the interface of decoders
+  `decoding`, the interface of decoders; `foreign`, what other tools leave beside shards
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`; `shardset`, finding shards
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`; `bundled` and

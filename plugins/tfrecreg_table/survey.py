@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
 from tfrecreg_table.rows import RowPlace
-from tfrecreg_table.values import MAX_CLASSES, CellError, comes_back, float32, text_of, ticked
+from tfrecreg_table.values import MOST_CLASSES, CellError, comes_back, float32, text_of, ticked
 
 _INTS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,399})\n)*")
 _SHORT = re.compile(r"(?:-?[0-9.]{1,7}\n)*")
@@ -105,9 +105,9 @@ class ColumnSurvey:
             raise RawDataError(
                 f"the column {ticked(name)} does not name classes: {error}", hint=_TYPE_HINT
             ) from error
-        if len(self.names) > MAX_CLASSES:
+        if len(self.names) > MOST_CLASSES:
             raise RawDataError(
-                f"the column {ticked(name)} has more than {MAX_CLASSES} classes",
+                f"the column {ticked(name)} has more than {MOST_CLASSES} classes",
                 hint="is it one of classes? `text` keeps its values",
             )
 

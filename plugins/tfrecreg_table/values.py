@@ -21,7 +21,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _FLOAT = struct.Struct("<f")
 _LONGEST = 400
-MAX_CLASSES = 100_000
+MOST_CLASSES = 100_000
 
 
 class CellError(ValueError):

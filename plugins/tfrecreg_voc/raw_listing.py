@@ -67,15 +67,15 @@ class VocListing:
         """The image with the name of an XML, beside it or in a folder of images; else empty."""
         for folder in _image_folders(xml.rpartition("/")[0]):
             stem = xml.rpartition("/")[2][: -len(".xml")]
-            if found := self._by_stem.get(joined(folder, stem)):
+            if found := self._by_stem.get(joined_path(folder, stem)):
                 return found
         return ""
 
     def named_image(self, xml: str, filename: str) -> str:
         """The image that an XML names, without its folder, in the same places; else empty."""
         for folder in _image_folders(xml.rpartition("/")[0]):
-            if filename and joined(folder, filename) in self.images:
-                return joined(folder, filename)
+            if filename and joined_path(folder, filename) in self.images:
+                return joined_path(folder, filename)
         return ""
 
     def image_at(self, stem: str) -> str:
@@ -86,7 +86,7 @@ class VocListing:
         """The PNG of an image's segmentation; empty without one."""
         folder, _, name = image.rpartition("/")
         base = folder.rpartition("/")[0]
-        path = joined(joined(base, MASK_FOLDERS[kind]), name.rpartition(".")[0] + ".png")
+        path = joined_path(joined_path(base, MASK_FOLDERS[kind]), name.rpartition(".")[0] + ".png")
         return path if path in self.masks and path not in self.unusable else ""
 
     def _add_image(self, path: str) -> None:
@@ -119,6 +119,6 @@ def folder_parts(path: str) -> list[str]:
     return [part for part in path.split("/")[:-1] if part.lower() not in aside]
 
 
-def joined(folder: str, path: str) -> str:
+def joined_path(folder: str, path: str) -> str:
     """A path below a folder, which may be the raw folder."""
     return f"{folder}/{path}" if folder else path

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tfrecreg.api import RawDataError, Remark, Storage, normal_splits, read_text, safe
-from tfrecreg_voc.raw_listing import VOC_SUFFIXES, VocListing, folder_parts, joined
+from tfrecreg_voc.raw_listing import VOC_SUFFIXES, VocListing, folder_parts, joined_path
 from tfrecreg_voc.voc_options import VocOptions
 
 _DEFAULT_SPLIT = "train"
@@ -104,13 +104,13 @@ def _read_list(raw: Storage, listing: VocListing, path: str) -> Iterable[VocEntr
             continue
         # `Layout` and lists of classes have a number behind the name.
         for name in dict.fromkeys((text, _NUMBER.sub("", text), _without_suffix(text))):
-            image = listing.image_at(joined(base, f"JPEGImages/{name}"))
-            xml = joined(base, f"Annotations/{name}.xml")
+            image = listing.image_at(joined_path(base, f"JPEGImages/{name}"))
+            xml = joined_path(base, f"Annotations/{name}.xml")
             if image or xml in listing.xmls:
                 yield VocEntry(image, xml if xml in listing.xmls else "", name)
                 break
         else:
-            yield VocEntry("", "", joined(base, f"JPEGImages/{_NUMBER.sub('', text)}"))
+            yield VocEntry("", "", joined_path(base, f"JPEGImages/{_NUMBER.sub('', text)}"))
 
 
 def _without_suffix(name: str) -> str:

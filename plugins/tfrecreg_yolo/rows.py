@@ -28,7 +28,7 @@ class YoloRow(NamedTuple):
     """x, y and visibility of each keypoint in turn."""
 
 
-class RowReader:
+class LabelRowReader:
     """Reads rows of one task.
 
     Args:

@@ -31,7 +31,7 @@ from tfrecreg.api import (
 )
 from tfrecreg_yolo.dataset import YoloContext, YoloDataset
 from tfrecreg_yolo.raw_listing import label_paths
-from tfrecreg_yolo.rows import MAX_LABEL_BYTES, RowReader, YoloRow, rows_of
+from tfrecreg_yolo.rows import MAX_LABEL_BYTES, LabelRowReader, YoloRow, rows_of
 from tfrecreg_yolo.yolo_options import YoloOptions
 
 
@@ -49,7 +49,7 @@ class YoloSource(Source):
         self._options = options
         self._dataset: YoloDataset | None = None
         self._context: YoloContext | None = None
-        self._reader: RowReader | None = None
+        self._reader: LabelRowReader | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         # The listing stays in the parent. Workers need the context, also in a part of a build,
@@ -157,7 +157,7 @@ class YoloSource(Source):
         if not label:
             return
         if self._reader is None:
-            self._reader = RowReader(context.task, context.kpt_shape)
+            self._reader = LabelRowReader(context.task, context.kpt_shape)
         seen: dict[bytes, int] = {}
         for number, line in rows_of(self._raw.read(label, limit=MAX_LABEL_BYTES)):
             try:

@@ -186,9 +186,10 @@ def announced() -> Counter[str]:
     )
 
 
-def test_each_code_is_announced_by_exactly_one_validator() -> None:
+def test_each_code_is_announced_by_one_validator() -> None:
     found = announced()
-    assert {name: found[name] for name in found if found[name] != 1} == {}
+    # A record whose image is not that of its raw file: by the ledger, or by the names of items.
+    assert {name: found[name] for name in found if found[name] != 1} == {"SRC017": 2}
     assert set(CORE_CODES) - set(found) == NOT_ANNOUNCED & set(CORE_CODES)
 
 

@@ -170,9 +170,14 @@ VALIDATORS_BESIDE_THE_API = {
     "inflation.shard_sizes": {"example.columns", "example.kinds"},
     "inflation.stored_numbers": {"example.tensors", "images"},
     "inflation.validator": {"config", "scan.interface", "storage.links", "storage.locations"},
-    "items.matching": {"storage.interface"},
     "items.names": {"digests"},
-    "items.validator": {"example.decode", "findings", "scan.indexes", "storage.local"},
+    "items.validator": {
+        "example.decode",
+        "findings",
+        "scan.indexes",
+        "scan.interface",
+        "storage.local",
+    },
     "items.visitor": {"digests", "index", "scan.indexes"},
     "manifest.bare_files": {"errors", "example.kinds", "findings", "shards"},
     "manifest.described_folders": {"findings", "foreign.tfds_info"},
@@ -291,7 +296,7 @@ HOMES: dict[str, set[str]] = {
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": set(),
-    "yaml": {"tfrecreg_yolo.yaml_reader"},
+    "yaml": {"tfrecreg_huggingface.readme", "tfrecreg_yolo.yaml_reader"},
 }
 """Where each heavy package is imported: one home each, or one in each of its rooms. One that moves
 or arrives is noted here.

@@ -34,7 +34,7 @@ def label_files_in(storage: Readable, folder: str) -> list[str]:
     )
 
 
-def read_label_file(storage: Readable, path: str) -> LabelMap:
+def read_names_file(storage: Readable, path: str) -> LabelMap:
     """The class names in a label map.
 
     Raises:

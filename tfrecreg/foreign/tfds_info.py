@@ -188,7 +188,7 @@ def _number(value: object, where: str) -> int:
     return value
 
 
-def described(infos: Iterable[TfdsInfo]) -> Iterator[str]:
+def described_by(infos: Iterable[TfdsInfo]) -> Iterator[str]:
     """One line for each: what the folder is judged by."""
     for info in infos:
         records = sum(split.records for split in info.splits)

@@ -211,6 +211,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
         raw: str | os.PathLike[str] | None = None,
         key: str | None = None,
         labels: Mapping[str, str] | None = None,
+        pixels: Mapping[str, tuple[int, int, int]] | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> Build:
@@ -225,6 +226,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             raw: folder of the raw data, or its URL, to judge inflation.
             key: feature that holds the keys of the records; None for file and number.
             labels: file of the class names, by feature: a label map, or one name per line.
+            pixels: height, width and channels of the image whose pixels a feature holds.
             engine: where to scan; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -251,6 +253,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             raw=path_or_none(raw),
             key=key,
             labels=tuple((labels or {}).items()),
+            pixels=tuple((pixels or {}).items()),
         )
         adopt(_fresh(self.registry), request, engine=engine, progress=shown(progress))
         _fresh(self.registry)

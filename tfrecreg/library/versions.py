@@ -58,6 +58,8 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         only: Words = (),
         skip: Words = (),
         raw: str | os.PathLike[str] | None = None,
+        source: str | None = None,
+        options: Mapping[str, Any] | None = None,
         schema: str | os.PathLike[str] | None = None,
         against: str | os.PathLike[str] | lookup.Resolved | None = None,
         same_as: str | lookup.Resolved | None = None,
@@ -73,6 +75,9 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             only: run only these validators; none for all.
             skip: skip these validators.
             raw: folder of the raw data, or its URL, to judge inflation.
+            source: with `raw`: find the items of this source that no record holds, and the records
+                that hold no item.
+            options: options of the source.
             schema: check against this schema.
             against: compare distributions with this version or these files (drift). Needs TFDV.
             same_as: expect the records of this version, in any order and any shards, or this
@@ -100,6 +105,8 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             only=only,
             skip=skip,
             raw=raw,
+            source=source,
+            options=options,
             schema=schema,
             against=against,
             same_as=same_as,

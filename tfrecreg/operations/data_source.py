@@ -19,7 +19,7 @@ from tfrecreg.operations.split_target import (
     splits_of,
     without_keys,
 )
-from tfrecreg.plugins.decoders import Pixels, decoders_of
+from tfrecreg.plugins.decoders import DeclaredPixels, decoders_of
 from tfrecreg.records.batch import Fault
 from tfrecreg.records.offsets import RecordOffsets, own_index
 from tfrecreg.records.reader import scan
@@ -271,7 +271,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 def _schema(
     path: str | os.PathLike[str] | None, group: SplitTarget
-) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...], Mapping[str, Pixels]]:
+) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...], Mapping[str, DeclaredPixels]]:
     """The columns of a target, which of them hold images, and which of these hold pixels."""
     found = group.find_schema(path)
     if found is None:

@@ -35,9 +35,9 @@ _CAPTION = 200
 """Characters of a caption."""
 
 
-Pixels = tuple[int, int, int]
+DeclaredPixels = tuple[int, int, int]
 """Height, width and channels."""
-_NONE: Mapping[str, Pixels] = MappingProxyType({})
+_NONE: Mapping[str, DeclaredPixels] = MappingProxyType({})
 
 
 class Decoders:
@@ -56,7 +56,9 @@ class Decoders:
             be loaded, or failed.
     """
 
-    def __init__(self, off: Sequence[str] = (), pixels: Mapping[str, Pixels] = _NONE) -> None:
+    def __init__(
+        self, off: Sequence[str] = (), pixels: Mapping[str, DeclaredPixels] = _NONE
+    ) -> None:
         self._off = tuple(off)
         self.pixels = {name: PixelsDecoder(size) for name, size in pixels.items()}
         """The decoders of features that hold pixels."""
@@ -138,7 +140,7 @@ class Decoders:
         return found or _bundled(self._off)[0]
 
 
-def decoders_of(home: Storage | None, pixels: Mapping[str, Pixels] = _NONE) -> Decoders:
+def decoders_of(home: Storage | None, pixels: Mapping[str, DeclaredPixels] = _NONE) -> Decoders:
     """The decoders that the registry of a target does not switch off.
 
     Args:
@@ -157,7 +159,7 @@ def decoders_of(home: Storage | None, pixels: Mapping[str, Pixels] = _NONE) -> D
 
 def target_decoders(target: Target) -> Decoders:
     """The decoders for the records of a target, with the pixels that its schema declares."""
-    pixels: Mapping[str, Pixels] = _NONE
+    pixels: Mapping[str, DeclaredPixels] = _NONE
     if target.schema is not None and "pixels:" in target.schema:
         from tfrecreg.schema.proto import parse_schema  # few schemas declare pixels
 

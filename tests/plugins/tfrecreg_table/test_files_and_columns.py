@@ -262,7 +262,7 @@ def test_an_option_of_another_form_is_a_usage_error(raw, option, message) -> Non
 
 
 def test_too_many_classes_are_refused(raw, monkeypatch) -> None:
-    monkeypatch.setattr("tfrecreg_table.survey.MAX_CLASSES", 2)
+    monkeypatch.setattr("tfrecreg_table.survey.MOST_CLASSES", 2)
     raw.put("train.csv", "c,d\na,1\nb,2\nc,3\n")
     error = raw.error("columns=c:label")
     assert error.message == "the column `c` has more than 2 classes"

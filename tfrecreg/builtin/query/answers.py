@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import Any
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.builtin.query.packages import arrow, parquet
+from tfrecreg.builtin.query.packages import arrow_module, parquet
 from tfrecreg.json_data import json_data
 from tfrecreg.text import safe
 
@@ -27,7 +27,7 @@ _CELL = 200
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def rows_of(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+def answer_rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
     """The rows of record batches, of values of Python."""
     for batch in batches:
         columns = [column.to_pylist() for column in batch.columns]
@@ -68,7 +68,7 @@ def as_csv(names: Sequence[str], batches: Iterable[Any]) -> Iterator[bytes]:
     """RFC 4180 with line feeds; null is empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    for row in chain([names], rows_of(batches)):
+    for row in chain([names], answer_rows(batches)):
         writer.writerow(map(_csv_cell, row))
         yield _taken(buffer)
 
@@ -85,7 +85,7 @@ def _csv_cell(value: Any) -> Any:
 
 def as_jsonl(names: Sequence[str], batches: Iterable[Any]) -> Iterator[bytes]:
     """An object a line, in ASCII."""
-    for row in rows_of(batches):
+    for row in answer_rows(batches):
         yield _json_row(names, row) + b"\n"
 
 
@@ -99,7 +99,7 @@ def as_json(
     )
     yield start.removesuffix("\n}").encode() + b',\n  "rows": ['
     between = b"\n    "
-    for row in rows_of(batches):
+    for row in answer_rows(batches):
         yield between + _json_row(names, row)
         between = b",\n    "
     yield b"]\n}\n" if between == b"\n    " else b"\n  ]\n}\n"
@@ -116,7 +116,7 @@ def as_markdown(
     """A table, of :data:`SHOWN_ROWS` rows at most."""
     shown = [safe(name, limit=_CELL) for name in names]
     yield _markdown_row(shown) + _markdown_row(["---"] * len(names))
-    for row in some(rows_of(batches), beyond):
+    for row in some(answer_rows(batches), beyond):
         yield _markdown_row(map(cell, row))
 
 
@@ -134,7 +134,7 @@ def some(rows: Iterator[tuple[Any, ...]], beyond: Callable[[], None]) -> Iterato
 
 def as_parquet(schema: Any, batches: Iterable[Any]) -> Iterator[bytes]:
     """A Parquet file, with a row group for some batches."""
-    pa, pq = arrow(), parquet()
+    pa, pq = arrow_module(), parquet()
     out = _Pieces()
     with pq.ParquetWriter(pa.PythonFile(out, mode="w"), schema) as writer:
         waiting = iter(batches)

@@ -15,7 +15,7 @@ from tfrecreg.builtin.query.chunks import COLUMN_FEATURES
 from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.entries import CatalogCache
 from tfrecreg.builtin.query.other_tables import write_findings, write_ledger
-from tfrecreg.builtin.query.packages import arrow
+from tfrecreg.builtin.query.packages import arrow_module
 from tfrecreg.builtin.query.sql import sql_name, sql_text
 from tfrecreg.builtin.query.tables import TargetTables
 from tfrecreg.engines.interface import Engine
@@ -93,7 +93,9 @@ class Questions:
             UsageError: it is not one SELECT, or refers to what there is not.
         """
         schema, batches = self.connection.batches(sql)
-        return QueryAnswer(arrow().Table.from_batches(list(batches), schema), self.notes_on(sql))
+        return QueryAnswer(
+            arrow_module().Table.from_batches(list(batches), schema), self.notes_on(sql)
+        )
 
     def relation(self) -> Any:
         """The table `records` as a ``duckdb.DuckDBPyRelation``, whose connection stays open."""

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from tfrecreg.builtin.query.entries import (
     CatalogCache,
-    FileState,
+    FileStamp,
     KeptCatalog,
     is_settled,
     state_of,
@@ -39,14 +39,14 @@ class ShardCatalog(NamedTuple):
 
     shard: Shard
     kept: KeptCatalog
-    state: FileState | None
+    state: FileStamp | None
     """Of the file, when its digest was found out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     shard: Shard
-    state: FileState | None
+    state: FileStamp | None
     since: int
     index: str
 

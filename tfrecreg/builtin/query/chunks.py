@@ -12,7 +12,7 @@ from blake3 import blake3
 
 from tfrecreg.builtin.query.boxes import BoxRows, BoxTotals
 from tfrecreg.builtin.query.cells import CellColumns, FeatureCells
-from tfrecreg.builtin.query.packages import arrow, parquet
+from tfrecreg.builtin.query.packages import arrow_module, parquet
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.example.columns import Column, Slot
 from tfrecreg.example.kinds import PayloadKind
@@ -123,7 +123,7 @@ class Chunk:
 
     def to_parquet(self) -> list[tuple[PartFile, bytes]]:
         """The files: of the records, and of their objects if there are any."""
-        pa = arrow()
+        pa = arrow_module()
         columns: dict[str, Any] = {
             "record": pa.array(np.concatenate(self._numbers)),
             "offset": pa.array(np.concatenate(self._offsets)),
@@ -176,7 +176,7 @@ class Chunk:
 
 
 def _file(table: Any, **told: Any) -> tuple[PartFile, bytes]:
-    pa, pq = arrow(), parquet()
+    pa, pq = arrow_module(), parquet()
     out = pa.BufferOutputStream()
     # Digests are random: a dictionary of them is only in the way.
     texts = [

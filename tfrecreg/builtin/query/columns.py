@@ -45,7 +45,7 @@ class _FeatureForm(NamedTuple):
     is_cut: bool
 
 
-class TableColumn(NamedTuple):
+class CatalogColumn(NamedTuple):
     """One column of `records`, after the fixed ones."""
 
     name: str
@@ -103,26 +103,26 @@ class RecordColumns:
         }
         self.label = _label(named, labels)
         """The class of a record in terms of other columns, and its type; None without one."""
-        derived: list[TableColumn] = []
+        derived: list[CatalogColumn] = []
         if self.label:
             name = self._free("label", "label_name")
-            derived.append(TableColumn(name, self.label[1], "label"))
+            derived.append(CatalogColumn(name, self.label[1], "label"))
         if any(part.has_images for part in parts):
             for own in IMAGE_COLUMNS:
                 sql_type = "VARCHAR" if own == "format" else "BIGINT"
                 name = self._free(own, f"image_{own}")
-                derived.append(TableColumn(name, sql_type, "image", own_name=own))
+                derived.append(CatalogColumn(name, sql_type, "image", own_name=own))
         if any(part.has_boxes for part in parts):
             for own in BOX_COLUMNS:
                 sql_type = "BIGINT" if own == "boxes" else "DOUBLE"
                 name = self._free(own, f"object_{own}")
-                derived.append(TableColumn(name, sql_type, "boxes", own_name=own))
+                derived.append(CatalogColumn(name, sql_type, "boxes", own_name=own))
         self.columns = (*derived, *of_features)
 
-    def __iter__(self) -> Iterator[TableColumn]:
+    def __iter__(self) -> Iterator[CatalogColumn]:
         return iter(self.columns)
 
-    def _of_features(self, forms: Sequence[_FeatureForm]) -> Iterator[TableColumn]:
+    def _of_features(self, forms: Sequence[_FeatureForm]) -> Iterator[CatalogColumn]:
         kinds: dict[str, int] = {}
         for each in forms:
             kinds[each.feature] = kinds.get(each.feature, 0) + 1
@@ -133,11 +133,11 @@ class RecordColumns:
         for each, name in names.items():
             value = _TYPES[each.kind]
             if each.has_values:
-                yield TableColumn(name, f"{value}[]" if each.is_list else value, "v", each)
+                yield CatalogColumn(name, f"{value}[]" if each.is_list else value, "v", each)
             if each.is_list:
-                yield TableColumn(self._free(f"{name}.count"), "BIGINT", "n", each)
+                yield CatalogColumn(self._free(f"{name}.count"), "BIGINT", "n", each)
             if each.kind == "bytes" and each.is_cut:
-                yield TableColumn(self._free(f"{name}.size"), "BIGINT", "s", each)
+                yield CatalogColumn(self._free(f"{name}.size"), "BIGINT", "s", each)
 
     def _free(self, *names: str) -> str:
         """The first name that is free; else the last one with a number."""
@@ -170,7 +170,7 @@ def _forms(parts: Iterable[PartFile]) -> list[_FeatureForm]:
 
 
 def _label(
-    named: Mapping[str, TableColumn], labels: Mapping[str, Sequence[str]]
+    named: Mapping[str, CatalogColumn], labels: Mapping[str, Sequence[str]]
 ) -> tuple[str, str] | None:
     """The class of a record in terms of other columns, and its type.
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
-from tfrecreg.builtin.query.packages import arrow, duckdb_module
+from tfrecreg.builtin.query.packages import arrow_module, duckdb_module
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
 from tfrecreg.suggest import did_you_mean
@@ -183,7 +183,7 @@ def _distinct(schema: Any) -> Any:
             number += 1
             free = f"{name}_{number}"
         names.append(free)
-    return arrow().schema(
+    return arrow_module().schema(
         [field.with_name(name) for field, name in zip(schema, names, strict=True)]
     )
 

@@ -40,7 +40,7 @@ _GLOB = frozenset("*?[]{}")
 T = TypeVar("T")
 
 
-class FileState(msgspec.Struct, frozen=True):
+class FileStamp(msgspec.Struct, frozen=True):
     """What identifies the bytes of a file without reading them."""
 
     size: int
@@ -66,7 +66,7 @@ class CatalogEntry(msgspec.Struct, frozen=True):
 
 class _Note(msgspec.Struct, frozen=True):
     format: int
-    state: FileState
+    state: FileStamp
     shard: str
     """Hex blake3 of the bytes."""
 
@@ -88,7 +88,7 @@ def part_path(part: PartFile) -> str:
     return f"parts/{part.blake3[:2]}/{part.blake3[2:]}.parquet"
 
 
-def state_of(shard: Shard) -> FileState | None:
+def state_of(shard: Shard) -> FileStamp | None:
     """The state of the file of a shard now; None where it cannot identify the bytes.
 
     A web server may send neither time nor ETag: then a change would not show.
@@ -99,10 +99,10 @@ def state_of(shard: Shard) -> FileState | None:
         return None
     if entry is None or entry.kind != "file" or entry.mtime_ns <= 0:
         return None
-    return FileState(entry.size, entry.mtime_ns, entry.inode)
+    return FileStamp(entry.size, entry.mtime_ns, entry.inode)
 
 
-def is_settled(state: FileState, since: int) -> bool:
+def is_settled(state: FileStamp, since: int) -> bool:
     """Whether a file had not changed for a while at the time `since`, in nanoseconds."""
     return since - state.mtime_ns >= _RACY_NS
 
@@ -130,7 +130,7 @@ class CatalogCache:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def known_digest(self, shard: Shard, state: FileState | None) -> str:
+    def known_digest(self, shard: Shard, state: FileStamp | None) -> str:
         """The digest of the bytes of a file in this state; empty where it is not known."""
         for place in self._places if state is not None else ():
             note = _read(place, _place_path(shard), _Note)
@@ -138,7 +138,7 @@ class CatalogCache:
                 return note.shard
         return ""
 
-    def note_digest(self, shard: Shard, state: FileState, digest: str) -> None:
+    def note_digest(self, shard: Shard, state: FileStamp, digest: str) -> None:
         """Remember the digest of the bytes of a file."""
         self._write(_place_path(shard), _Note(CATALOG_FORMAT, state, digest))
 

@@ -11,7 +11,7 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg.builtin.query.catalog import ShardCatalog
-from tfrecreg.builtin.query.packages import arrow, parquet
+from tfrecreg.builtin.query.packages import arrow_module, parquet
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.findings import Finding, Location
 from tfrecreg.manifest.model import LEDGER_NAME
@@ -155,7 +155,7 @@ def write_ledger(target: Target, path: str) -> str:
 
 
 def _write(path: str, columns: dict[str, str], rows: Iterable[dict[str, Any]]) -> None:
-    pa, pq = arrow(), parquet()
+    pa, pq = arrow_module(), parquet()
     kinds = {"VARCHAR": pa.string(), "BIGINT": pa.int64()}
     schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
     waiting = iter(rows)

@@ -7,7 +7,7 @@ from typing import Any
 from tfrecreg.errors import MissingExtraError
 
 
-def arrow() -> Any:
+def arrow_module() -> Any:
     """The module pyarrow."""
     import pyarrow
 

@@ -105,7 +105,7 @@ def _table(session: Session, schema: Any, batches: Iterable[Any], beyond: Any) -
         if str(field.type).startswith(("int", "uint", "float", "double", "decimal"))
     ]
     table = PlainTable(*titles, right=right)
-    for row in answers.some(answers.rows_of(batches), beyond):
+    for row in answers.some(answers.answer_rows(batches), beyond):
         table.add_row(*map(answers.cell, row))
     with console.capture() as capture:
         console.print(table)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
 from tfrecreg.example.declared import DeclaredFeature
-from tfrecreg.foreign.label_files import feature_of_maps, label_files_in, read_label_file
+from tfrecreg.foreign.label_files import feature_of_maps, label_files_in, read_names_file
 from tfrecreg.foreign.tfds_features import FEATURES_NAME, read_features
 from tfrecreg.foreign.tfds_info import INFO_NAME, NotTfdsError, TfdsInfo, is_unfinished
 from tfrecreg.label_maps import LabelMap
@@ -27,7 +27,7 @@ _OF_CONFIG = ("license", "description", "citation")
 
 
 @dataclass(slots=True)
-class Beside:
+class FilesBeside:
     """What lies beside the shards of an adoption."""
 
     infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
@@ -127,14 +127,14 @@ def _parts_of_sets(shards: Sequence[Shard], notes: list[str]) -> Iterator[Shard]
 
 def look_beside(
     shards: Sequence[Shard], pixels: Iterable[tuple[str, tuple[int, int, int]]]
-) -> Beside:
+) -> FilesBeside:
     """Read the descriptions in the folders of the shards.
 
     Args:
         pixels: features that hold the pixels of an image, by the request, and its size.
     """
     found = descriptions(shards)
-    beside = Beside(infos=found.infos, notes=found.notes)
+    beside = FilesBeside(infos=found.infos, notes=found.notes)
     for info, members in found.infos:
         try:
             features = read_features(members[0].storage, members[0].path.rpartition("/")[0])
@@ -192,14 +192,14 @@ def label_maps_beside(
                 f"`image/class/label` or `label`; name its feature: --labels FEATURE={shown}"
             )
             continue
-        yield feature, read_label_file(storage, path), path
+        yield feature, read_names_file(storage, path), path
 
 
 def terms_lines(terms: Mapping[str, str], config: DatasetConfig, path: str) -> Iterator[str]:
     """What the description says about the dataset, and the lines of TOML that keep it.
 
     Args:
-        terms: of :meth:`Beside.terms`.
+        terms: of :meth:`FilesBeside.terms`.
         config: the dataset's configuration.
         path: of the dataset's file, for messages.
     """

@@ -12,7 +12,7 @@ from typing import Literal
 
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.adopt.beside import (
-    Beside,
+    FilesBeside,
     look_beside,
     schema_beside,
     without_unfinished,
@@ -261,7 +261,7 @@ class AdoptPlan:
     """Files in order of split and number."""
     base: str
     """The folder that all files are below, absolute: keys name files from there."""
-    beside: Beside = field(default_factory=Beside)
+    beside: FilesBeside = field(default_factory=FilesBeside)
     """What other tools left beside the files."""
 
     def splits(self) -> dict[str, list[PlannedFile]]:
@@ -326,7 +326,9 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     return AdoptPlan(request.name, request.how, tuple(files), base, beside)
 
 
-def _is_guess(named: Sequence[Shard], dealt: Mapping[str, Sequence[Shard]], beside: Beside) -> bool:
+def _is_guess(
+    named: Sequence[Shard], dealt: Mapping[str, Sequence[Shard]], beside: FilesBeside
+) -> bool:
     """Whether the split of the files is the default one, as nothing names another."""
     files = [_file(shard) for shard in named]
     said = [file.name.split if file.name is not None else None for file in files]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tfrecreg.gating import FailOn
 
@@ -22,8 +23,8 @@ class CheckOptions:
     source: str | None = None
     """The source of `raw`, whose items are looked for in the records: the validator `items` then
     runs."""
-    source_options: tuple[str, ...] = ()
-    """Options of that source, as ``K=V``."""
+    source_options: Sequence[str] | Mapping[str, Any] = ()
+    """Options of that source, as ``K=V`` or by name."""
     schema: str | None = None
     """Path of a schema to use instead of the target's own."""
     fail_on: FailOn | str | None = None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tfrecreg.storage.interface import Storage
 from tfrecreg.validators.duplicates.sorted_runs import Rows as RunRows
 from tfrecreg.validators.duplicates.sorted_runs import Run, read_in_order
-from tfrecreg.validators.items.visitor import Rows
+from tfrecreg.validators.items.visitor import ItemRows
 
 _Numbers = npt.NDArray[np.int64]
 NOT, BY_BYTES, BY_NAME, BY_NAME_ALONE = 0, 1, 2, 3
@@ -35,7 +35,7 @@ class Matching:
         items: the rows of all items.
     """
 
-    def __init__(self, storage: Storage, parts: Sequence[Rows], items: Rows) -> None:
+    def __init__(self, storage: Storage, parts: Sequence[ItemRows], items: ItemRows) -> None:
         self._storage = storage
         self._parts = parts
         self._items = items

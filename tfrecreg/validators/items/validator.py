@@ -22,7 +22,7 @@ from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 from tfrecreg.validators.items.matching import BY_BYTES, BY_NAME, BY_NAME_ALONE, NOT, Matching
-from tfrecreg.validators.items.visitor import ItemsVisitor, RowBuilder, Rows
+from tfrecreg.validators.items.visitor import ItemRows, ItemsVisitor, RowBuilder
 
 _MATCHED = "items.matched"
 
@@ -54,7 +54,7 @@ class ItemsValidator(Validator):
         return partial(ItemsVisitor, self._storage)
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, Rows]]
+        self, target: Target, parts: Iterable[tuple[Shard, ItemRows]]
     ) -> Iterator[Finding | Measure]:
         try:
             if target.raw_items is not None and self._storage is not None:
@@ -64,7 +64,7 @@ class ItemsValidator(Validator):
 
 
 def _compare(
-    target: Target, raw: RawItems, storage: Storage, parts: Sequence[tuple[Shard, Rows]]
+    target: Target, raw: RawItems, storage: Storage, parts: Sequence[tuple[Shard, ItemRows]]
 ) -> Iterator[Finding | Measure]:
     items, skipped = _rows_of_items(raw, storage)
     matching = Matching(storage, [part for _, part in parts], items)
@@ -77,7 +77,7 @@ def _compare(
     yield from _measures(matching, raw, skipped, sum(part.unheld for _, part in parts))
 
 
-def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[Rows, Counter[str]]:
+def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[ItemRows, Counter[str]]:
     """The rows of the items, and the number of those of which the source makes no record."""
     builder, skipped, count = RowBuilder(storage), Counter[str](), 0
     for item in raw.items():

@@ -19,7 +19,7 @@ from tfrecreg.validators.items.names import WAYS, names_of
 
 
 @dataclass(slots=True)
-class Rows:
+class ItemRows:
     """The rows of a shard, or of the items."""
 
     records: int = 0
@@ -46,7 +46,7 @@ class RowBuilder:
     def add(self, example: Example | None, key: str | None, number: int, offset: int) -> None:
         """Add a record by its number; `offset` is its place."""
         if example is not None:
-            digest = image_digest(example, self._features)
+            digest = raw_image_digest(example, self._features)
             if digest is not None:
                 self._images.add(digest, number, offset)
         seen = set()
@@ -55,13 +55,13 @@ class RowBuilder:
                 seen.add((way, name))
                 self._names[way].add(name, number, offset)
 
-    def close(self, records: int) -> Rows:
+    def close(self, records: int) -> ItemRows:
         """All rows."""
         names = [each.close()[0] for each in self._names]
-        return Rows(records, self._images.close()[0], names)
+        return ItemRows(records, self._images.close()[0], names)
 
 
-def image_digest(example: Example, features: ImageFeatures) -> bytes | None:
+def raw_image_digest(example: Example, features: ImageFeatures) -> bytes | None:
     """A digest of the bytes of the images of a record; None without one."""
     values = [value for name in features.of(example) for value in example[name].values]
     if not values:
@@ -96,7 +96,7 @@ class ItemsVisitor(Visitor):
                 key = self._index.key(number)
             self._rows.add(example, key, number, batch.offsets[position])
 
-    def close(self, end: StreamEnd) -> Rows:
+    def close(self, end: StreamEnd) -> ItemRows:
         rows = self._rows.close(end.records)
         rows.unheld = self._unheld
         return rows

@@ -14,7 +14,7 @@ from tfrecreg.foreign.tfds_info import (
     InfoSplit,
     NotTfdsError,
     TfdsInfo,
-    described,
+    described_by,
     is_unfinished,
     read_info,
 )
@@ -68,7 +68,7 @@ def descriptions(shards: Iterable[Shard]) -> Descriptions:
                 )
             continue
         found.infos.append((info, members))
-        found.notes += described([info])
+        found.notes += described_by([info])
     return found
 
 
