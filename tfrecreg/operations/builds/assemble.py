@@ -120,9 +120,15 @@ def outline(
 
 
 def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collection[str]) -> None:
-    """Refuse class names for a feature that neither a record nor the schema has."""
+    """Refuse class names for a feature that neither a record nor the schema has.
+
+    The names may be of what several features are about (`…/keypoint` of `…/keypoint/x`), and the
+    original ids of classes (`…/id`) stand beside their labels.
+    """
     for feature in labels:
-        if feature in known:
+        ids_of = f"{feature.removesuffix('/id')}/label"
+        below = f"{feature}/"
+        if feature in known or ids_of in known or any(name.startswith(below) for name in known):
             continue
         about = f"the feature `{safe(feature)}`, which no record and no schema has"
         near = did_you_mean(feature, known)
