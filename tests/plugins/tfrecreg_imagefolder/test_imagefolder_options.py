@@ -36,6 +36,7 @@ def test_the_defaults_change_nothing_about_an_image() -> None:
         "layout": "auto",
         "reencode": "none",
         "resize": "none",
+        "sha256": "true",
         "split": "",
         "symlinks": "all",
         "twins": "refuse",
