@@ -13,17 +13,15 @@ from tfrecreg.sources.interface import Item, Skipped
 from tfrecreg.storage.locations import raw_storage
 
 
-def raw_items(options: CheckOptions) -> RawItems | None:
-    """The items that the options name; None without a source.
+def raw_items(options: CheckOptions) -> RawItems:
+    """The items that the options name.
 
     Raises:
         UsageError: a source without raw data, or raw data that it cannot read.
         PluginError: the source fails.
     """
     if options.source is None:
-        if options.source_options:
-            raise UsageError("`--option` is for a source", hint="name it: --source coco --raw DIR")
-        return None
+        raise UsageError("`--option` is for a source", hint="name it: --source coco --raw DIR")
     if options.raw is None:
         raise UsageError(
             f"`--source {options.source}` needs the raw data", hint="name their folder: --raw DIR"

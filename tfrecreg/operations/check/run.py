@@ -23,7 +23,6 @@ from tfrecreg.errors import (
 from tfrecreg.guard import PluginId
 from tfrecreg.operations.check.choose import asked_for, validators_with
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.raw_items import raw_items
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins.manager import plugins
@@ -35,7 +34,7 @@ from tfrecreg.registry.registry import Dataset, Registry, RegistryLike, find_reg
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.reports.model import Report, error_report
 from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.interface import Baseline, Expected, Target, Validator
+from tfrecreg.scan.interface import Baseline, Expected, RawItems, Target, Validator
 from tfrecreg.shardset.find import Built, TargetLike, TargetsLike, find, named_targets
 from tfrecreg.shardset.target import display_name, files_targets, find_target, target_of
 from tfrecreg.storage.local import user_cache
@@ -140,7 +139,7 @@ def _find_all(
     progress: Progress,
 ) -> list[_Judged | Report]:
     """The targets of these names, or reports about those that cannot be checked."""
-    expected, items = _expected(options, registry), raw_items(options)
+    expected, items = _expected(options, registry), _items(options)
     todo: list[_Judged | Report] = []
     files: list[str] = []
     for name in named:
@@ -205,6 +204,14 @@ def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected 
     from tfrecreg.operations.check.expected import expected_of  # few checks compare with a version
 
     return expected_of(options.same_as, options.expect, registry)
+
+
+def _items(options: CheckOptions) -> RawItems | None:
+    if options.source is None and not options.source_options:
+        return None
+    from tfrecreg.operations.check.raw_items import raw_items  # few checks name a source
+
+    return raw_items(options)
 
 
 def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str | None:
