@@ -38,7 +38,7 @@ def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             "digits@foo",
             f"`foo` in `digits@foo` does not name a version: {FORMS}",
-            "write `digits#foo` for the release in the stage `foo`, ",
+            "write `mnist`, ",
         ),
         (
             "digits@V1.0.0",

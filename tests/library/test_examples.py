@@ -32,6 +32,7 @@ PRIVATE = {"of", "located", "number", "registry", "dataset"}
 
 NEEDS = {
     "tensorflow": {"load", "Build.load", "Release.load"},
+    "tensorflow_data_validation": {"stats", "Build.stats", "Release.stats"},
     "dvc": {
         "Registry.push",
         "Registry.pull",
@@ -60,7 +61,6 @@ def methods(kind: type) -> Iterator[tuple[str, Any]]:
 
 def described() -> Iterator[tuple[str, Any]]:
     """Everything that has a docstring in the reference: public names, and methods of classes."""
-    yield "tfrecreg", tr
     for name in tr.__all__:
         if name.startswith("__"):
             continue

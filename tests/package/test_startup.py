@@ -21,7 +21,6 @@ HEAVY = frozenset(
         "aiohttp",
         "array_record",
         "distributed",
-        "duckdb",
         "dvc",
         "fsspec",
         "pandas",

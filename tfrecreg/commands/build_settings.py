@@ -18,8 +18,7 @@ _OPTIONS = (
         "--source",
         metavar="S",
         shell_complete=complete.sources,
-        help="Source plugin that reads the raw data. Default: the saved one, else the one that "
-        "fits best.",
+        help="Source plugin that reads the raw data.",
     ),
     click.option(
         "--raw",

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from tfrecreg._version import __version__
 from tfrecreg.manifest.salvaged import SALVAGE_FORMAT, SALVAGE_KIND
-from tfrecreg.text import ShortRepr
 
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
@@ -78,8 +77,8 @@ class StoredFile:
     """Hex digest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ShardResult(ShortRepr):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardResult:
     """What became of one shard."""
 
     name: str
@@ -101,8 +100,9 @@ class ShardResult(ShortRepr):
     unproven: int = 0
     """Number of kept records from damaged gzip that no index verifies."""
     doubtful: int = 0
-    """Records with valid checksums that are in a file of their own, not in the clean shard: they
-    may come from inside the payload of a lost record, or be repeated by damaged gzip."""
+    """Records whose checksums hold and that are not in the clean shard, but in a file of their own:
+    they may be records of the shard, or of the payload of one that is lost, or repeated by damaged
+    gzip, and nothing tells."""
     lost_keys: tuple[str, ...] | None = None
     """Keys of the lost records, in order; None without an index."""
     original: StoredFile | None = None
@@ -117,8 +117,8 @@ class ShardResult(ShortRepr):
     cuts_total: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SalvageResult(ShortRepr):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SalvageResult:
     """What `tfrecreg salvage` did."""
 
     target: str
