@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from check_support import framed
@@ -38,8 +39,8 @@ def put(folder: Path, split: str, records: list[bytes], *, zipped: bool = False)
     path.write_bytes(gzip.compress(data) if zipped else data)
 
 
-def check(target: object, root: Path, **options: object) -> tfrecreg.Report:
-    return tfrecreg.check(str(target), only="crc", registry=root, **options)  # type: ignore
+def check(target: object, root: Path, **options: Any) -> tfrecreg.Report:
+    return tfrecreg.check(str(target), only="crc", registry=root, **options)
 
 
 def content(report: tfrecreg.Report) -> list[Finding]:
