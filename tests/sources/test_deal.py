@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,19 @@ import pytest
 from image_support import png
 
 import tfrecreg as tr
+from tfrecreg.api import Item, RawFile, Remark, Source, Written, int64_feature
+from tfrecreg.guard import PluginId
+from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
+from tfrecreg.operations.builds.parts.one_part import PlanPart, run_part
+from tfrecreg.operations.builds.parts.prepare_plan import plan_to
+from tfrecreg.operations.builds.settings import BuildRequest
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import SourceRecord
+from tfrecreg.sources.deal import DealOptions, SourceOptions
+from tfrecreg.sources.guarded import GuardedSource, Record
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.testing import write_digits
+from tfrecreg.typed_values import NoOptions
 
 SHARES = "split=train=0.8,validation=0.2"
 
@@ -141,15 +155,85 @@ def test_records_are_compared_with_their_raw_files(registry: Path, tmp_path: Pat
 def test_skipped_images_are_in_the_ledger_of_a_split(registry: Path, tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     coco(raw, "train", 20)
-    (raw / "train/scene003_1.png").write_bytes(b"")
-    build = made(registry, "coco", raw, "split=a=1,b=1", max_skipped=1)
-    assert sum(sum(each.skipped.values()) for each in build.manifest.ledger.values()) == 1
-    assert sum(len(each) for each in keys(build).values()) == 19
+    (raw / "train/scene003_1.png").write_bytes(b"")  # skipped where its example is made
+    (raw / "train/scene004_0.png").unlink()  # skipped while the items are listed
+    build = made(registry, "coco", raw, "split=a=1,b=1", max_skipped=2)
+    assert set(build.manifest.ledger) == {"a", "b"}
+    skipped = sum((Counter(each.skipped) for each in build.manifest.ledger.values()), Counter())
+    assert skipped == {"SRC002": 1, "SRC020": 1}
+    assert sum(len(each) for each in keys(build).values()) == 18
+
+
+class Folders(Source):
+    """A folder a split: it finds the file of an item by the split that it listed."""
+
+    def raw_files(self) -> Iterator[RawFile]:
+        yield RawFile("train/x", 1, 1)
+
+    def items(self) -> Iterator[Item]:
+        yield from (Item("train", str(number), 1) for number in range(20))
+
+    def example(self, item: Item) -> Written:
+        remark = Remark(item.split, item.key, "SRC014", f"read from {item.split}")
+        return Written({"x": int64_feature(int(item.key))}, [remark])
+
+    def schema(self) -> str:
+        return 'feature { name: "x" type: INT }'
+
+    def raw_path(self, split: str, key: str) -> str:
+        return f"{split}/{key}"
+
+
+def test_a_source_sees_the_splits_that_it_listed() -> None:
+    deal = DealOptions(split=("a=1", "b=1"))
+    options = SourceOptions(NoOptions(), deal)
+    plugin_id = PluginId("source", "folders")
+    source = GuardedSource.open(Folders, plugin_id, LocalStorage("."), options)
+    items = [each for each in source.items() if isinstance(each, Item)]
+    assert {each.split for each in items} == {"a", "b"}
+    for item in items:
+        assert source.raw_path(item.split, item.key) == f"train/{item.key}"
+        record = source.record(item, {})
+        assert isinstance(record, Record)
+        assert [(each.split, each.detail) for each in record.remarks] == [
+            (item.split, "read from train")
+        ]
 
 
 def test_workers_and_one_process_make_the_same_bytes(registry: Path, digits: Path) -> None:
     one = made(registry, "mnist", digits, SHARES, jobs=1)
     assert made(registry, "mnist", digits, SHARES, jobs=2, anew=True).digest() == one.digest()
+
+
+def test_parts_and_repair_deal_as_the_build_did(
+    registry: Path, digits: Path, tmp_path: Path
+) -> None:
+    options = {"split": "train=0.8,validation=0.2"}
+    build = made(registry, "mnist", digits, SHARES)
+    request = BuildRequest(name="d", source="mnist", raw=str(digits), options=options)
+    plan = str(tmp_path / "plan")
+    plan_to(build.dataset.registry, request, plan)
+    run_part(plan, PlanPart(1, 1))
+    shutil.rmtree(registry / "data/d")
+    collect_parts(build.dataset.registry, CollectRequest(plan=plan, parts_only=True))
+    again = tr.open(registry)["d"].built
+    assert again.manifest.digest == build.manifest.digest
+    shard = next((registry / "data/d").glob("d-validation.tfrecord-*"))
+    whole = shard.read_bytes()
+    shard.unlink()
+    again.repair()
+    assert shard.read_bytes() == whole
+
+
+def test_plugins_show_lists_them_beside_the_options_of_a_source() -> None:
+    known = plugins()
+    shown = {
+        name: [each.name for each in known.describe(known.find(SourceRecord, name))]
+        for name in ("mnist", "imagefolder")
+    }
+    assert shown["mnist"] == ["encoding", "prefix", "split", "split_of", "group"]
+    assert shown["imagefolder"].count("split") == 1
+    assert "split_of" not in shown["imagefolder"]
 
 
 def test_a_source_with_own_shares_keeps_them(registry: Path, tmp_path: Path) -> None:
