@@ -274,9 +274,10 @@ class TestReplaceDir:
         storage = LocalStorage(tmp_path)
         put(storage, "stage/file", b"0")
         put(storage, "data/file", b"1")
-        done = threading.Event()
+        begun, done = threading.Event(), threading.Event()
 
         def swap() -> None:
+            begun.wait(10)  # in memory, a hundred swaps may take less than the start of a thread
             for _ in range(100):
                 storage.replace_dir("stage", "data")
             done.set()
@@ -286,6 +287,7 @@ class TestReplaceDir:
         seen = set()
         while not done.is_set():
             seen.add(storage.read("data/file"))
+            begun.set()
         thread.join()
         assert seen <= {b"0", b"1"}
         assert seen
