@@ -30,7 +30,7 @@ class DealOptions:
     """With `split`: the split of the source that is dealt. Its other splits stay as they are."""
     group: str | None = None
     """With `split`: a regular expression, searched in the keys of items. Items with the same text
-    in its first group stay in one split: `^(patient[0-9]+)_`."""
+    in its first group stay in one split: `(patient[0-9]+)_`."""
 
     def __post_init__(self) -> None:
         Splitter(self.split, self.group)  # which checks both
