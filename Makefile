@@ -13,8 +13,10 @@ FUZZ_SECONDS ?= 600
 MUTANTS ?= 100
 SEED ?= 0
 # The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
-VERSIONS = $(addprefix tests/,engines example images pages plugins scan statistics storage tracking \
-	training validators cli/test_hostile_validators.py operations/test_remote.py)
+# Those of plugins run apart: they import Arrow, and on Python 3.13 a fork of a process that has it and
+# TensorFlow can crash when it clears what is registered with atexit.
+VERSIONS = $(addprefix tests/,engines example images pages scan statistics storage tracking training \
+	validators cli/test_hostile_validators.py operations/test_remote.py)
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 # Container images set it. Without compiled modules each program that a test starts compiles what it
@@ -54,6 +56,7 @@ test-slow: $(VENV)/.installed ## Run the sweeps that take minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
 test-versions: $(VENV)/.installed ## Run the quick tests in which versions show
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests/plugins
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" $(VERSIONS)
 
 test-lowest: ## Run them with the lower bounds of pyproject.toml, with PYTHON=python3.10

@@ -8,9 +8,11 @@ from pathlib import Path
 
 COUNTS = {
     "images": 1000,
+    "webdataset": 1000,
     "tracking": 1000,
     "mnist": 60_000,
     "annotations": 100_000,
+    "objects": 2000,
     "scan": 200_000,
     "source": 60_000,
     "pages": 60_000,
@@ -24,6 +26,7 @@ COUNTS = {
     "parts": 9000,
     "engines": 4000,
     "scaling": 4000,
+    "table": 1_000_000,
 }
 """Default number of images, records or datasets, by benchmark."""
 

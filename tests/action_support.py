@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from package_support import CHECKOUT
 __all__ = ["Runner", "load", "open_runner"]
 
 
+@cache
 def load(path: str) -> Any:
-    """A YAML file of the project."""
+    """A YAML file of the project, to read only: every step of a test looks at it."""
     from ruamel.yaml import YAML
 
     return YAML(typ="safe", pure=True).load((CHECKOUT / path).read_text("utf-8"))

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tfrecreg.operations.init import init
+
 __all__ = ["SOURCES", "build_arguments", "digests", "make_raw", "new_registry", "tfrecreg"]
 
 ROOT = Path(__file__).parents[1]
@@ -46,8 +48,8 @@ def tfrecreg(
 
 
 def new_registry(folder: Path) -> Path:
-    done = tfrecreg("init", "--no-dvc", folder)
-    assert done.returncode == 0, done.stderr
+    """A registry without DVC, as `tfrecreg init --no-dvc` makes it."""
+    init(folder, with_dvc=False)
     return folder
 
 

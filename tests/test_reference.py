@@ -200,7 +200,6 @@ class TestParseReference:
             ("@1.0.0", "", "1.0.0"),
             (" 1.0.0", "", "1.0.0"),
             ("1.0.0\n", "", "1.0.0"),
-            ("newest", "", ""),
             ("1..2", "", ""),
             ("1.2.3.4", "", ""),
             ("1.*.3", "", ""),
@@ -219,6 +218,15 @@ class TestParseReference:
         assert "\n" not in caught.value.message
         assert caught.value.hint == (f"write `mnist@{meant}`" if meant else FORMS)
         assert not looks_like_reference(f"mnist@{selector}")
+
+    @pytest.mark.parametrize("stage", ["prod", "Staging", "newest"])
+    def test_a_word_may_be_a_stage(self, stage: str) -> None:
+        with pytest.raises(UsageError) as caught:
+            parse_reference(f"mnist@{stage}")
+        assert caught.value.hint == (
+            f"write `mnist#{stage}` for the release in the stage `{stage}`, or `mnist@latest` for "
+            "the newest one"
+        )
 
     @given(st.text(st.sampled_from("a1_@.*vx-0 \n/é"), max_size=12))
     def test_hint_is_never_wrong_itself(self, text: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.text import hex_start, safe, safe_value, si_bytes
+from tfrecreg.text import ShortRepr, count, hex_start, safe, safe_value, si_bytes
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -135,3 +136,28 @@ def test_hex_marks_what_is_left_out() -> None:
     assert hex_start(b"") == ""
     assert hex_start(bytes(range(16))) == bytes(range(16)).hex(" ")
     assert hex_start(b"abc", 2) == "61 62 …"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Found(ShortRepr):
+    name: str
+    files: tuple[str, ...]
+    sizes: dict[str, int]
+    text: str = field(default="", repr=False)
+
+
+def test_a_short_repr_cuts_what_is_long() -> None:
+    assert (
+        repr(Found("a", ("x",), {"x": 1}, "unseen"))
+        == "Found(name='a', files=('x',), sizes={'x': 1})"
+    )
+    long = repr(Found("a" * 500, ("x",) * 500, dict.fromkeys(map(str, range(500)), 1)))
+    assert len(long) < 200
+    assert "files=('x', 'x', 'x', ...), sizes={'0': 1, '1': 1, '10': 1, ...}" in long
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 shards"), (1, "1 shard"), (2, "2 shards"), (2400, "2,400 shards")]
+)
+def test_counts_have_a_plural(number: int, text: str) -> None:
+    assert count(number, "shard") == text

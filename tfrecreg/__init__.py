@@ -1,14 +1,27 @@
 """Versioned, validated TFRecord datasets.
 
-The names below are the library; ``docs/python.md`` shows their use. Plugins import
-:mod:`tfrecreg.api` instead, and their tests :mod:`tfrecreg.testing`. All other modules are private
-and may change with any version:
+A registry is a folder of datasets. A dataset is built from raw data and released under version
+numbers; training reads a release. Files of any tool are checked without a registry.
+
+Example:
+    >>> import tfrecreg as tr
+    >>> digits = tr.open("registry")["digits"]
+    >>> digits.build(source="mnist", raw="raw/mnist", shards=2)
+    <Build digits: 200 train, 60 test records in 4 shards>
+    >>> digits.release("1.0.0").data_source("train[:80%]", decode=True)
+    <DataSource 160 records of digits@1.0.0>
+    >>> tr.check("registry/data/digits").status
+    'pass'
+
+The names in ``tfrecreg.__all__`` are the library; ``docs/python.md`` shows their use. Plugins
+import :mod:`tfrecreg.api` instead, and their tests :mod:`tfrecreg.testing`. All other modules are
+private and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
   and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
   `suggest`; `install_hint`; `progress`
-- bytes: `storage`, `records`, `example`, `images`, `digests`, `index`;
-  `decoding`, the interface of decoders
+- bytes: `storage`, `records`, `example`, `images`, `media`, `digests`, `index`;
+  `decoding`, the interface of decoders; `foreign`, what other tools leave beside shards
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`; `shardset`, finding shards
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`; `bundled` and
@@ -41,6 +54,7 @@ if TYPE_CHECKING:
     from tfrecreg.example.values import to_example
     from tfrecreg.findings import Finding
     from tfrecreg.library.dataset import Dataset
+    from tfrecreg.library.questions import query
     from tfrecreg.library.records import diff, digest, export, head, salvage, stats
     from tfrecreg.library.registry import Registry, init, open
     from tfrecreg.library.targets import check, report
@@ -86,6 +100,7 @@ __all__ = [
     "load",
     "open",
     "parse_tensor",
+    "query",
     "read",
     "report",
     "salvage",
@@ -103,6 +118,7 @@ _EXPORTS = {
     "tfrecreg.findings": "Finding",
     "tfrecreg.library.dataset": "Dataset",
     "tfrecreg.library.records": "diff digest export head salvage stats",
+    "tfrecreg.library.questions": "query",
     "tfrecreg.library.registry": "Registry init open",
     "tfrecreg.library.targets": "check report",
     "tfrecreg.library.versions": "Build Release",
@@ -118,11 +134,20 @@ _EXPORTS = {
 }
 _HOMES = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 
+_VERBS = {
+    **dict.fromkeys(("adopt", "build", "log", "release"), '["mnist"]'),
+    **dict.fromkeys(("gate", "pull", "push", "repair", "tag", "yank"), '["mnist@1.0.0"]'),
+    **dict.fromkeys(("audit", "gc", "pipeline", "site"), ""),
+}
+"""Verbs of handles, which many look for here first, and the handles that have them."""
+
 if not TYPE_CHECKING:  # mypy takes the names from the imports above
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            verb = f"tfrecreg.open(){_VERBS[name]}.{name}(…)" if name in _VERBS else ""
+            hint = verb and f"; handles have verbs: `{verb}`"
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
         at_home = "open_engine" if name == "engine" else name
         return getattr(import_module(_HOMES[at_home]), at_home)
 

@@ -1,11 +1,16 @@
 """The names that a plugin imports. They keep their meaning until the next major version.
 
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`, `ExporterRecord`, `ReportFormatRecord`,
-  `EngineRecord`, `CommandRecord`, `DecoderRecord`
+  `EngineRecord`, `CommandRecord`, `DecoderRecord`; whether a source fits a folder: `RawPreview`,
+  `Recognition`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
-  `bundled_schema`, `Splitter`
+  `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `Splitter`
+- objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
+  `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`; their files:
+  `list_files`, `read_text`, `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised:
+  `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
-  `unset_feature`
+  `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
 - a validator of single records: `RecordValidator`, `RecordProblem`
 - any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
   `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`, `parse_schema`; for `check --cached`:
@@ -15,15 +20,19 @@
 - an exporter: `Exporter`, `ExportedDataset`, `Schema`, `SchemaFeature`, `ShardToExport`,
   `ExportedShard`, `export_plain`, `export_gzip`, `export_unchanged`, `Folder`, `Writer`; one that
   writes records: `RecordExporter`, `RecordFormat`, `ShardRecord`, `KeyedExample`,
-  `keyed_examples`, `verified_records`; `decode`, `encode`, `canonical`
+  `keyed_examples`, `verified_records`, `written_records`, `write_records`; `decode`, `encode`,
+  `canonical`
 - a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - a command: `Session`, `session_command`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `why_undecodable`, `ImageHeader`,
   `ImageError`; their pixels, in this process: `decode_pixels`
+- sounds and videos by their headers, and files of any kind as features: `media_kind`,
+  `media_features`, `media_schema`, `MediaKind`, `MediaError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
+- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `open_local`, `StorageError`,
+  `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
@@ -65,8 +74,11 @@ from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Valida
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import is_split_name, normal_splits
 from tfrecreg.sources.bundled import bundled_schema
+from tfrecreg.sources.file_splits import splits_of_files
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.sources.schema_text import feature_schema, image_schema
 from tfrecreg.sources.splitter import Splitter
+from tfrecreg.storage.file_object import ReadingFile
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
 from tfrecreg.storage.interface import Storage as Folder
@@ -82,14 +94,18 @@ if TYPE_CHECKING:
     from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
     from tfrecreg.example.decode import canonical, decode
     from tfrecreg.example.encode import encode
+    from tfrecreg.example.tensors import serialize_tensor
     from tfrecreg.exporters.convert import RecordExporter, RecordFormat
     from tfrecreg.exporters.interface import ExportedDataset, Exporter
+    from tfrecreg.exporters.json_values import feature_from_json, feature_to_json
     from tfrecreg.exporters.records import (
         KeyedExample,
         ShardRecord,
         export_gzip,
         keyed_examples,
         verified_records,
+        write_records,
+        written_records,
     )
     from tfrecreg.exporters.shards import (
         ExportedShard,
@@ -105,6 +121,9 @@ if TYPE_CHECKING:
         shared_decoder,
     )
     from tfrecreg.images.pixels import decode_pixels
+    from tfrecreg.media.features import MediaKind, media_features, media_kind, media_schema
+    from tfrecreg.media.model import MediaError
+    from tfrecreg.plugins.recognition import RawPreview, Recognition
     from tfrecreg.plugins.records import (
         CommandRecord,
         DecoderRecord,
@@ -121,8 +140,17 @@ if TYPE_CHECKING:
     from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
     from tfrecreg.schema.definition import Schema, SchemaFeature
     from tfrecreg.schema.proto import parse_schema
+    from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
+    from tfrecreg.sources.objects.images import MAX_IMAGE_BYTES, image_features, image_size
+    from tfrecreg.sources.objects.listing import list_files, paths_remark, read_text
+    from tfrecreg.sources.objects.options import ObjectOptions, choose_splits, object_schema
+    from tfrecreg.sources.objects.shapes import Keypoints, Polygons
+    from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
 
 __all__ = [
+    "MAX_IMAGE_BYTES",
+    "BadAnnotation",
+    "Boxes",
     "Cacheable",
     "Code",
     "CommandRecord",
@@ -146,21 +174,32 @@ __all__ = [
     "Folder",
     "ImageError",
     "ImageHeader",
+    "ImageRemarks",
+    "ImageView",
     "Item",
     "JsonCodec",
     "KeyedExample",
+    "Keypoints",
     "Kind",
     "Location",
     "Manifest",
     "ManifestError",
     "Measure",
+    "MediaError",
+    "MediaKind",
     "MissingExtraError",
     "MissingFileError",
     "Need",
+    "ObjectLabel",
+    "ObjectOptions",
     "Part",
+    "Polygons",
     "RawDataError",
     "RawFile",
+    "RawPreview",
     "Reader",
+    "ReadingFile",
+    "Recognition",
     "RecordBatch",
     "RecordExporter",
     "RecordFormat",
@@ -180,6 +219,7 @@ __all__ = [
     "Shard",
     "ShardRecord",
     "ShardToExport",
+    "SkipImage",
     "Skipped",
     "Source",
     "SourceRecord",
@@ -202,6 +242,7 @@ __all__ = [
     "bundled_schema",
     "bytes_feature",
     "canonical",
+    "choose_splits",
     "decode",
     "decode_pixels",
     "did_you_mean",
@@ -210,36 +251,53 @@ __all__ = [
     "export_gzip",
     "export_plain",
     "export_unchanged",
+    "feature_from_json",
+    "feature_schema",
+    "feature_to_json",
     "float_feature",
     "hookimpl",
+    "image_features",
+    "image_schema",
+    "image_size",
     "int64_feature",
     "is_split_name",
     "is_truncated",
     "key_from",
     "keyed_examples",
+    "list_files",
     "listed",
     "location_lines",
     "location_text",
+    "media_features",
+    "media_kind",
+    "media_schema",
     "new_exchange",
     "normal_splits",
+    "object_schema",
     "one_line",
     "open_local",
     "parse_schema",
+    "paths_remark",
     "perform_work",
     "read_header",
     "read_limits",
+    "read_text",
     "require_pillow",
     "safe",
     "safe_message",
+    "serialize_tensor",
     "session_command",
     "shared_decoder",
     "si_bytes",
     "sniff",
+    "splits_of_files",
     "subject_text",
     "unset_feature",
     "usable_cores",
     "verified_records",
     "why_undecodable",
+    "write_records",
+    "written_records",
 ]
 
 # Imported on first use: a plugin's hooks, or a decoder in a training job, need few of them.
@@ -251,12 +309,18 @@ _LATER = {
     "engines.remote": "RemoteEngine engine_failed perform_work",
     "example.decode": "canonical decode",
     "example.encode": "encode",
+    "example.tensors": "serialize_tensor",
     "exporters.convert": "RecordExporter RecordFormat",
     "exporters.interface": "ExportedDataset Exporter",
-    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples verified_records",
+    "exporters.json_values": "feature_from_json feature_to_json",
+    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples written_records "
+    "verified_records write_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
     "images.pixels": "decode_pixels",
+    "media.features": "MediaKind media_features media_kind media_schema",
+    "media.model": "MediaError",
+    "plugins.recognition": "RawPreview Recognition",
     "plugins.records": "CommandRecord DecoderRecord EngineRecord "
     "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",
     "plugins.specs": "hookimpl",
@@ -266,6 +330,12 @@ _LATER = {
     "scan.record_validator": "RecordProblem RecordValidator",
     "schema.definition": "Schema SchemaFeature",
     "schema.proto": "parse_schema",
+    "sources.objects.boxes": "Boxes ObjectLabel",
+    "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
+    "sources.objects.listing": "list_files paths_remark read_text",
+    "sources.objects.options": "ObjectOptions choose_splits object_schema",
+    "sources.objects.shapes": "Keypoints Polygons",
+    "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -18,12 +18,20 @@ BUNDLED = (
     "tfrecreg.commands.plugin",
     "tfrecreg.validators.plugin",
     "tfrecreg_coco.plugin",
+    "tfrecreg_folder.plugin",
+    "tfrecreg_huggingface.plugin",
     "tfrecreg_imagefolder.plugin",
     "tfrecreg_mnist.plugin",
+    "tfrecreg_table.plugin",
+    "tfrecreg_voc.plugin",
+    "tfrecreg_webdataset.plugin",
+    "tfrecreg_yolo.plugin",
 )
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
 """Classes of the decoders among them, which are asked without a search for plugins."""
+LOCAL = "tfrecreg.builtin.local_plugins.find"
+"""The module that finds local plugins, where a registry names any."""
 DISABLE = "TFRECREG_DISABLE"
 """The environment variable for plugins that are switched off, with commas between them."""
 
@@ -67,6 +75,7 @@ COMMANDS_BY_GROUP = {
         "explain": ("tfrecreg.builtin.explain.command", "Explain a finding code"),
     },
     "Ask": {
+        "query": ("tfrecreg.builtin.query.command", "Ask in SQL"),
         "stats": ("tfrecreg.cli.stats", "Show the statistics of the features"),
         "schema": ("tfrecreg.cli.schema", "Work with schemas"),
     },
@@ -83,11 +92,16 @@ COMMANDS_BY_GROUP = {
         ),
     },
     "Extend": {
-        "plugins": ("tfrecreg.cli.plugins", "List plugins, and show their options"),
+        "plugins": ("tfrecreg.cli.plugins", "List plugins, show their options, write new ones"),
         "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
     },
 }
 """Module and line of each command, in the groups and the order of ``--help``. What is outside of
 ``tfrecreg.cli`` is of a room, which the package announces like a plugin.
 """
+PLUGIN_COMMANDS = {
+    "new": ("tfrecreg.builtin.new_plugin.command", "Write the package of a new plugin"),
+    "trust": ("tfrecreg.builtin.local_plugins.command", "Let local plugins run on this machine"),
+}
+"""Module and line of the subcommands of `plugins` that are of rooms."""
 COMMANDS = {name: each for group in COMMANDS_BY_GROUP.values() for name, each in group.items()}

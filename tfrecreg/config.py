@@ -57,7 +57,8 @@ class DatasetConfig:
     """`datasets/<name>.toml`: the defaults of `build <name>`."""
 
     source: _Text | None = None
-    """The source's name, ``mnist``, or ``distribution:name`` if two distributions announce it."""
+    """The source's name, ``mnist``, or ``distribution:name`` if two distributions announce it; or
+    ``./sources/yolo.py:Yolo`` for a local one."""
     raw: _Text | None = None
     """Folder of the raw data: absolute, relative to the registry's root, or a URL."""
     data: _Text | None = None
@@ -127,10 +128,12 @@ class GateConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginsConfig:
-    """`[plugins]`: which plugins the registry does without."""
+    """`[plugins]`: which plugins the registry does without, and which are its own."""
 
     disable: tuple[_Text, ...] = ()
     """Sources and validators: ``name``, or ``distribution:name``."""
+    local: tuple[_Text, ...] = ()
+    """Globs of files with local plugins, from the registry's folder: ``checks/*.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +156,8 @@ class Config:
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
     """Datasets whose file cannot be read, which `datasets` lacks, and why."""
+    home: str = ""
+    """The registry's folder, from which local plugins are found; empty outside of one."""
 
     def dataset(self, name: str) -> DatasetConfig:
         """The configuration of a dataset; all defaults where it has none.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -92,6 +93,54 @@ class FeatureDecoder(ABC):
         """
         del data
         return ""
+
+
+class PixelsDecoder(FeatureDecoder):
+    """Reads the values of a feature that the schema declares as the pixels of an image, row by
+    row, a byte for each channel of each pixel.
+
+    Args:
+        size: height, width and channels.
+    """
+
+    def __init__(self, size: tuple[int, int, int]) -> None:
+        self.size = size
+
+    def reads(self, feature: str, start: bytes) -> bool:
+        del feature, start
+        return True
+
+    def array(self, data: bytes) -> npt.NDArray[Any]:
+        import numpy as np
+
+        height, width, channels = self.size
+        if len(data) != height * width * channels:
+            expected = f"{height} x {width} x {channels} = {height * width * channels}"
+            raise ValueError(f"the schema declares {expected} bytes of pixels, found {len(data)}")
+        return np.frombuffer(data, np.uint8).reshape(self.size).copy()
+
+    def header(self, data: bytes) -> ImageHeader:
+        del data  # all have the declared size
+        from tfrecreg.images.model import ImageHeader
+
+        return ImageHeader("pixels", *self.size, bits=8, animated=False)
+
+    def caption(self, data: bytes) -> str:
+        sides = "x".join(map(str, self.size))
+        return f"pixels, {sides}, {len(data)} B"
+
+
+def pixel_bytes(numbers: Sequence[float]) -> bytes:
+    """Numbers that are pixels, a byte each: those from 0 to 255 as they are, if one is above 1;
+    others from black, the lowest, to white.
+    """
+    import numpy as np
+
+    values = np.nan_to_num(np.asarray(numbers, np.float64), posinf=0, neginf=0)
+    if values.size and not (values.min() >= 0 and 1 < values.max() <= 255):
+        values = values - values.min()
+        values = values * (255 / max(float(values.max()), 1e-300))
+    return values.astype(np.uint8).tobytes()
 
 
 def _small_png(array: npt.NDArray[Any], side: int) -> Thumbnail | None:

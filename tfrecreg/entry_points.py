@@ -82,6 +82,13 @@ def entries(distribution: metadata.Distribution) -> list[EntryPoint]:
     return sorted(found)
 
 
+def is_local(distribution: str) -> bool:
+    """Whether it is the file of a local plugin, ``./checks/blanks.py``, in the place of a
+    distribution; or the word for one, ``./sources/yolo.py:Yolo``.
+    """
+    return distribution.startswith("./")
+
+
 def may_be_installed() -> bool:
     """Whether the metadata of a distribution on the path have entry points for plugins.
 

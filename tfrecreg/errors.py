@@ -6,6 +6,7 @@ as another. Any other exception is a bug and keeps its traceback::
     TfrecregError
     ├── UsageError            exit 2   a bad reference, option or path
     │   ├── ConfigError                `tfrecreg.toml`
+    │   ├── UntrustedPluginError       a local plugin that this machine does not trust
     │   ├── RawDataError               raw data that is not what its source reads
     │   ├── SchemaError                a schema that does not parse
     │   ├── ManifestError              a manifest that does not parse or breaks its own digest
@@ -90,6 +91,10 @@ class ConfigError(UsageError):
 
 class DatasetConfigError(ConfigError):
     """`datasets/NAME.toml` does not parse or has an invalid value: no other dataset is affected."""
+
+
+class UntrustedPluginError(UsageError):
+    """A local plugin is not trusted on this machine, or has changed since it was."""
 
 
 class RawDataError(UsageError):
@@ -228,7 +233,7 @@ class UnknownPluginError(PluginError):
         """
         named, install = safe(distribution, limit=80), install_command(distribution)
         message = (
-            f"{self.message.partition(';')[0]}; `{named}` {safe(version, limit=40)} brought it"
+            f"{self.message.partition(';')[0]}; `{named}` {safe(version, limit=40)} provided it"
         )
         return UnknownPluginError(
             f"{message} for {when}",

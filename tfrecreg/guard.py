@@ -29,6 +29,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from tfrecreg.bundled import OURS
+from tfrecreg.entry_points import is_local
 from tfrecreg.errors import (
     FailureError,
     MissingExtraError,
@@ -79,6 +80,8 @@ class PluginId:
         """The hint for an error in it."""
         if self.is_ours:
             return "a mistake in tfrecreg: please report it"
+        if is_local(self.distribution):
+            return f"correct `{safe(self.distribution)}`; `{DEBUG}=1` shows the traceback"
         named = safe(self.distribution, limit=80)
         return f"update or uninstall `{named}`, or report this to its authors"
 
@@ -150,6 +153,8 @@ class _State:
     """Whether this process detects all interrupts by the user."""
     interrupted = False
     on_third_party: Callable[[Sequence[PluginId]], None] | None = None
+    searched = False
+    """Whether this process has searched for installed plugins."""
 
 
 def note_in(slot: CallSlot) -> None:
@@ -185,14 +190,17 @@ def on_third_party(function: Callable[[Sequence[PluginId]], None]) -> None:
 
 def announce_third_party(plugin_ids: Sequence[PluginId]) -> None:
     """Call the function of :func:`on_third_party` before third-party plugins are imported."""
+    _State.searched = True
+    if not plugin_ids:
+        return  # local ones may follow
     function, _State.on_third_party = _State.on_third_party, None
-    if function is not None and plugin_ids:
+    if function is not None:
         function(plugin_ids)
 
 
 def may_import() -> bool:
     """Whether plugins can be imported now: no command has to start again under supervision."""
-    return _State.on_third_party is None
+    return _State.searched or _State.on_third_party is None
 
 
 class calling:
@@ -288,7 +296,20 @@ def reason_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return told
-    return f"{told} ({safe(Path(frames[-1].filename).name)}, line {frames[-1].lineno})"
+    # The plugin's own line, where a function that it calls raises.
+    own = [each for each in frames if _is_of_plugin(each.filename)]
+    frame = (own or frames)[-1]
+    return f"{told} ({safe(Path(frame.filename).name)}, line {frame.lineno})"
+
+
+_OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - compared with the names of files
+_STANDARD = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120
+
+
+def _is_of_plugin(filename: str) -> bool:
+    if filename.startswith((_OURS, "<frozen ")):
+        return False
+    return not filename.startswith(_STANDARD) or "-packages" in filename
 
 
 E = TypeVar("E", bound=BaseException)

@@ -132,9 +132,18 @@ def parse_reference(text: str) -> Reference:
             f"`{safe(selector)}` in `{safe(text)}` does not name a version: "
             "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
             f"{_reason(selector)}",
-            hint=f"write `{name}@{meant}`" if meant else _FORMS,
+            hint=f"write `{name}@{meant}`" if meant else _stage_hint(name, selector) or _FORMS,
         )
     return Reference(name, selector)
+
+
+def _stage_hint(name: str, selector: str) -> str:
+    """A hint where a stage may be meant: a word, such as ``prod``."""
+    is_word = selector.isalpha() and _STAGE.fullmatch(selector)
+    if not is_word:
+        return ""
+    staged = f"write `{name}#{selector}` for the release in the stage `{selector}`"
+    return f"{staged}, or `{name}@latest` for the newest one"
 
 
 def parse_version(text: str) -> Version:

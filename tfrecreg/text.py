@@ -1,9 +1,11 @@
-"""Escaping of strings from data for terminals, logs and reports."""
+"""Values as text: escaping of strings from data for terminals, logs and reports; sizes, counts."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import fields
+from reprlib import Repr
 
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
 """Texts without characters to escape: nearly all texts."""
@@ -80,6 +82,31 @@ def _escape(character: str) -> str:
     if 0xDC80 <= number <= 0xDCFF:
         return f"\\x{number - 0xDC00:02x}"
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
+
+
+class ShortRepr:
+    """A dataclass with ``repr=False`` and a repr of a few lines at most, however long its values.
+
+    Long strings, and sequences of more than a few elements, are cut with an ellipsis.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        cut = Repr()
+        cut.maxtuple = cut.maxlist = cut.maxdict = 3
+        cut.maxstring = cut.maxother = 100
+        shown = [
+            f"{each.name}={cut.repr(getattr(self, each.name))}"
+            for each in fields(self)  # type: ignore[arg-type]  # the subclass is the dataclass
+            if each.repr
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 shard``, ``2,400 records``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def si_bytes(number: float) -> str:

@@ -16,8 +16,9 @@ Listing, once, in the parent process:
 Making an example, in a worker:
 
 - `source`: :class:`~tfrecreg_coco.source.CocoSource`
-- `objects`: boxes, keypoints and panoptic segments of one image
+- `objects`: objects and panoptic segments of one image, by the shared part of the api
 - `masks`: its segmentations, as polygons, run lengths or PNG
 
-Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` (in the repository they are in `schemas/`).
+Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` and `objects*.pbtxt`, which the repository has in
+`schemas/`.
 """

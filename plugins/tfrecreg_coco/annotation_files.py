@@ -69,8 +69,13 @@ class Chosen(NamedTuple):
     """File by task, in the order in which they are merged. Two tasks may have one file."""
 
 
-def find_annotation_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
+def find_annotation_files(
+    raw: Storage, options: CocoOptions, unread: dict[str, str] | None = None
+) -> list[AnnotationFile]:
     """The files of annotations in their usual places, or those that the options name.
+
+    Args:
+        unread: gets other JSON files there, with the reason.
 
     Raises:
         RawDataError: there are no annotation files, or a file is not a dataset.
@@ -92,6 +97,7 @@ def find_annotation_files(raw: Storage, options: CocoOptions) -> list[Annotation
         )
     files: list[AnnotationFile] = []
     refusal: RawDataError | None = None
+    unread = {} if unread is None else unread
     for path in paths:
         try:
             _reject_other_formats(raw, path)
@@ -100,12 +106,14 @@ def find_annotation_files(raw: Storage, options: CocoOptions) -> list[Annotation
             if task_by_name(path) is not None:
                 raise
             refusal = refusal or error
+            unread.update({path: error.message})
             continue
         tasks = _tasks_of(raw, path)
         if tasks:
             files.append(AnnotationFile(path, tasks, split_word(path, tasks[0])))
         else:
             refusal = refusal or _no_images(path)
+            unread.update({path: _no_images(path).message})
     if not files and refusal is not None:
         raise refusal
     return files

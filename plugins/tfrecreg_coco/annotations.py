@@ -17,24 +17,6 @@ _GAP = 1 << 12
 """Bytes between two annotations up to which one read takes both."""
 
 
-class BadAnnotation(Exception):
-    """A part of an annotation that cannot be written. The text is the reason."""
-
-
-class SkipImage(Exception):
-    """The image gets no example.
-
-    Args:
-        code: a ``SRC`` code.
-        detail: why, in words.
-    """
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(code, detail)
-        self.code = code
-        self.detail = detail
-
-
 class PanopticSegment(msgspec.Struct, gc=False):
     """One segment of a panoptic annotation. Members that the file lacks are None."""
 

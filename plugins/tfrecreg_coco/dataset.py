@@ -7,7 +7,17 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tfrecreg.api import Item, RawDataError, RawFile, Remark, Skipped, Storage, safe
+from tfrecreg.api import (
+    Item,
+    ObjectLabel,
+    RawDataError,
+    RawFile,
+    Remark,
+    SkipImage,
+    Skipped,
+    Storage,
+    safe,
+)
 from tfrecreg_coco.annotation_files import Chosen
 from tfrecreg_coco.annotation_table import (
     AnnotationTable,
@@ -15,7 +25,6 @@ from tfrecreg_coco.annotation_table import (
     ImageEntry,
     read_annotation_table,
 )
-from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import OBJECT_TASKS, CocoOptions
 from tfrecreg_coco.image_folders import FolderFinder, ImageFolder, unread_folders, usual_folders
 
@@ -29,17 +38,7 @@ _MASK_SHARE = {"none": 0.0, "polygons": 0.6, "rle": 0.4, "png": 1.0}
 """Bytes of a mask for each byte of its annotation in the file, roughly."""
 
 
-class CategoryLabel(NamedTuple):
-    """A category as it is written."""
-
-    label: int
-    name: bytes
-    """UTF-8."""
-    thing: int | None
-    """1 for things, 0 for stuff; None where not all categories say."""
-
-
-CategoryLabels = dict[int | float | None, CategoryLabel]
+CategoryLabels = dict[int | float | None, ObjectLabel]
 """Labels by category id, in the order of the ids."""
 
 
@@ -340,7 +339,5 @@ def _make_labels(
                 hint="write the file again as UTF-8",
             ) from None
         label = position if mode == "contiguous" else number
-        labels[number] = CategoryLabel(
-            label, name, int(bool(category.isthing)) if all_say else None
-        )
+        labels[number] = ObjectLabel(label, name, int(bool(category.isthing)) if all_say else None)
     return labels

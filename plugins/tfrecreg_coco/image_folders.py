@@ -6,13 +6,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from tfrecreg.api import RawDataError, Remark, Storage, UsageError, safe
+from tfrecreg.api import (
+    Entry,
+    RawDataError,
+    Remark,
+    SkipImage,
+    Storage,
+    UsageError,
+    image_size,
+    safe,
+)
 from tfrecreg_coco.annotation_files import Chosen, format_names, target_kind
-from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import split_and_path
 
-MAX_IMAGE_BYTES = 1 << 30
-"""Maximum size in bytes of a file for a record."""
 _MAX_NAME = 255
 """Most bytes of a name that file systems take (`NAME_MAX`)."""
 _MAX_PATH = 2048
@@ -43,7 +49,7 @@ def plain_path(text: str) -> str:
     except UnicodeEncodeError:
         raise SkipImage("SRC012", f"the name `{safe(text)}` is not UTF-8") from None
     if not parts or "\0" in text or max(sizes) > _MAX_NAME or sum(sizes) > _MAX_PATH:
-        raise SkipImage("SRC021", f"`{safe(text)}` is no name of a file")
+        raise SkipImage("SRC021", f"`{safe(text)}` is not a file name")
     return "/".join(parts)
 
 
@@ -55,11 +61,11 @@ class ImageFolder:
         self.deep = deep
         self._raw = raw
         self._named: set[str] = set()
-        self._sizes: dict[str, int] = {}
+        self._files: dict[str, Entry] = {}
         for entry in raw.list(path, recursive=deep):
             target = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
             if target is not None and target.kind == "file":
-                self._sizes[entry.path] = target.size
+                self._files[entry.path] = target
 
     def path_of(self, name: str) -> str:
         """Path below the raw folder of the file that annotations call `name`.
@@ -76,30 +82,14 @@ class ImageFolder:
             SkipImage: the file does not exist, or may not be read.
         """
         self._named.add(path)
-        size = self._sizes.get(path)
-        if size is None:
-            size = self._unlisted_size(path)
-        if size > MAX_IMAGE_BYTES:
-            raise SkipImage("SRC007", f"the file has {size} bytes, more than {MAX_IMAGE_BYTES}")
-        return size
-
-    def _unlisted_size(self, path: str) -> int:
-        """Size of a file that is not in the folder's listing: it may be below a link."""
-        entry = self._raw.stat(path, follow="all")
-        if entry is None:
-            raise SkipImage("SRC020", f"there is no file `{safe(path)}`")
-        if entry.kind == "link":
-            raise SkipImage("SRC011", "a symbolic link that leads nowhere or in a circle")
-        if entry.kind != "file":
-            kind = "a folder" if entry.kind == "dir" else "a FIFO, a socket or a device"
-            raise SkipImage("SRC010", f"expected a file, found {kind}")
-        return entry.size
+        # A file that is not in the folder's listing may be below a link.
+        return image_size(path, self._files.get(path) or self._raw.stat(path, follow="all"))
 
     def orphans(self, split: str) -> Iterator[Remark]:
         """One remark on the images that no annotation file named, where there are any."""
         paths = [
             path
-            for path in self._sizes
+            for path in self._files
             if path not in self._named and path.lower().endswith(_SUFFIXES)
         ]
         if paths:

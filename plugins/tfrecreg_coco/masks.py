@@ -15,21 +15,29 @@ import importlib
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.api import Example, MissingExtraError, bytes_feature, float_feature, int64_feature
-from tfrecreg_coco.annotations import BadAnnotation, SkipImage
+from tfrecreg.api import (
+    BadAnnotation,
+    Example,
+    MissingExtraError,
+    Polygons,
+    SkipImage,
+    bytes_feature,
+    int64_feature,
+)
+from tfrecreg_coco.coco_options import MaskForm
 
 _MAX_PIXELS = 1 << 26
 """Most pixels of a mask that is drawn."""
 _MAX_DIGITS = 7
 """Most base-32 digits of one run."""
 
-Polygons = list[list[float]]
+_Coordinates = list[list[float]]
 
 
 class _Rle(msgspec.Struct):
@@ -39,7 +47,7 @@ class _Rle(msgspec.Struct):
     counts: str | list[int]
 
 
-_DECODER: msgspec.json.Decoder[Polygons | _Rle] = msgspec.json.Decoder(Polygons | _Rle)
+_DECODER: msgspec.json.Decoder[_Coordinates | _Rle] = msgspec.json.Decoder(_Coordinates | _Rle)
 
 
 def require_pycocotools() -> Any:
@@ -66,9 +74,7 @@ class Masks:
         SkipImage: PNGs are wanted, and the image is too large to draw any.
     """
 
-    def __init__(
-        self, form: Literal["none", "polygons", "rle", "png"], *sizes: tuple[int, int]
-    ) -> None:
+    def __init__(self, form: MaskForm, *sizes: tuple[int, int]) -> None:
         if form == "png" and max(width * height for width, height in sizes) > _MAX_PIXELS:
             width, height = sizes[0]
             detail = f"masks of {width} × {height} pixels are too large to draw"
@@ -77,10 +83,7 @@ class Masks:
         self._sizes = sizes
         self._pieces: list[bytes] = []
         self._rle_sizes: list[int] = []
-        self._x: list[float] = []
-        self._y: list[float] = []
-        self._points: list[int] = []
-        self._parts: list[int] = []
+        self._polygons = Polygons(*sizes[0])
 
     def add(self, segmentation: msgspec.Raw) -> str | None:
         """Add an object, with its segmentation as JSON.
@@ -94,7 +97,7 @@ class Masks:
             problem = self._add(bytes(segmentation))
         except BadAnnotation as error:
             if self._form == "polygons":
-                self._parts.append(0)
+                self._polygons.add([])
             else:
                 width, height = self._sizes[0]
                 self._write(encode_rle([width * height]), width, height)
@@ -111,12 +114,7 @@ class Masks:
                 "image/object/rle/size": int64_feature(self._rle_sizes),
             }
         if self._form == "polygons":
-            return {
-                "image/object/polygon/x": float_feature(self._x),
-                "image/object/polygon/y": float_feature(self._y),
-                "image/object/polygon/points": int64_feature(self._points),
-                "image/object/polygon/parts": int64_feature(self._parts),
-            }
+            return self._polygons.features()
         return {}
 
     def _add(self, text: bytes) -> str:
@@ -132,37 +130,19 @@ class Masks:
             return ""
         return self._add_polygons(found)
 
-    def _add_polygons(self, polygons: Polygons) -> str:
+    def _add_polygons(self, polygons: _Coordinates) -> str:
         """Add those that can be used; why the first of the others cannot, else empty."""
-        problems = [self._problem(polygon) for polygon in polygons]
-        problem = next(filter(None, problems), "")
-        kept = [polygon for polygon, bad in zip(polygons, problems, strict=True) if not bad]
-        if not kept:
-            raise BadAnnotation(problem)
-        width, height = self._sizes[0]
+        kept, problem = self._polygons.usable(polygons)
         if self._form == "polygons":
-            for polygon in kept:
-                self._x += [value / width for value in polygon[::2]]
-                self._y += [value / height for value in polygon[1::2]]
-                self._points.append(len(polygon) // 2)
-            self._parts.append(len(kept))
+            self._polygons.add(kept)
         else:
+            width, height = self._sizes[0]
             if width * height > _MAX_PIXELS:
                 raise BadAnnotation(f"a mask of {width} × {height} pixels is too large to draw")
             mask = require_pycocotools()
             drawn = mask.merge(mask.frPyObjects(kept, height, width))
             self._write(drawn["counts"], width, height)
         return problem
-
-    def _problem(self, polygon: list[float]) -> str:
-        """Why a polygon cannot be used; empty where it can."""
-        if len(polygon) < 6 or len(polygon) % 2:
-            return f"a polygon has {len(polygon)} numbers, expected 6, 8, 10 …"
-        # Drawing a polygon takes memory by its length: parts far outside are not drawn.
-        for values, side in zip((polygon[::2], polygon[1::2]), self._sizes[0], strict=True):
-            if min(values) < -side or max(values) > 2 * side:
-                return "a polygon lies far outside of the picture"
-        return ""
 
     def _add_rle(self, rle: _Rle) -> None:
         height, width = rle.size
@@ -204,7 +184,7 @@ def decode_rle(text: bytes) -> list[int]:
     for byte in text:
         digit = byte - 48
         if not 0 <= digit < 64 or shift >= 5 * _MAX_DIGITS:
-            raise ValueError("its counts are no run lengths")
+            raise ValueError("its counts are not run lengths")
         value |= (digit & 31) << shift
         shift += 5
         if not digit & 32:

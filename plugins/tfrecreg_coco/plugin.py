@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from tfrecreg.api import Source, SourceRecord, hookimpl
+from tfrecreg.api import Source, SourceRecord, hookimpl, safe
+
+if TYPE_CHECKING:
+    from tfrecreg.api import RawPreview, Recognition
 
 _TASKS = ("instances", "person_keypoints", "captions", "panoptic")
+_NAMED = (
+    *(f"annotations/{task}*.json" for task in _TASKS),
+    "*/_annotations.coco.json",
+    *(f"{task}*.json" for task in _TASKS),
+)
+_OTHERS = "annotations/*.json"
 
 
 @hookimpl
@@ -16,11 +26,25 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "coco",
         "images with COCO's JSON: instances, keypoints, captions, panoptic",
         _load,
-        recognizes=[
-            *(f"annotations/{task}*.json" for task in _TASKS),
-            "*/_annotations.coco.json",
-        ],
+        recognizes=[*_NAMED, _OTHERS],
+        examine=_examine,
     )
+
+
+def _examine(preview: RawPreview) -> Recognition | None:
+    from tfrecreg.api import Recognition
+
+    named = dict.fromkeys(path for glob in _NAMED for path in preview.matches(glob))
+    # A list is one of results, as evaluations write them beside the annotations.
+    found = [path for path in named if not preview.start(path).lstrip().startswith(b"[")]
+    for path in preview.matches(_OTHERS):
+        start = b"" if path in named else preview.start(path)
+        if start.lstrip().startswith(b"{") and (b'"images"' in start or b'"annotations"' in start):
+            found.append(path)
+    if not found:
+        return None
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return Recognition("exact", f"annotations in COCO's JSON: `{safe(found[0])}`{more}")
 
 
 def _load() -> type[Source]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any, ClassVar
@@ -10,29 +9,32 @@ from typing import Any, ClassVar
 import msgspec
 
 from tfrecreg.api import (
+    MAX_IMAGE_BYTES,
     Example,
     Feature,
     ImageError,
+    ImageRemarks,
+    ImageView,
     Item,
     RawFile,
     Remark,
+    SkipImage,
     Skipped,
     Source,
     Storage,
     Written,
-    bundled_schema,
     bytes_feature,
-    int64_feature,
+    image_features,
+    object_schema,
     read_header,
     safe,
 )
 from tfrecreg_coco.annotation_files import Chosen, choose_files, find_annotation_files
-from tfrecreg_coco.annotations import Annotation, AnnotationReader, SkipImage
+from tfrecreg_coco.annotations import Annotation, AnnotationReader
 from tfrecreg_coco.coco_options import OBJECT_TASKS, CocoOptions
 from tfrecreg_coco.dataset import CocoDataset, ItemState, WorkerContext
-from tfrecreg_coco.image_folders import MAX_IMAGE_BYTES
 from tfrecreg_coco.masks import require_pycocotools
-from tfrecreg_coco.objects import ImageRemarks, ImageView, Objects, PanopticSegments
+from tfrecreg_coco.objects import Objects, PanopticSegments
 
 _STATE = msgspec.msgpack.Decoder(ItemState)
 
@@ -50,6 +52,7 @@ class CocoSource(Source):
         self._raw = raw
         self._options = options
         self._chosen: list[Chosen] | None = None
+        self._unread: dict[str, str] = {}
         self._dataset: CocoDataset | None = None
         self._context: WorkerContext | None = None
         self._reader: AnnotationReader | None = None
@@ -86,6 +89,8 @@ class CocoSource(Source):
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         yield from self._loaded().items()
+        for path, reason in self._unread.items():
+            yield Remark(self._choice()[0].split, path, "SRC035", reason)
 
     def example(self, item: Item) -> Written | Skipped:
         context = self._context or self._loaded().context
@@ -93,29 +98,19 @@ class CocoSource(Source):
             self._reader = AnnotationReader(self._raw, context.paths)
         state = _STATE.decode(item.state)
         data = self._raw.read(item.key, limit=MAX_IMAGE_BYTES)
-        remarks = ImageRemarks()
         try:
             header = read_header(data)
-            stored = header.width, header.height
-            size = state.width or header.width, state.height or header.height
-            if size != stored:
-                found = f"{stored[0]} × {stored[1]} pixels"
-                said = f"{size[0]} × {size[1]}"
-                remarks.add("SRC027", f"{found}, and its annotations say {said}")
-            view = ImageView(item.key, (size, stored), self._options, remarks)
+            view = ImageView.of(
+                item.key, header, self._options, width=state.width, height=state.height
+            )
+            identity = str(state.image_id)
             example = {
-                "image/encoded": bytes_feature(data),
-                "image/format": bytes_feature(header.format),
-                "image/height": int64_feature(header.height),
-                "image/width": int64_feature(header.width),
-                "image/filename": bytes_feature(state.file_name),
-                "image/source_id": bytes_feature(str(state.image_id)),
-                "image/key/sha256": bytes_feature(hashlib.sha256(data).hexdigest()),
+                **image_features(data, header, filename=state.file_name, source_id=identity),
                 **self._annotated(state, view, context, self._reader),
             }
         except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
-        return Written(example, remarks.remarks(item.split, item.key))
+        return Written(example, view.remarks.remarks(item.split, item.key))
 
     def raw_path(self, split: str, key: str) -> str:  # noqa: ARG002 - keys are paths
         return key
@@ -137,23 +132,21 @@ class CocoSource(Source):
         tasks = {task for each in self._choice() for task in each.files}
         parts = ["coco"]
         if tasks & set(OBJECT_TASKS):
-            parts.append("coco_objects")
+            parts.append("objects")
             if self._options.masks != "none":
-                parts.append(f"coco_{self._options.masks}")
-        parts += [f"coco_{task}" for task in ("keypoints", "captions", "panoptic") if task in tasks]
-        text = "".join(bundled_schema("tfrecreg_coco", part) for part in parts)
-        if self._options.bad_boxes == "keep":
-            # Boxes that are kept as they are may be anywhere, and may be NaN.
-            within = "float_domain { min: 0 max: 1 disallow_nan: true }"
-            text = text.replace(within, "float_domain {}")
-        return text
+                form = "objects" if self._options.masks == "polygons" else "coco"
+                parts.append(f"{form}_{self._options.masks}")
+        if "keypoints" in tasks:
+            parts.append("objects_keypoints")
+        parts += [f"coco_{task}" for task in ("captions", "panoptic") if task in tasks]
+        return object_schema("tfrecreg_coco", parts, self._options)
 
     def _choice(self) -> list[Chosen]:
         if self._chosen is None:
             if self._options.masks in ("rle", "png"):
                 require_pycocotools()
             self._chosen = choose_files(
-                find_annotation_files(self._raw, self._options), self._options
+                find_annotation_files(self._raw, self._options, self._unread), self._options
             )
         return self._chosen
 
@@ -174,7 +167,7 @@ class CocoSource(Source):
         features: dict[str, Feature] = {}
         if context.objects is not None:
             keypoints = context.keypoints if "keypoints" in context.tasks else None
-            objects = Objects(context.objects, view, keypoints)
+            objects = Objects(context.objects, view, self._options.masks, keypoints)
             for task in OBJECT_TASKS:
                 objects.add(by_task.get(task, ()), task)
             features.update(objects.features())
@@ -198,5 +191,5 @@ def _captions(annotations: Sequence[Annotation], remarks: ImageRemarks) -> list[
                 raise ValueError
             captions.append(each.caption.encode("utf-8"))
         except ValueError:
-            remarks.add("SRC032", f"the caption {each.id} is no text in UTF-8, and was left out")
+            remarks.add("SRC032", f"the caption {each.id} is not UTF-8 text, and was left out")
     return captions

@@ -7,6 +7,7 @@ nothing of the project but `tfrecreg.api`.
 - `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which lists and makes examples
 - `imagefolder_options`: the options of the source; splits by fractions, the same on any machine
 - `folder_walker`: files, folders and links, excluded files, and split folders
+- `class_folders`: whether folders look like those of classes, where no source is named
 - `listing`: all items of class folders, with their splits and labels
 - `label_file`: the same for a flat folder with a label file
 

@@ -79,6 +79,8 @@ class Walker:
         self._label_file = label_file
         self._suffixes = tuple("." + each.lower().removeprefix(".") for each in extensions)
         self._linked = 0
+        self.unread: list[Remark] = []
+        """Remarks on folders that no split reads."""
         self._left_out: dict[tuple[str, str], tuple[str, int]] = {}  # the first, and how many
 
     def leave_out(self, kind: Literal["hidden", "stray"], path: str) -> None:
@@ -237,7 +239,14 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
     walker.split = found[0].split
     taken = {folder.path for folder in found}
     for node in walker.look(""):
-        if node.path not in taken:
+        if node.path in taken:
+            continue
+        inside = _count_files(walker, node) if node.kind == "dir" else 0
+        if inside:
+            files = "1 file" if inside == 1 else f"{inside:,} files"
+            detail = f"{files} in the folder `{safe(node.path)}`, which is not a split"
+            walker.unread.append(Remark(found[0].split, node.path, "SRC034", detail, inside))
+        else:
             walker.leave_out("stray", node.path)
     return "split", found
 
@@ -269,6 +278,10 @@ def _split_folders(walker: Walker, folders: Sequence[Node], root_id: FolderId) -
     reject_name_collisions([node.name for node in found], "split folders")
     splits = normal_splits([node.name for node in found])
     return [SplitFolder(node.path, splits[node.name], (root_id, node.id)) for node in found]
+
+
+def _count_files(walker: Walker, folder: Node) -> int:
+    return sum(each.kind == "file" for each in walker.peek().files(folder.path, above=(folder.id,)))
 
 
 def _holds_folders(walker: Walker, node: Node) -> bool:

@@ -45,6 +45,9 @@ class ImageFolderOptions:
     verify: Literal["header", "decode"] = "header"
     """`header`: read the header of each image. `decode`: decode each completely, in a process with
     limits, and skip those that do not decode."""
+    sha256: bool = True
+    """Whether records have `image/key/sha256`, 64 characters by which `check` finds images that
+    have changed."""
     resize: str | None = None
     """Make images smaller: `256` for the shorter side, `320x240` for width and height. Needs
     `reencode`."""
@@ -59,12 +62,13 @@ class ImageFolderOptions:
             )
         if self.label_file is not None and self.layout in ("class", "split"):
             raise UsageError(
-                f"`label_file` labels a flat folder, and `layout` is `{self.layout}`",
+                f"`label_file` needs `layout=flat`, found `{self.layout}`",
                 hint="leave out one of them: the names of class folders are labels",
             )
         if self.split and self.layout == "split":
             raise UsageError(
-                "`split` assigns images to splits, and with `layout=split` they have theirs",
+                "`split` and `layout=split` exclude each other: folders already assign images to "
+                "splits",
                 hint="leave out one of them",
             )
         if self.resize is not None and not _RESIZE.fullmatch(self.resize):

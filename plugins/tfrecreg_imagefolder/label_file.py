@@ -40,6 +40,7 @@ from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Symlink
 from tfrecreg_imagefolder.listing import ItemClass, Listing
 
 _MAX_BYTES = 1 << 30
+_MAX_CELL = 1 << 17
 # Names of columns in lower case, as published datasets have them.
 _FILES = frozenset(
     {
@@ -165,6 +166,8 @@ def _read_table(path: str, lines: Sequence[tuple[int, str]], delimiter: str) -> 
     for number, line in lines:
         try:
             cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+            if any(len(cell) > _MAX_CELL for cell in cells):  # other sources raise csv's limit
+                raise csv.Error(f"field larger than field limit ({_MAX_CELL})")
         except csv.Error as error:
             raise RawDataError(
                 f"line {number} of the label file `{safe(path)}` does not parse: {error}",

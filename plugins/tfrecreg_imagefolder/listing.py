@@ -71,6 +71,8 @@ class Listing:
     """Raw files that are not items: the label file."""
     unused: list[str] = field(default_factory=list)
     """Classes without a single item."""
+    empty: list[Remark] = field(default_factory=list)
+    """On class folders without an item; other splits may have some of the class."""
 
     def raw_files(self) -> Iterator[RawFile]:
         """The files of the items, and the others."""
@@ -132,11 +134,16 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         reject_name_collisions(names, "class folders", hint)
     if options.layout == "auto":
         _reject_other_levels(walker, layout, [node for name in names for _, node in classes[name]])
-    unused = []
+    unused, empty = [], []
     for label, name in enumerate(names, start=options.labels_from):
         count = len(entries)
         for folder, node in classes[name]:
+            before = len(entries)
             entries.extend(_class_items(walker, splitters[folder.path], folder, node, label))
+            if len(entries) == before:
+                split = splitters[folder.path].names[0]
+                detail = f"no file in the class folder `{safe(node.path)}` is taken"
+                empty.append(Remark(split, node.path, "SRC033", detail))
         if len(entries) == count:
             unused.append(name)
     if not entries:
@@ -148,7 +155,8 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         )
     for splitter in splitters.values():
         splitter.require_all(entries)
-    return Listing(layout, names, entries, list(walker.left_out()), unused=unused)
+    left_out = [*walker.left_out(), *walker.unread]
+    return Listing(layout, names, entries, left_out, unused=unused, empty=empty)
 
 
 def _class_items(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tfrecreg.api import Source, SourceRecord, hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.api import RawPreview, Recognition
 
 
 @hookimpl
@@ -19,7 +23,14 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
             for split in ("[tT]rain*/", "[vV]al*/", "[tT]est*/", "")
             for suffix in ("[jJ][pP]*[gG]", "[pP][nN][gG]", "[wW][eE][bB][pP]")
         ],
+        examine=_examine,
     )
+
+
+def _examine(preview: RawPreview) -> Recognition | None:
+    from tfrecreg_imagefolder.class_folders import recognize_class_folders
+
+    return recognize_class_folders(preview)
 
 
 def _load() -> type[Source]:

@@ -38,6 +38,7 @@ from tfrecreg_imagefolder.label_file import list_flat_folder
 from tfrecreg_imagefolder.listing import ItemClass, Listing, list_class_folders
 
 _LABEL = "image/class/label"
+_SHA256 = "image/key/sha256"
 _MAX_BYTES = 1 << 30
 """Most bytes of an image: a record may have twice as many, and a worker holds a few copies."""
 _SNIFFED = 1 << 24
@@ -80,9 +81,15 @@ class ImageFolderSource(Source):
         listing = self._list()
         yield from listing.entries
         yield from listing.left_out
+        yield from listing.empty
 
     def schema(self) -> str:
-        return bundled_schema("tfrecreg_imagefolder", "imagefolder")
+        text = bundled_schema("tfrecreg_imagefolder", "imagefolder")
+        if not self._options.sha256:
+            before, name, after = text.partition(f'feature {{\n  name: "{_SHA256}"')
+            assert name
+            text = before + after.partition("\n}\n")[2]
+        return text
 
     def describe(self) -> Mapping[str, str]:
         """Summary of the raw data, for `--dry-run`."""
@@ -135,10 +142,11 @@ class ImageFolderSource(Source):
             "image/height": int64_feature(header.height),
             "image/width": int64_feature(header.width),
             "image/filename": bytes_feature(item.key.rpartition("/")[2]),
-            "image/key/sha256": bytes_feature(hashlib.sha256(data).hexdigest()),
             _LABEL: label,
             "image/class/text": text,
         }
+        if self._options.sha256:
+            example[_SHA256] = bytes_feature(hashlib.sha256(data).hexdigest())
         if is_truncated(data):
             detail = f"a {header.format.upper()} that ends before its end, written as it is"
             return Written(example, [Remark(item.split, item.key, "SRC014", detail)])

@@ -55,6 +55,11 @@ class IdxFile(NamedTuple):
         return _DIMENSIONS[self.role]
 
 
+def is_idx_name(name: str) -> bool:
+    """Whether a file is called as the IDX files of these datasets are."""
+    return _NAME.fullmatch(name) is not None
+
+
 def find_idx_files(raw: Storage, prefix: str) -> list[IdxFile]:
     """The IDX files right in a folder, all of one set.
 
@@ -100,14 +105,35 @@ def find_idx_files(raw: Storage, prefix: str) -> list[IdxFile]:
     return files
 
 
+def stray_names(raw: Storage) -> list[str]:
+    """The names in a folder that are not those of IDX files."""
+    return [
+        entry.path
+        for entry in raw.list(recursive=False)
+        if entry.kind == "dir" or not is_idx_name(entry.path)
+    ]
+
+
+def find_twins(files: Iterable[IdxFile]) -> list[tuple[IdxFile, IdxFile]]:
+    """Files that are there plain and as ``.gz``, as torchvision leaves them: plain ones first."""
+    by_path = {file.path: file for file in files}
+    return [
+        (file, by_path[f"{path}.gz"]) for path, file in by_path.items() if f"{path}.gz" in by_path
+    ]
+
+
 def pair_files(files: Iterable[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
-    """Images and labels by split, train first.
+    """Images and labels by split, train first; of twins, the plain files.
 
     Raises:
         RawDataError: two files for one place, or a file without its partner.
     """
     places: dict[tuple[str, str], IdxFile] = {}
+    files = list(files)
+    compressed = {gz.path for _, gz in find_twins(files)}
     for file in files:
+        if file.path in compressed:
+            continue
         other = places.setdefault((file.split, file.role), file)
         if other is not file:
             raise _duplicate(file, *sorted((other.path, file.path), key=len))
@@ -149,11 +175,6 @@ def _file(raw: Storage, path: str, match: re.Match[str]) -> IdxFile:
 
 
 def _duplicate(file: IdxFile, first: str, second: str) -> RawDataError:
-    if second == first + ".gz":
-        return RawDataError(
-            f"`{safe(first)}` is in the folder twice, plain and as `{safe(second)}`",
-            hint=f"remove `{safe(first)}` if both hold the same, else the one that is wrong",
-        )
     return RawDataError(
         f"two files for the {file.role} of `{file.split}`: `{safe(first)}` and `{safe(second)}`",
         hint="remove one of them",

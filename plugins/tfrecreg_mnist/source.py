@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -11,6 +12,7 @@ from tfrecreg.api import (
     Item,
     RawDataError,
     RawFile,
+    Remark,
     Source,
     Storage,
     bundled_schema,
@@ -20,7 +22,7 @@ from tfrecreg.api import (
 )
 from tfrecreg_mnist import grey_png
 from tfrecreg_mnist.idx import IdxEntries, IdxHeader, read_data, read_idx_header
-from tfrecreg_mnist.idx_files import IdxFile, find_idx_files, pair_files
+from tfrecreg_mnist.idx_files import IdxFile, find_idx_files, find_twins, pair_files, stray_names
 
 _LABEL = "image/class/label"
 _PNG = bytes_feature(b"png")
@@ -76,8 +78,17 @@ class MnistSource(Source):
         largest = max(split.largest for split in self._splits())
         return {_LABEL: [str(number) for number in range(largest + 1)]}
 
-    def items(self) -> Iterator[Item]:
-        for split in self._splits():
+    def items(self) -> Iterator[Item | Remark]:
+        splits = self._splits()
+        stray = stray_names(self._raw)
+        if stray:
+            names = "name," if len(stray) == 1 else "names, the first of them"
+            detail = f"{len(stray)} stray {names} `{safe(stray[0])}`"
+            yield Remark(splits[0].name, stray[0], "SRC015", detail, len(stray))
+        for plain, compressed in find_twins(find_idx_files(self._raw, self._options.prefix)):
+            detail = f"`{safe(plain.path)}` holds the same and is read"
+            yield Remark(plain.split, compressed.path, "SRC036", detail)
+        for split in splits:
             size = _estimate(split.images.entry_size, self._options.encoding)
             for index in range(split.images.shape[0]):
                 yield Item(split.name, f"{index:05d}", size)
@@ -129,6 +140,8 @@ class MnistSource(Source):
         """All splits; every byte of every file is verified once after each change of the file."""
         files = find_idx_files(self._raw, self._options.prefix)
         headers = {file: read_idx_header(self._raw, file.path, file.dimensions) for file in files}
+        for plain, compressed in find_twins(files):
+            self._expect_same(headers, plain, compressed)
         splits = []
         for name, (images, labels) in pair_files(files).items():
             image_header, label_header = headers[images], headers[labels]
@@ -152,6 +165,25 @@ class MnistSource(Source):
             )
             splits.append(_Split(name, raw_files, image_header, self._verified[labels]))
         return splits
+
+    def _expect_same(
+        self, headers: Mapping[IdxFile, IdxHeader], plain: IdxFile, compressed: IdxFile
+    ) -> None:
+        """Compare a file with its compressed twin, once."""
+        if compressed in self._verified:
+            return
+        digests = set()
+        for file in (plain, compressed):
+            digest = hashlib.sha256(repr(headers[file].shape).encode())
+            for block in read_data(self._raw, file.path, headers[file]):
+                digest.update(block)
+            digests.add(digest.digest())
+        if len(digests) > 1:
+            raise RawDataError(
+                f"`{safe(plain.path)}` and `{safe(compressed.path)}` hold different data",
+                hint="remove the one that is wrong",
+            )
+        self._verified[compressed] = 0
 
     def _open(self, split: str) -> tuple[IdxEntries, IdxEntries]:
         """The images and the labels of a split."""

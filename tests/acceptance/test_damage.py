@@ -106,7 +106,7 @@ def silent_in_tensorflow(path: Path, compression: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 13])
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 41])
 def test_every_cut_is_found_with_the_manifest_and_all_but_boundaries_without(built, step) -> None:
     pytest.importorskip("tensorflow", reason="how TensorFlow reads the cuts needs TensorFlow")
     compression = built.manifest.compression

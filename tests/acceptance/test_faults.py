@@ -119,7 +119,7 @@ SHARD = "/digits-train.tfrecord-00000-of-00002"
     [
         (
             "build",
-            "the new build could not be read back, and the old one stays: ",
+            "the new build could not be read back: ",
             "fix this and run the build again; finished shards are reused",
         ),
         (

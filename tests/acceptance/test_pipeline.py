@@ -96,12 +96,12 @@ def test_only_what_depends_on_a_change_runs_again(shell: Shell) -> None:
     # Keys that were not there before: the gate asks for `pipeline`, and then all is well.
     shell.edit("tfrecreg.toml", lambda text: text + "limits.inflation.ratio = 1.2\n")
     said = shell("dvc repro", expect=255)
-    assert "`dvc.yaml` does not name the settings that `check-more` depends on now" in said
+    assert "`dvc.yaml` lacks settings that `check-more` depends on" in said
     shell("tfrecreg pipeline")
     assert shell.repro() == ["check-more", "gate-more"]
     shell.edit("datasets/more.toml", lambda text: f"shards = 3\n{text}")
     said = shell("dvc repro", expect=255)
-    assert "`dvc.yaml` does not name the settings that `build-more` depends on now" in said
+    assert "`dvc.yaml` lacks settings that `build-more` depends on" in said
     shell("tfrecreg pipeline")
     assert shell.repro() == ["build-more", "check-more", "gate-more"]
     # From then on they are parameters like others.
@@ -322,7 +322,7 @@ def test_a_verdict_is_of_today_and_of_what_is_there(shell: Shell) -> None:
 def test_what_dvc_tracks_without_a_stage_is_not_taken_over(shell: Shell) -> None:
     shell("tfrecreg build mnist --release 1.0.0")
     said = shell("tfrecreg pipeline mnist", expect=2)
-    assert "`data/mnist.dvc` has DVC track `data/mnist` already" in said
+    assert "DVC already tracks `data/mnist` by `data/mnist.dvc`" in said
     assert not (shell.root / "dvc.yaml").exists()
     shell("dvc remove data/mnist.dvc")
     shell("tfrecreg pipeline mnist")

@@ -232,7 +232,7 @@ def test_bytes_that_change_on_their_way_are_not_damage(s3: S3, lake: Path, tmp_p
         codes.append(done.code)
         if done.code:
             assert (done.code, done.json["status"]) == (3, "error")
-            assert "came with other bytes on a second read" in done.out
+            assert "had other bytes on a second read" in done.out
     assert codes.count(0) >= 3
 
 
@@ -308,7 +308,7 @@ def test_a_store_that_does_not_answer(s3: S3, lake: Path, tmp_path: Path) -> Non
     error, hint = done.err.splitlines()
     assert done.code == 3
     assert error.startswith(f"error: cannot look at `{url}` after 2 attempts: ")
-    assert hint.startswith("hint: look at the network")
+    assert hint.startswith("hint: check the network")
 
 
 def test_without_credentials(s3: S3, lake: Path, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def _pointer(raw: Path) -> None:
 
 def _twice(raw: Path) -> None:
     data = gzip.decompress((raw / "train-images-idx3-ubyte.gz").read_bytes())
-    (raw / "train-images-idx3-ubyte").write_bytes(data)
+    (raw / "train-images-idx3-ubyte").write_bytes(data[:-1] + b"\7")
 
 
 def _empty(raw: Path) -> None:
@@ -189,7 +189,7 @@ def _empty(raw: Path) -> None:
         (_no_images, ["train-labels-idx1-ubyte.gz", "images"]),
         (_cut_gzip, ["train-images-idx3-ubyte.gz", "gzip"]),
         (_pointer, ["train-images-idx3-ubyte.gz", "git lfs pull"]),
-        (_twice, ["train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"]),
+        (_twice, ["train-images-idx3-ubyte.gz", "hold different data"]),
         (_empty, ["IDX"]),
     ],
 )

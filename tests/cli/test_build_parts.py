@@ -163,9 +163,9 @@ WEB = "https://example.org/plan?X-Amz-Signature=secret"
         (("build", URL, "--part", "1/2"), "a URL of `s3://` holds a password or token"),
         (
             ("build", WEB, "--part", "1/2"),
-            "a plan is not kept in `https://example.org/plan`",
+            "a plan cannot be in `https://example.org/plan`",
         ),
-        (("plan", "digits", WEB), "a plan is not kept in `https://example.org/plan`"),
+        (("plan", "digits", WEB), "a plan cannot be in `https://example.org/plan`"),
         (("plan", "digits", URL), "a URL of `s3://` holds a password or token"),
         (("build", "PLAN", "--part", "1/2", "--raw", URL), "raw data are not read from `s3://"),
     ],

@@ -152,7 +152,7 @@ def test_a_build_that_its_check_refused_leaves_no_shards(bench: Bench) -> None:
     bench.flag.write_text("7")
     code, _, err = bench.fails()
     assert code == 1
-    assert "the new build does not pass its own check, and the old one stays" in err
+    assert "the new build does not pass its own check" in err
     assert bench.stages() == []
     bench.flag.write_text("1")
     done = bench.build()

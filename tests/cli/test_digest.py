@@ -74,7 +74,7 @@ def test_damage_is_exit_1(cli, here: Path) -> None:
         ((), "Missing argument 'TARGET..'", "digest --help"),
         (("digit",), "no dataset `digit`; did you mean `digits`?", "available: `digits`"),
         (("no/such*",), "no file matches `no/such*`", "quote globs"),
-        (("digits", "--split", "x"), "`--split` is for files", "leave out `--split`"),
+        (("digits", "--split", "x"), "`--split` applies to files only", "leave out `--split`"),
         (("data/digits/digits-*", "--split", "x"), "`--split x` is not needed", "without one"),
         (("one.tfrecord", "--split", ""), "`--split ` is empty", "without one"),
     ],

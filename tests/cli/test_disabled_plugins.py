@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,9 +50,9 @@ def tfrecreg_validators():
 """
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> dict[str, str]:
-    folder = tmp_path / "site"
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("tones") / "site"
     info = folder / "tones-1.0.dist-info"
     info.mkdir(parents=True)
     (folder / "tones_plugin.py").write_text(PLUGIN)
@@ -61,15 +62,22 @@ def site(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
 
 
-@pytest.fixture
-def registry(tmp_path: Path, site: dict[str, str]) -> Path:
-    found = new_registry(tmp_path / "registry")
-    raw = tmp_path / "raw"
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory, site: dict[str, str]) -> Path:
+    """A registry with a build, to copy and not to change."""
+    folder = tmp_path_factory.mktemp("original")
+    found = new_registry(folder / "registry")
+    raw = folder / "raw"
     raw.mkdir()
     (raw / "tones.txt").write_text("tones")
     done = tfrecreg("-C", found, "build", "tones", "--source", "tones", "--raw", raw, env=site)
     assert done.returncode == 0, done.stderr
     return found
+
+
+@pytest.fixture
+def registry(tmp_path: Path, original: Path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "registry"))
 
 
 def by_the_process(site: dict[str, str], names: str) -> dict[str, str]:

@@ -208,5 +208,5 @@ def test_a_release_becomes_shards_with_indexes(cli, released, tmp_path) -> None:
 def test_an_index_that_no_tool_looks_for_is_a_mistake(cli, released, tmp_path) -> None:
     done = cli("export", "digits", "--to", "index", "--suffix", "idx", tmp_path / "out")
     assert done.code == 2
-    assert "an index is not called `idx`" in done.err
+    assert "no index has the suffix `idx`" in done.err
     assert "available: `.idx`, `.index` and `.tfindex`" in done.err

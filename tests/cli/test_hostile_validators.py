@@ -72,8 +72,8 @@ FINDING = (
     "fingerprint='f', count=1), **dict(%s)})"
 )
 NONSENSE = {
-    "a reason that is none": ("def applies(self, target): return 5", "its `applies` said 5"),
-    "an empty reason": ("def applies(self, target): return ''", "its `applies` said ''"),
+    "a reason that is none": ("def applies(self, target): return 5", "its `applies` returned 5"),
+    "an empty reason": ("def applies(self, target): return ''", "its `applies` returned ''"),
     "needs": ("needs = 'frames'", "its `needs` should be a Need"),
     "a lambda": (
         "def begin(self, target, options): return lambda shard: 1",
@@ -145,6 +145,6 @@ def test_a_source_that_is_gone_is_told_of_with_its_distribution(here: InProcess)
     code, _, err = here.build()
     assert code == 2
     assert err.splitlines()[-2:] == [
-        "error: no source named `evil`; `hostile` 6.6 brought it for the build of `d` before",
+        "error: no source named `evil`; `hostile` 6.6 provided it for the build of `d` before",
         f"hint: install that distribution, such as by `{install_command('hostile')}`",
     ]

@@ -94,7 +94,7 @@ def test_a_dataset_that_dvc_tracks_has_no_stages_and_hinders_no_other(cli, confi
     assert cli("pipeline", "--check").code == 1
     done = cli("pipeline", "tracked")
     assert done.code == 2
-    assert "`data/tracked.dvc` has DVC track `data/tracked` already" in done.err
+    assert "DVC already tracks `data/tracked` by `data/tracked.dvc`" in done.err
     # An artifact of it is kept, and no artifact is asked for.
     assert cli("pipeline", "--artifacts").code == 0
     done = cli("pipeline", "--json")
@@ -118,7 +118,7 @@ def test_stages_of_a_dataset_that_dvc_tracks_too_are_an_error(cli, configured) -
     for arguments in (("--check",), ()):
         done = cli("pipeline", *arguments)
         assert done.code == 2
-        assert "`data/digits.dvc` has DVC track `data/digits` already" in done.err
+        assert "DVC already tracks `data/digits` by `data/digits.dvc`" in done.err
     assert "build-digits" in Path("dvc.yaml").read_text("utf-8")
 
 
@@ -150,7 +150,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
         (
             {"data/digits.dvc": "outs: []\n"},
             (),
-            "`data/digits.dvc` has DVC track `data/digits` already, which the stage",
+            "DVC already tracks `data/digits` by `data/digits.dvc`, and the stage",
             "dvc remove data/digits.dvc, which keeps the data, then tfrecreg pipeline digits",
         ),
         (

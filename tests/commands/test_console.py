@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import random
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, _breaks, count, line, print_facts
+from tfrecreg.commands.console import PlainTable, _breaks, line, print_facts, stdout
 
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
 
@@ -89,13 +92,6 @@ def test_facts_are_aligned_and_hang_in_their_column(terminal, pipe) -> None:
     assert pipe(lambda console: print_facts(console, [])) == ""
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 shards"), (1, "1 shard"), (2400, "2,400 shards")]
-)
-def test_counts_have_their_noun(number: int, text: str) -> None:
-    assert count(number, "shard") == text
-
-
 def test_a_table_that_fits_is_laid_out_as_one_that_does_not(monkeypatch) -> None:
     """The quick way and rich's own, of the same rows: names of two columns a letter among them."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -113,3 +109,21 @@ def test_a_table_that_fits_is_laid_out_as_one_that_does_not(monkeypatch) -> None
             for text in made._folded(slow, slow.options, 80):
                 slow.print(text, soft_wrap=True)
         assert first.get() == second.get()
+
+
+@pytest.mark.parametrize(("value", "styled"), [("1", False), ("", True), (None, True)])
+def test_no_color_leaves_no_style(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, styled: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+    leader, follower = pty.openpty()
+    with os.fdopen(follower, "w") as terminal, os.fdopen(leader, "rb"):
+        monkeypatch.setattr(sys, "stdout", terminal)
+        stdout().print(line(("bold", "bold red")))
+        terminal.flush()
+        shown = os.read(leader, 100)
+    assert (b"\x1b" in shown) == styled
+    assert b"bold" in shown

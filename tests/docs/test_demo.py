@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -14,21 +16,24 @@ from tfrecreg.cli.main import main
 OUTCOMES = {"tfrecreg check digits@1.0.0": 0, "tfrecreg check damaged": 1}
 
 
-@pytest.fixture
-def shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> str:
-    monkeypatch.setenv("TFRECREG_JOBS", "1")
-    # DVC makes no difference to what is shown, only to the time it takes.
-    monkeypatch.setattr("tfrecreg.tracking.dvc.available", lambda: False)
-    assert main(["demo", str(tmp_path / "demo")]) == 0
-    return capsys.readouterr().out
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a demo, and its output. The tests run commands there that change nothing."""
+    folder = tmp_path_factory.mktemp("shown") / "demo"
+    output = StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(output):
+        patch.setenv("TFRECREG_JOBS", "1")
+        # DVC makes no difference to what is shown, only to the time it takes.
+        patch.setattr("tfrecreg.tracking.dvc.available", lambda: False)
+        assert main(["demo", str(folder)]) == 0
+    return folder, output.getvalue()
 
 
 def test_the_checks_of_the_demo_print_what_it_showed(
-    shown: str, tmp_path: Path, monkeypatch, capsys
+    demo: tuple[Path, str], monkeypatch, capsys
 ) -> None:
-    monkeypatch.chdir(tmp_path / "demo")
+    folder, shown = demo
+    monkeypatch.chdir(folder)
     steps = dict(re.findall(r"^\$ ([^\n]*)\n(.*?)\n\n", shown, re.MULTILINE | re.DOTALL))
     built = steps["tfrecreg build digits --source mnist --raw raw --shards 2"].splitlines()
     assert built[0] == "built digits, in data/digits"
@@ -38,11 +43,12 @@ def test_the_checks_of_the_demo_print_what_it_showed(
         assert capsys.readouterr().out.strip() == steps[command].strip()
 
 
-def test_what_to_try_next_can_be_tried(shown: str, tmp_path: Path, monkeypatch, capsys) -> None:
-    monkeypatch.chdir(tmp_path / "demo")
+def test_what_to_try_next_can_be_tried(demo: tuple[Path, str], monkeypatch, capsys) -> None:
+    folder, shown = demo
+    monkeypatch.chdir(folder)
     proposed = shown.partition("What to try next\n")[2].splitlines()
     commands = [line.partition("#")[0].split() for line in proposed]
-    assert commands[0] == ["cd", str(tmp_path / "demo")]
+    assert commands[0] == ["cd", str(folder)]
     assert commands[-1][-1] == "YOUR/FILES/*.tfrecord"
     for command in commands[1:-1]:
         assert main(command[1:]) == 0, capsys.readouterr().err

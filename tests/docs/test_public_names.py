@@ -24,7 +24,7 @@ PAGES = ("README.md", "docs/*.md", "docs/sources/*.md", "examples/**/*.md", "exa
 FILES = sorted(
     path.relative_to(ROOT).as_posix() for pattern in PAGES for path in ROOT.glob(pattern)
 )
-GENERATED = {"docs/library.md"}
+GENERATED = {"docs/library.md", "docs/api.md"}
 """Pages that are written from the docstrings."""
 
 FOR_DEVELOPERS = {"docs/development.md", "docs/formats.md"}

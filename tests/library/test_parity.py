@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[Callable[..., Any], ...]] = {
     "pipeline": (tr.Registry.pipeline,),
     "pull": (tr.Release.pull, tr.Registry.pull),
     "push": (tr.Release.push, tr.Registry.push),
+    "query": (tr.query, tr.Build.query),
     "release": (tr.Dataset.release,),
     "repair": (tr.Build.repair,),
     "report": (tr.report, tr.Build.report, tr.Registry.report),
@@ -54,7 +55,9 @@ ALONE = {
     "parts plan": "as `parts build`",
     "parts publish": "as `parts build`",
     "plugins list": "is about the installation",
+    "plugins new": "writes a package",
     "plugins show": "is about the installation",
+    "plugins trust": "is about this machine",
     "schema show": "prints `Dataset.schema`, or `Build.schema`, in the form of another tool",
 }
 """Commands without a verb, and why."""
@@ -65,7 +68,7 @@ OUTPUT = {"json", "format", "output", "save_json", "exit_code"}
 CALLER = {"progress", "registry"}
 """Keywords for what `-C` and the terminal are to commands."""
 
-ARGUMENTS = {"self", "targets", "target", "argument", "before", "after", "other", "folder"}
+ARGUMENTS = {"self", "targets", "target", "argument", "before", "after", "other", "folder", "sql"}
 """Arguments of verbs that are arguments of commands, too."""
 
 ENGINE = {"engine", "engine_option", "jobs"}
@@ -75,6 +78,7 @@ ONLY_OPTIONS = {
     "adopt --dry-run": "prints a plan",
     "adopt --in-place": "`how` is one keyword for two flags that exclude each other",
     "adopt --link": "as `--in-place`",
+    "adopt --options": "`pixels` has the three numbers, not a text",
     "build --dry-run": "prints a plan",
     "build --release": "`Dataset.release` follows",
     "check --metrics": "is a file for DVC, of a pipeline, which runs commands",
@@ -94,6 +98,7 @@ ONLY_OPTIONS = {
 
 ONLY_KEYWORDS = {
     "adopt how": "two flags exclude each other",
+    "adopt pixels": "as `adopt --options`",
     "build data": "only a program has such data",
     "build key": "as `data`",
     "build labels": "as `data`",
@@ -106,7 +111,10 @@ ONLY_KEYWORDS = {
 NARROWER = {
     "Versioned.check": {"ignore_missing": "there is one target"},
     "check": {"ignore_missing": "targets are named"},
-    "Registry.check": {"same_as": "there are several datasets", "expect": "as `same_as`"},
+    "Registry.check": {
+        "same_as": "there are several datasets",
+        **dict.fromkeys(("expect", "source", "options"), "as `same_as`"),
+    },
     "Registry.report": {"against": "there are several datasets", "schema": "as `against`"},
     "Versioned.digest": {"split": "is for files"},
 }

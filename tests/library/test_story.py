@@ -16,17 +16,18 @@ from tfrecreg.storage.local import LocalStorage
 
 PROGRAM = """\
 import tfrecreg as tr
-reg = tr.open("registry")
-mnist = reg["mnist"]
+
+reg = tr.open("registry")                       # or tr.init("registry"); found upwards like git
+mnist = reg["mnist"]                            # Dataset: name, schema, build, latest, versions
 build = mnist.build(source="mnist", raw="raw/mnist", shards=4, jobs=8)
 build = reg["shapes"].build(data={"train": {"image": images, "label": labels}}, labels={"label": names})
 report = build.check(only=["crc", "schema"]);   report.raise_for_findings("warning")
 release = mnist.release(bump="auto", note="first");   release.push();   reg["mnist@1.*"].pull()
 v1, v2 = reg["mnist@1.0.0"], reg["mnist@latest"]
 v1.diff(v2);   v2.export("out", to="parquet");   v2.tag("prod");   v2.yank(reason="labels mixed up")
-train = tr.load("mnist@1.0.0", "train[:80%]", decode=True)
+train = tr.load("mnist@1.0.0", "train[:80%]", decode=True)          # these stay as they are
 source = tr.data_source("mnist@1.0.0", "train", decode=True)
-tr.check("s3://bucket/shards-*.tfrecord")
+tr.check("s3://bucket/shards-*.tfrecord")       # files need no registry
 with tr.engine("dask", address="tcp://…") as engine: mnist.build(engine=engine)
 """  # noqa: E501 - as documents have it
 

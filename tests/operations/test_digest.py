@@ -119,8 +119,8 @@ def test_an_incomplete_set_of_files_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("targets", "split", "message"),
     [
-        ([], None, "nothing is named to digest"),
-        (["digits"], "train", "`--split` is for files, and the splits of builds and releases"),
+        ([], None, "there is no target to digest"),
+        (["digits"], "train", "`--split` applies to files only: builds and releases name"),
         (["nothing*"], None, "no file matches `nothing*`"),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_new_folder_gets_what_a_registry_needs(here: Path) -> None:
     assert set(made.made) == FILES == set(tree(here / "new/registry"))
     assert (made.dvc, made.commands) == ("absent", ())
     opened = open_registry("new/registry")
-    assert opened.config == Config()
+    assert opened.config == Config(home=made.root)
     assert opened.dataset_names() == []
 
 

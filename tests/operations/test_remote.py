@@ -433,4 +433,6 @@ class TestAfterDvcPull:
     def test_indexes_will_do_that_nobody_else_has(self, clone: Path) -> None:
         shutil.rmtree(clone / ".dvc/cache")
         self.rebuild(clone)
-        assert self.reason(clone).startswith(f"{LOST}; whether they only gained features")
+        assert self.reason(clone).startswith(
+            f"{LOST}; it is unknown whether they only gained features"
+        )

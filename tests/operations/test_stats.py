@@ -134,12 +134,14 @@ class TestRefusals:
         path.write_bytes(framed(event) * 3)
         with pytest.raises(UsageError) as caught:
             stats(str(path))
-        assert caught.value.message == (f"`{path}` has no Examples to make statistics of: 3 events")
+        assert caught.value.message == (
+            f"`{path}` has no Examples to compute statistics from: 3 events"
+        )
         assert caught.value.hint == f"`tfrecreg head {path}` shows its records"
 
     def test_nothing_at_all(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(b"")
-        with pytest.raises(UsageError, match="statistics of, nor any record"):
+        with pytest.raises(UsageError, match="statistics from, nor any record"):
             stats(str(tmp_path / "x"))
 
     def test_a_shard_that_cannot_be_read(self, tmp_path: Path) -> None:

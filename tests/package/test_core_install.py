@@ -112,7 +112,7 @@ def test_the_core_brings_none_of_the_heavy_packages(core: Interpreter) -> None:
     names = {name.lower().replace("_", "-") for name in done.out.split()}
     assert {"tfrecreg", "numpy", "tensorflow-metadata"} <= names
     heavy = {"tensorflow", "tensorflow-data-validation", "tfx-bsl", "apache-beam", "dvc", "pandas"}
-    heavy |= {"pyarrow", "pillow", "pycocotools", "torch", "scipy"}
+    heavy |= {"pyarrow", "duckdb", "pillow", "pycocotools", "torch", "scipy"}
     assert names & heavy == set()
 
 

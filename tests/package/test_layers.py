@@ -148,7 +148,7 @@ def test_exporters_import_little_of_the_project_beside_its_api() -> None:
 
 VALIDATORS_BESIDE_THE_API = {
     "annotations.class_labels": {"label_maps", "text"},
-    "annotations.validator": {"label_maps"},
+    "annotations.validator": {"foreign.label_maps", "label_maps"},
     "annotations.visitor": {"label_maps", "text"},
     "content": {"digests", "findings", "manifest.model", "scan.interface", "scan.large_records"},
     "drift": {
@@ -170,7 +170,17 @@ VALIDATORS_BESIDE_THE_API = {
     "inflation.shard_sizes": {"example.columns", "example.kinds"},
     "inflation.stored_numbers": {"example.tensors", "images"},
     "inflation.validator": {"config", "scan.interface", "storage.links", "storage.locations"},
+    "items.names": {"digests"},
+    "items.validator": {
+        "example.decode",
+        "findings",
+        "scan.indexes",
+        "scan.interface",
+        "storage.local",
+    },
+    "items.visitor": {"digests", "index", "scan.indexes"},
     "manifest.bare_files": {"errors", "example.kinds", "findings", "shards"},
+    "manifest.described_folders": {"findings", "foreign.tfds_info"},
     "manifest.training_hosts": {"manifest.model", "shards"},
     "manifest.validator": {
         "manifest.file",
@@ -273,15 +283,20 @@ HOMES: dict[str, set[str]] = {
     "PIL": {"tfrecreg.images.pixels"},
     "apache_beam": {"tfrecreg.builtin.engines.beam"},
     "distributed": {"tfrecreg.builtin.engines.dask"},
+    "duckdb": {"tfrecreg.builtin.query.packages"},
     "dvc": {"tfrecreg.tracking.dvc"},
     "pandas": set(),
     "array_record": {"tfrecreg.builtin.export.arrayrecord"},
-    "pyarrow": {"tfrecreg.builtin.export.parquet", "tfrecreg.statistics.tfdv"},
+    "pyarrow": {
+        *("tfrecreg.builtin.export.parquet", "tfrecreg.builtin.query.packages"),
+        *("tfrecreg.statistics.tfdv", "tfrecreg_huggingface.arrow", "tfrecreg_table.parquet_rows"),
+    },
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.builtin.engines.ray"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": set(),
+    "yaml": {"tfrecreg_huggingface.readme", "tfrecreg_yolo.yaml_reader"},
 }
 """Where each heavy package is imported: one home each, or one in each of its rooms. One that moves
 or arrives is noted here.

@@ -34,6 +34,7 @@ from tfrecreg.plugins.records import PLUGIN_KINDS
 HEAVY = {
     "apache-beam",
     "array-record",
+    "duckdb",
     "dvc",
     "pandas",
     "pillow",
@@ -58,12 +59,14 @@ PROVIDERS = {
     "tensorflow_data_validation": "tensorflow-data-validation",
     "tensorflow_metadata": "tensorflow-metadata",
     "tfx_bsl": "tfx-bsl",
+    "yaml": "pyyaml",
     **{
         name: name
         for name in (
             "blake3",
             "click",
             "distributed",
+            "duckdb",
             "dvc",
             "fsspec",
             "msgspec",
@@ -124,7 +127,18 @@ def test_pins_are_within_the_bounds(required: list[Requirement], path: Path) -> 
     """Else they were made before a bound was changed: see `docs/adr/0003-uv-and-constraints.md`."""
     kind, python = path.stem.split("-")
     pins = dict(line.split("==") for line in path.read_text("utf-8").split())
-    everything = ["tf", "dvc", "beam", "images", "coco", "arrayrecord", "parquet", "remote", "dev"]
+    everything = [
+        "tf",
+        "dvc",
+        "beam",
+        "images",
+        "coco",
+        "yaml",
+        "arrayrecord",
+        "parquet",
+        "remote",
+        "dev",
+    ]
     if kind == "constraints":
         everything.append("tfdv-1-16")
     for extra in everything:
@@ -186,14 +200,14 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
-    formats = {"arrayrecord", "parquet"}
+    formats = {"arrayrecord", "parquet", "query", "yaml"}
     assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
     everything = brought(required, "all")
     used = {"tensorflow", "tensorflow-data-validation", "apache-beam", "dvc", "pillow"}
-    assert set(everything) >= {*used, "pycocotools", "pyarrow", "array-record"}
+    assert set(everything) >= {*used, "pycocotools", "pyarrow", "array-record", "duckdb"}
     assert "torch" not in everything
 
 

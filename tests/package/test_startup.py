@@ -21,6 +21,7 @@ HEAVY = frozenset(
         "aiohttp",
         "array_record",
         "distributed",
+        "duckdb",
         "dvc",
         "fsspec",
         "pandas",

@@ -106,7 +106,9 @@ BROKEN = {
         @hookimpl
         def tfrecreg_sources(config): return []
         """,
-        "PluginValidationError: Plugin 'fake_hook_wants_arguments' for hook 'tfrecreg_sources'",
+        "Plugin 'fake_hook_wants_arguments' for hook 'tfrecreg_sources' hookimpl definition: "
+        "tfrecreg_sources(config) Argument(s) {'config'} are declared in the hookimpl but can not "
+        "be found in the hookspec",
     ),
     "returns-none": (
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -110,10 +111,10 @@ def test_details_are_escaped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"lest": 1}, "`limits.odd.lest` is not an option; did you mean `least`?"),
-        ({"least": "1"}, "`limits.odd.least` should be of type int, found '1'"),
-        ({"least": True}, "`limits.odd.least` should be of type int, found True"),
-        ({"share": "x"}, "`limits.odd.share` should be of type float, found 'x'"),
+        ({"lest": 1}, "`limits.odd.lest` is not known; did you mean `least`?"),
+        ({"least": "1"}, "`limits.odd.least` should be a whole number, found `1`"),
+        ({"least": True}, "`limits.odd.least` should be a whole number, found `true`"),
+        ({"share": "x"}, "`limits.odd.share` should be a number, found `x`"),
     ],
 )
 def test_options_are_those_with_defaults(
@@ -121,7 +122,7 @@ def test_options_are_those_with_defaults(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         scan(numbers(tmp_path, [1]), Odd(), **options)
-    assert caught.value.message == told
+    assert caught.value.message == f"`tfrecreg.toml`: {told}"
     assert caught.value.hint
 
 
@@ -196,3 +197,43 @@ def test_parts_are_kept_until_an_option_or_the_validator_changes(tmp_path: Path)
     assert [cached(Odd(), least=1), cached(Odd(), least=1)] == [(0, 2), (2, 2)]
     assert cached(changed)[0] == 0
     assert cached(Odd(), "1.1")[0] == 0
+
+
+@dataclass(frozen=True)
+class SizeOptions:
+    """Of :class:`Sized`."""
+
+    most: int = 3
+    """Largest number."""
+    names: tuple[str, ...] = ()
+    """Names that are allowed."""
+
+
+class Sized(RecordValidator):
+    """Options in the one form that every plugin has."""
+
+    name = "sized"
+    codes = (ODD,)
+    features = ("number",)
+    Options: ClassVar[type[Any] | None] = SizeOptions
+
+    def look(self, example: Any) -> str | None:
+        number = example["number"].values[0]
+        return f"at most {self.options.most}" if number > self.options.most else None
+
+
+def test_options_are_an_object_of_the_declared_class(tmp_path: Path) -> None:
+    result = scan(numbers(tmp_path, [1, 5, 9]), Sized(), most=5, names=["a"])
+    assert [each.count for each in result.findings] == [1]
+    assert Sized().options == SizeOptions()
+
+
+def test_an_empty_tuple_is_a_default_of_texts(tmp_path: Path) -> None:
+    class Named(Odd):
+        defaults: ClassVar[dict[str, Any]] = {"allowed": ()}
+
+    named = Named()
+    named.begin(numbers(tmp_path, [1]), {"allowed": ["a", "b"]})
+    assert named.options == {"allowed": ("a", "b")}
+    with pytest.raises(UsageError, match="should be a list, each text"):
+        named.begin(numbers(tmp_path, [1]), {"allowed": "a"})

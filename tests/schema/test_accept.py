@@ -203,9 +203,9 @@ def test_a_field_is_added_behind_one_that_is_removed() -> None:
     ("body", "examples", "code", "reason"),
     [
         ("type: INT", [{"x": N(1)}, {"x": F(1)}], "SCH003",
-         "a feature has one type, and of 2 examples it is FLOAT in 1"),
+         "a feature has one type, and in 2 examples it is FLOAT in 1"),
         ("type: INT", [{"x": B(b"a")}, {"x": F(1)}], "SCH003",
-         "a feature has one type, and of 2 examples it is BYTES in 1, FLOAT in 1"),
+         "a feature has one type, and in 2 examples it is BYTES in 1, FLOAT in 1"),
         ("type: BYTES int_domain {}", [{"x": B(b"seven")}], "SCH006",
          "a value of it is not a number: correct the data, or remove the domain"),
         ("type: BYTES string_domain { value: 'a' }",

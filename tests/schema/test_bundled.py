@@ -20,6 +20,8 @@ IMAGES = {
     "image/encoded",
     "image/object/mask",
     "image/panoptic/encoded",
+    "image/segmentation/class/encoded",
+    "image/segmentation/object/encoded",
 }
 
 every_file = pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
@@ -33,15 +35,20 @@ def test_there_is_one_for_every_way_that_a_source_writes() -> None:
     assert [path.stem for path in FILES] == [
         "coco",
         "coco_captions",
-        "coco_keypoints",
-        "coco_objects",
         "coco_panoptic",
         "coco_png",
-        "coco_polygons",
         "coco_rle",
         "imagefolder",
         "mnist",
         "mnist_raw",
+        "objects",
+        "objects_keypoints",
+        "objects_polygons",
+        "voc",
+        "voc_class",
+        "voc_object",
+        "voc_objects",
+        "yolo",
     ]
 
 

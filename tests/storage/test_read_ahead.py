@@ -147,7 +147,7 @@ def test_bytes_are_confirmed_by_a_second_read(storage: ListedStorage, memory: An
             memory.pipe_file("/lake/a", other)
             with pytest.raises(TransferError) as raised:
                 reader.confirm(0, 5)
-    assert raised.value.message == "`memory://lake/a` came with other bytes on a second read"
+    assert raised.value.message == "`memory://lake/a` had other bytes on a second read"
 
 
 def test_several_folders_are_read_ahead_together(

@@ -77,7 +77,7 @@ def test_a_store_that_ignores_the_condition_is_refused(protocol: str) -> None:
     with pytest.raises(StorageError) as raised:
         RemoteStorage(f"{protocol}://b").expect_condition()
     assert "is in a store that overwrites files although it was asked not to" in str(raised.value)
-    assert raised.value.hint.startswith("S3, Google Cloud Storage and MinIO know the condition")
+    assert raised.value.hint.startswith("S3, Google Cloud Storage and MinIO support conditional")
     assert not Careless.store
 
 

@@ -90,5 +90,5 @@ def test_what_makes_no_batches(numbers: Path, digits_original: Path) -> None:
         tfrecreg.data_source(numbers, "train").batches(3)
     with pytest.raises(UsageError, match="no schema says which features"):
         tfrecreg.data_source("digits", "train", registry=digits_original, raw=True).batches(3)
-    with pytest.raises(UsageError, match="a batch of 0 elements is none"):
+    with pytest.raises(UsageError, match="the batch size should be at least 1, found 0"):
         tfrecreg.data_source("digits", "train", registry=digits_original).batches(0)

@@ -399,7 +399,7 @@ def test_arguments_that_make_no_source(
 def test_what_is_no_file_or_no_tfrecord(numbers: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no file matches"):
         tfrecreg.data_source(str(tmp_path / "none*"))
-    with pytest.raises(UsageError, match="nothing is named to read"):
+    with pytest.raises(UsageError, match="there is no target to read"):
         tfrecreg.data_source([])
     text = tmp_path / "x.tfrecord"
     text.write_text("no record\n" * 10)

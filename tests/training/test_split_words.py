@@ -55,7 +55,7 @@ def test_what_words_mean(words: str, ranges: list[tuple[str, int, int]]) -> None
         ("train[1:2:3]", "is not an expression for splits"),
         ("train++test", "is not an expression for splits"),
         ("all[:5%]", "is not an expression for splits"),
-        ("train[10%:20]", "has bounds of two kinds"),
+        ("train[10%:20]", "mixes percentages and record numbers"),
         ("train[:1004]", "reaches beyond its split, which has 1003 records"),
         ("train[-1004:]", "reaches beyond its split, which has 1003 records"),
         ("train[:101%]", "reaches beyond its split, which has 1003 records"),

@@ -206,7 +206,7 @@ def test_exit_codes(digits_original: Path, capsys: pytest.CaptureFixture[str]) -
         ),
         (
             ("digits", "--skip", "content", "--expect", "train=1"),
-            "`--skip content` leaves out what `--same-as` and `--expect` ask for",
+            "`--skip content` excludes the validators of `--same-as` and `--expect`",
             "leave out `--skip content`",
         ),
         (("digits", "--expect", "a=1,a=2"), "`--expect a=` was given twice", "give it once"),
@@ -214,7 +214,7 @@ def test_exit_codes(digits_original: Path, capsys: pytest.CaptureFixture[str]) -
         (("digits", "--same-as", "12ab"), "`12ab` is not a dataset name", ""),
         (
             ("--expect", "train=1"),
-            "`--same-as` and `--expect` are for a target",
+            "`--same-as` and `--expect` need a TARGET",
             "tfrecreg check TARGET --same-as REF",
         ),
     ],
@@ -233,5 +233,5 @@ def test_bad_arguments_are_exit_2(
 
 
 def test_a_negative_count_is_refused(digits_original: Path) -> None:
-    with pytest.raises(UsageError, match="a split has no -1 records"):
+    with pytest.raises(UsageError, match="should be at least 0, found -1"):
         check("digits", digits_original, expect={"train": -1})

@@ -241,7 +241,7 @@ def test_statistics_of_a_release_are_made_once_with_the_engine_and_shown(
 def test_a_baseline_that_has_no_statistics_ends_the_check(tmp_path: Path) -> None:
     write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, 5))
     write_examples(tmp_path / "no-train.tfrecord-00000-of-00001", [])
-    with pytest.raises(UsageError, match=r"no-\*` has no Examples to make statistics of, nor any"):
+    with pytest.raises(UsageError, match=r"no-\*` has no Examples to compute statistics from"):
         compared(tmp_path, against="no-*")
     (tmp_path / "cut-train.tfrecord-00000-of-00001").symlink_to(tmp_path / "nowhere")
     with pytest.raises(FailureError, match=r"`.*cut-\*` was not read completely: `"):

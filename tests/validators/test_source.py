@@ -317,7 +317,7 @@ def test_a_source_that_is_not_installed_is_said(pets) -> None:
     manifest = open_registry(pets.root).dataset("pets").build_manifest()
     assert manifest is not None
     for name, said in (
-        ("gone", "not compared: no source named `gone`; `x` 1 brought it for `pets`"),
+        ("gone", "not compared: no source named `gone`; `x` 1 provided it for `pets`"),
         ("", "not com"),
     ):
         source = SourceEntry(name=name, distribution="x", version="1")

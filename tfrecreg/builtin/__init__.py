@@ -8,7 +8,10 @@ module of each `command`.
 - `explain`: the command, which explains finding codes
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
+- `local_plugins`: plugins in files of a registry, and the command that trusts them
+- `new_plugin`: the command that writes the package of a new plugin
 - `parts`: the commands of builds in parts
+- `query`: questions in SQL over a catalog of the records, and the command
 - `repair`: rebuilding lost or damaged files, and the command
 - `reports`: report formats, values of ``check --format``
 - `salvage`: the command, which saves what is undamaged

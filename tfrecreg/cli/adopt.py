@@ -50,6 +50,14 @@ if TYPE_CHECKING:
 @click.option(
     "--raw", metavar="PATH", help="Folder of the raw data, or its URL, to judge inflation."
 )
+@click.option(
+    "--option",
+    "options",
+    metavar="image=FEATURE:HxWxC",
+    multiple=True,
+    help="FEATURE holds the pixels of an image of this height, width and number of channels. "
+    "Repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Show splits and names; read and write nothing.")
 @jobs_option
 def command(
@@ -63,6 +71,7 @@ def command(
     key: str | None,
     labels: tuple[str, ...],
     raw: str | None,
+    options: tuple[str, ...],
     dry_run: bool,
     engine: Engine,
 ) -> None:
@@ -85,6 +94,7 @@ def command(
         key=key,
         labels=_pairs(labels, "--labels FEATURE=FILE", "--labels label=label_map.pbtxt"),
         raw=raw,
+        pixels=tuple(map(_pixels, options)),
     )
     registry = session.open()
     session.warn_of_broken_plugins()
@@ -101,6 +111,21 @@ def _how(link: bool, in_place: bool) -> How:
             hint="files already in data/NAME need no link",
         )
     return "in-place" if in_place else "link" if link else "copy"
+
+
+def _pixels(option: str) -> tuple[str, tuple[int, int, int]]:
+    """Feature and size of ``image=image_raw:28x28x1``."""
+    from tfrecreg.schema.definition import PIXELS
+
+    key, _, value = option.partition("=")
+    feature, _, size = value.rpartition(":")
+    found = PIXELS.fullmatch(f"pixels:{size}")
+    if key != "image" or not feature or found is None:
+        raise UsageError(
+            f"`--option {safe(option)}` should be `--option image=FEATURE:HEIGHTxWIDTHxCHANNELS`",
+            hint="for instance --option image=image_raw:28x28x1",
+        )
+    return feature, (int(found[1]), int(found[2]), int(found[3]))
 
 
 def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, str], ...]:

@@ -40,6 +40,20 @@ if TYPE_CHECKING:
     help="Folder of the raw data, or its URL, to judge inflation.",
 )
 @click.option(
+    "--source",
+    metavar="S",
+    shell_complete=complete.sources,
+    help="With --raw: find the items of this source that no record holds, and the records that "
+    "hold no item.",
+)
+@click.option(
+    "--option",
+    "options",
+    metavar="K=V",
+    multiple=True,
+    help="An option of the source. Repeatable.",
+)
+@click.option(
     "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."
 )
 @click.option(
@@ -89,6 +103,8 @@ def command(
     only: str | None,
     skip: str | None,
     raw: str | None,
+    source: str | None,
+    options: tuple[str, ...],
     schema: str | None,
     against: str | None,
     same_as: str | None,
@@ -114,10 +130,12 @@ def command(
     from tfrecreg.operations.check.options import CheckOptions
 
     chosen = open_format(choose_format(session, form), session.plugins)
-    options = CheckOptions(
+    chosen_options = CheckOptions(
         only=_names(only),
         skip=_names(skip),
         raw=raw,
+        source=source,
+        source_options=options,
         schema=schema,
         against=against,
         same_as=same_as,
@@ -132,7 +150,7 @@ def command(
     reports = check(
         targets,
         registry=session.registry,
-        options=options,
+        options=chosen_options,
         engine=engine,
         progress=session.progress(),
         beside=chosen.look if isinstance(chosen, PluginFormat) else None,

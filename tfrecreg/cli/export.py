@@ -9,7 +9,7 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import PluginOption, jobs_option
 from tfrecreg.commands.session import Session, session_command
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -80,11 +80,11 @@ def _print_result(session: Session, result: ExportResult) -> None:
     records, shards = sum(result.splits.values()), sum(result.shards.values())
     session.out.print(f"exported {result.reference} to {safe(result.folder, limit=1000)}")
     if shards or not records:
-        ways = ", ".join(f"{count} {how}" for how, count in result.shards.items())
-        size = si_bytes(result.bytes)
-        session.out.print(f"  {records:,} records in {shards} shards ({ways}), {size}")
+        ways = ", ".join(f"{number} {how}" for how, number in result.shards.items())
+        size = f"{count(shards, 'shard')} ({ways}), {si_bytes(result.bytes)}"
+        session.out.print(f"  {count(records, 'record')} in {size}")
     else:
-        session.out.print(f"  {records:,} records; the shards are not copied")
+        session.out.print(f"  {count(records, 'record')}; the shards are not copied")
     for note in result.notes:
         session.out.print(f"  note: {note}")
     if result.content is not None:

@@ -9,7 +9,7 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -44,7 +44,7 @@ def command(session: Session, folder: str, engine: Engine) -> int:
             }
         )
     else:
-        from tfrecreg.commands.console import count, line
+        from tfrecreg.commands.console import line
 
         for each in made.reports:
             found = count(len(each.findings), "finding")

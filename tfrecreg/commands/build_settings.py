@@ -18,7 +18,8 @@ _OPTIONS = (
         "--source",
         metavar="S",
         shell_complete=complete.sources,
-        help="Source plugin that reads the raw data.",
+        help="Source plugin that reads the raw data. Default: the saved one, else the one that "
+        "fits best.",
     ),
     click.option(
         "--raw",

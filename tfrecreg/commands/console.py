@@ -154,11 +154,6 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
         console.print(line((head, "cyan"), value, hang=len(head)))
 
 
-def count(number: int, noun: str) -> str:
-    """``1 shard``, ``2,400 records``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def stdout() -> Console:
     """The console for results. It interprets no markup or emoji, and highlights nothing."""
     return _console(sys.stdout)
@@ -179,6 +174,8 @@ def _console(file: TextIO) -> Console:
         size = _number("COLUMNS") or width or _USUAL[0], _number("LINES") or height or _USUAL[1]
     return Console(
         file=file,
+        # With NO_COLOR, rich leaves bold and dim.
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
         highlight=False,
         markup=False,
         emoji=False,

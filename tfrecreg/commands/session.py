@@ -70,28 +70,52 @@ class Session:
             self.print_json(document)
         return self.as_json
 
-    def plugins(self) -> Plugins:
-        """The plugins that the registry of this call, where there is one, does not switch off."""
+    def plugins(self, *, untrusted: bool = False) -> Plugins:
+        """The plugins of the registry of this call, where there is one.
+
+        Args:
+            untrusted: whether local ones that are not trusted are listed as broken, rather than
+                refused.
+        """
         from tfrecreg.plugins.manager import plugins, plugins_of
         from tfrecreg.registry.registry import find_registry
 
         if self.registry is None and find_registry() is None:
             return plugins()
-        return plugins_of(self.open().config)
+        return plugins_of(self.open().config, untrusted=untrusted)
 
-    def warn_of_broken_plugins(self) -> None:
+    def warn_of_broken_plugins(self, source: str | None = None) -> None:
         """Warn of broken plugins, whose records are missing.
+
+        Args:
+            source: the value of `--source`, which may name a local one.
 
         Commands that use plugins call this first, before they hold a lock or start a thread: if
         third-party plugins are installed, the rest of the command runs in a child process.
         """
         from tfrecreg.commands.console import line
-        from tfrecreg.plugins.manager import plugins
 
-        for each in plugins().broken:
+        for each in self._begin_plugins(source).broken:
             origin = safe(f"{each.entry_point} of {each.distribution} {each.version}")
             about = f"the plugin {origin} is broken: {each.reason}"
             self.err.print(line(("warning: ", "bold yellow"), about))
+
+    def _begin_plugins(self, source: str | None) -> Plugins:
+        """All plugins, local ones among them, before the first of them is imported."""
+        from tfrecreg.entry_points import is_local
+        from tfrecreg.guard import PluginId, announce_third_party
+        from tfrecreg.plugins.manager import plugins, plugins_of
+        from tfrecreg.registry.registry import find_registry
+
+        found = plugins()
+        if self.registry is None and find_registry() is None:
+            return found
+        config = self.open().config
+        words = [source, *(each.source for each in config.datasets.values())]
+        local = [each for each in words if each is not None and is_local(each)]
+        local += config.plugins.local
+        announce_third_party([PluginId("local plugin", each, "./") for each in local])
+        return plugins_of(config) if config.plugins.local else found
 
     def commands(self, commands: Sequence[str]) -> None:
         """Print the git commands to run next."""

@@ -17,6 +17,7 @@ For code that creates examples (sources) or reads them (validators, digests, dif
 * :mod:`.values` - from Python values, arrays and images to features
 * :mod:`.arrow` - imports pyarrow
 * :mod:`.keys` - the key of a record, from a feature
+* :mod:`.declared` - what a description beside the records says of a feature
 * :mod:`.wire` - protobuf's wire format: varints and fields
 
 The canonical form is a format that never changes: see "Canonical Example" in `docs/formats.md`.

@@ -49,7 +49,7 @@ def to_example(values: Mapping[str, object]) -> Example:
     Tensors of TensorFlow, PyTorch and JAX count as arrays.
 
     Raises:
-        UsageError: a name is not a string, or a value has no lossless place in an example.
+        UsageError: a name is not a string, or a value cannot be stored in an example without loss.
 
     Example:
         >>> example = tr.to_example({"label": 7, "name": "seven"})
@@ -85,7 +85,7 @@ _HINT = "an example holds bytes, float32 and int64, alone or in flat lists"
 
 
 class _UnfitError(Exception):
-    """A value has no lossless place in an example."""
+    """A value cannot be stored in an example without loss."""
 
     def __init__(self, message: str, hint: str = _HINT) -> None:
         super().__init__(message)
@@ -118,7 +118,7 @@ def _as_array(value: Any) -> NDArray[Any]:
         value = value.detach().cpu()
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         return np.asarray(value)
-    raise _UnfitError(f"a value of type `{type(value).__name__}` has no place in an example")
+    raise _UnfitError(f"a value of type `{type(value).__name__}` cannot be stored in an example")
 
 
 def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
@@ -144,7 +144,7 @@ def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
         return float_feature(plain)
     kinds = sorted({type(each).__name__ for each in plain})
     raise _UnfitError(
-        f"a list of {' and '.join(kinds)} has no place in an example",
+        f"a list of {' and '.join(kinds)} cannot be stored in an example",
         "lists are flat and of one kind; an array of two dimensions or more becomes a tensor",
     )
 
@@ -163,7 +163,7 @@ def _array(array: NDArray[Any]) -> Feature:
     # TensorFlow and pandas keep strings as objects.
     if kind in "SU" or (kind == "O" and all(isinstance(each, (bytes, str)) for each in flat)):
         return bytes_feature(flat.tolist())
-    raise _UnfitError(f"an array of `{array.dtype}` has no place in an example")
+    raise _UnfitError(f"an array of `{array.dtype}` cannot be stored in an example")
 
 
 def _signed(flat: NDArray[Any]) -> NDArray[np.int64]:

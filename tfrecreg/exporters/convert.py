@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,11 +61,11 @@ class RecordExporter(Exporter):
     def format(self) -> RecordFormat:
         """The format of the files, which writes and reads them."""
 
-    def begin(self) -> ShardConversion:
+    def begin(self) -> Callable[[ShardToExport], ExportedShard]:
         """Write the records of a shard, read them again, and compare them."""
         return ShardConversion(self.format())
 
-    def verify(self, shards: Sequence[ExportedShard]) -> str:
+    def verify(self, shards: Sequence[ExportedShard]) -> str | None:
         """Compare the written records with the manifest."""
         return _require_equal_content(self.dataset, shards)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
-from tfrecreg.errors import ManifestError, MissingFileError, UsageError
+from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
 from tfrecreg.example.decode import decode_fast, decode_fully
 from tfrecreg.example.model import Example
 from tfrecreg.example.wire import NotAnExampleError
@@ -78,6 +79,35 @@ def export_gzip(task: ShardToExport) -> ExportedShard:
         writer.write(encoder.end_member())
     read_back(task, "gzip")
     return ExportedShard(how="compressed", entry=task.entry, name=task.name)
+
+
+def write_records(task: ShardToExport, payloads: Iterable[bytes]) -> None:
+    """Write payloads as the TFRecord file ``task.name`` of the folder, without compression."""
+    with task.folder.create(task.name) as writer:
+        for payload in payloads:
+            head, foot = frame(payload)
+            writer.write(b"".join((head, payload, foot)))
+
+
+def written_records(task: ShardToExport) -> Iterator[bytes]:
+    """The payloads of that file, in order.
+
+    Raises:
+        FailureError: it is damaged.
+    """
+    large = LargeRecords(replace(_shard(task), storage=task.folder, path=task.name), "export")
+    try:
+        for event in scan(task.folder, task.name, declared="none", digest=False):
+            if isinstance(event, Fault):
+                raise FailureError(
+                    f"`{safe(task.name)}` cannot be read again: {event.code} at byte "
+                    f"{event.offset}: {event.detail}",
+                    hint="the disk may be faulty: export to another one",
+                )
+            if isinstance(event, RecordBatch):
+                yield from (each.payload for each in _records(event, large))
+    finally:
+        large.close()
 
 
 def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[ShardRecord]:

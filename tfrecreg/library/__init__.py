@@ -6,6 +6,7 @@
 - `schemas`: the verbs of a schema, which datasets, builds and releases have
 - `targets`: checks and pages of files, URLs, references and handles, which need no registry
 - `records`: functions that read their records
+- `questions`: questions in SQL
 - `notebook`: handles and records in a notebook
 - `progress`: the bar of a long verb, in a notebook and on a terminal
 - `arguments`: arguments of verbs and functions in the form of operations

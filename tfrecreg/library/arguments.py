@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tfrecreg.registry.lookup import Resolved
 
@@ -37,6 +37,8 @@ def check_options(
     cached: bool,
     same_as: str | Resolved | None = None,
     expect: Mapping[str, int] | None = None,
+    source: str | None = None,
+    options: Mapping[str, Any] | None = None,
     ignore_missing: bool = False,
 ) -> CheckOptions:
     """The options of a check."""
@@ -46,6 +48,8 @@ def check_options(
         only=tuple_of(only),
         skip=tuple_of(skip),
         raw=path_or_none(raw),
+        source=source,
+        source_options=options or {},
         schema=path_or_none(schema),
         against=name_or_none(against),
         same_as=name_or_none(same_as),

@@ -38,6 +38,16 @@ class Dataset(SchemaVerbs, registries.Dataset):
     def __repr__(self) -> str:
         return f"<Dataset {self.name} in {self.registry.storage.root}>"
 
+    if not TYPE_CHECKING:  # mypy would accept every name
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or not (hasattr(Build, name) or hasattr(Release, name)):
+                raise AttributeError(f"'Dataset' object has no attribute {name!r}")
+            raise AttributeError(
+                f"a dataset has no `{name}`: its build and its releases have it, as in "
+                f"`.{'built' if hasattr(Build, name) else 'latest'}.{name}`"
+            )
+
     @property
     def schema(self) -> str | None:
         """The text of the working schema; None if there is none."""
@@ -118,7 +128,8 @@ class Dataset(SchemaVerbs, registries.Dataset):
         ``datasets/NAME.toml``, which the first build saves.
 
         Args:
-            source: source plugin that reads the raw data.
+            source: source plugin that reads the raw data; None for the saved one, else for the one
+                that fits the raw data best.
             raw: folder of the raw data, or its URL.
             options: options of the source.
             data: the elements of each split: a sequence of dictionaries from feature name to
@@ -150,7 +161,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
 
         Raises:
             UsageError: bad names, options, configuration, raw data or schema, or an element that
-                has no lossless place in an example.
+                cannot be stored in an example without loss.
             RefusedError: too many items were skipped, or the check of the new build has findings.
             FailureError: a plugin, a worker or the disk failed.
 
@@ -159,7 +170,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             <Build digits: 200 train, 60 test records in 8 shards>
             >>> points = {"train": {"x": [[0.0, 1.0], [1.0, 0.0]], "label": [0, 1]}}
             >>> reg["points"].build(data=points, labels={"label": ["left", "right"]})
-            <Build points: 2 train records in 1 shards>
+            <Build points: 2 train records in 1 shard>
         """
         from tfrecreg.operations.builds.data import build
         from tfrecreg.operations.builds.settings import BuildRequest
@@ -200,6 +211,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
         raw: str | os.PathLike[str] | None = None,
         key: str | None = None,
         labels: Mapping[str, str] | None = None,
+        pixels: Mapping[str, tuple[int, int, int]] | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> Build:
@@ -214,6 +226,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             raw: folder of the raw data, or its URL, to judge inflation.
             key: feature that holds the keys of the records; None for file and number.
             labels: file of the class names, by feature: a label map, or one name per line.
+            pixels: height, width and channels of the image whose pixels a feature holds.
             engine: where to scan; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -226,7 +239,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             >>> with tr.TFRecordWriter("points-train.tfrecord") as file:
             ...     file.write({"x": [0.0, 1.0], "label": 0})
             >>> reg["points"].adopt("points-train.tfrecord")
-            <Build points: 1 train records in 1 shards>
+            <Build points: 1 train record in 1 shard>
         """
         from tfrecreg.operations.adopt.request import AdoptRequest
         from tfrecreg.operations.adopt.run import adopt
@@ -240,6 +253,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             raw=path_or_none(raw),
             key=key,
             labels=tuple((labels or {}).items()),
+            pixels=tuple((pixels or {}).items()),
         )
         adopt(_fresh(self.registry), request, engine=engine, progress=shown(progress))
         _fresh(self.registry)

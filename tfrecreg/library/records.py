@@ -267,7 +267,7 @@ def stats(
         split: show only this split.
         features: show only features that match these names or globs.
         schema: use this schema instead of the target's own.
-        tfdv: whether TFDV's own generators make them.
+        tfdv: compute them with TFDV's own generators.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.

@@ -381,11 +381,6 @@ def open(folder: registries.RegistryLike | None = None) -> Registry:
     Raises:
         UsageError: there is no registry.
 
-    Example::
-
-        registry = tfrecreg.open("registry")
-        print(list(registry))
-
     Example:
         >>> registry = tr.open("registry")
         >>> list(registry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from tfrecreg.library.arguments import FailOnWord, Words, check_options, name_or_none, path_or_none
 from tfrecreg.library.progress import shown
@@ -26,6 +26,8 @@ def check(  # type: ignore[overload-overlap]  # a str is an iterable of str
     only: Words = (),
     skip: Words = (),
     raw: str | os.PathLike[str] | None = None,
+    source: str | None = None,
+    options: Mapping[str, Any] | None = None,
     schema: str | os.PathLike[str] | None = None,
     against: str | os.PathLike[str] | Resolved | None = None,
     same_as: str | Resolved | None = None,
@@ -43,6 +45,8 @@ def check(
     only: Words = (),
     skip: Words = (),
     raw: str | os.PathLike[str] | None = None,
+    source: str | None = None,
+    options: Mapping[str, Any] | None = None,
     schema: str | os.PathLike[str] | None = None,
     against: str | os.PathLike[str] | Resolved | None = None,
     same_as: str | Resolved | None = None,
@@ -59,6 +63,8 @@ def check(
     only: Words = (),
     skip: Words = (),
     raw: str | os.PathLike[str] | None = None,
+    source: str | None = None,
+    options: Mapping[str, Any] | None = None,
     schema: str | os.PathLike[str] | None = None,
     against: str | os.PathLike[str] | Resolved | None = None,
     same_as: str | Resolved | None = None,
@@ -77,6 +83,9 @@ def check(
         only: run only these validators; none for all.
         skip: skip these validators.
         raw: folder of the raw data, or its URL, to judge inflation.
+        source: with `raw`: find the items of this source that no record holds, and the records
+            that hold no item.
+        options: options of the source.
         schema: check against this schema.
         against: compare distributions with this version or these files (drift). Needs TFDV.
         same_as: expect the records of this version, in any order and any shards, or this content
@@ -111,10 +120,12 @@ def check(
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.check import run
 
-    options = check_options(
+    chosen = check_options(
         only=only,
         skip=skip,
         raw=raw,
+        source=source,
+        options=options,
         schema=schema,
         against=against,
         same_as=same_as,
@@ -124,7 +135,7 @@ def check(
     )
     if isinstance(targets, str | os.PathLike | Resolved):
         return run.check_one(
-            targets, registry=registry, options=options, engine=engine, progress=shown(progress)
+            targets, registry=registry, options=chosen, engine=engine, progress=shown(progress)
         )
     several = list(targets)
     if not several:
@@ -132,7 +143,7 @@ def check(
             "there is no target to check", hint="`tfrecreg.open().check()` checks every dataset"
         )
     return run.check(
-        several, registry=registry, options=options, engine=engine, progress=shown(progress)
+        several, registry=registry, options=chosen, engine=engine, progress=shown(progress)
     )
 
 
@@ -169,7 +180,6 @@ def report(
     Raises:
         UsageError: as :func:`tfrecreg.check`; or `budget` is too small, or `output` cannot be
             written.
-        MissingExtraError: `statistics` without TFDV.
 
     Example:
         >>> page = tr.report("mnist@1.0.0", "mnist.html", registry=reg)

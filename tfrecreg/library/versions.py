@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.library.arguments import FailOnWord, Words, path_or_none
 from tfrecreg.library.progress import shown
+from tfrecreg.library.questions import QuestionVerbs
 from tfrecreg.library.schemas import SchemaVerbs
 from tfrecreg.registry import lookup
-from tfrecreg.text import safe
+from tfrecreg.text import count, safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.repair.run import RepairResult
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from tfrecreg.statistics.make import Stats
 
 
-class Versioned(SchemaVerbs, lookup.Resolved):
+class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
     """What a build and a release have in common."""
 
     def __repr__(self) -> str:
@@ -42,8 +43,9 @@ class Versioned(SchemaVerbs, lookup.Resolved):
 
         splits = sorted(self.manifest.splits, key=lambda each: in_reading_order(each.name))
         records = ", ".join(f"{each.records:,} {safe(each.name)}" for each in splits)
-        shards = f"{len(self.manifest.shards):,} shards"
-        return f"<{type(self).__name__} {self.name}: {records} records in {shards}>"
+        noun = "record" if records.startswith("1 ") and len(splits) == 1 else "records"
+        shards = count(len(self.manifest.shards), "shard")
+        return f"<{type(self).__name__} {self.name}: {records} {noun} in {shards}>"
 
     def _repr_html_(self) -> str:
         from tfrecreg.library.notebook import version_html
@@ -56,6 +58,8 @@ class Versioned(SchemaVerbs, lookup.Resolved):
         only: Words = (),
         skip: Words = (),
         raw: str | os.PathLike[str] | None = None,
+        source: str | None = None,
+        options: Mapping[str, Any] | None = None,
         schema: str | os.PathLike[str] | None = None,
         against: str | os.PathLike[str] | lookup.Resolved | None = None,
         same_as: str | lookup.Resolved | None = None,
@@ -71,6 +75,9 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             only: run only these validators; none for all.
             skip: skip these validators.
             raw: folder of the raw data, or its URL, to judge inflation.
+            source: with `raw`: find the items of this source that no record holds, and the records
+                that hold no item.
+            options: options of the source.
             schema: check against this schema.
             against: compare distributions with this version or these files (drift). Needs TFDV.
             same_as: expect the records of this version, in any order and any shards, or this
@@ -98,6 +105,8 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             only=only,
             skip=skip,
             raw=raw,
+            source=source,
+            options=options,
             schema=schema,
             against=against,
             same_as=same_as,
@@ -310,7 +319,7 @@ class Versioned(SchemaVerbs, lookup.Resolved):
             split: show only this split.
             features: show only features that match these names or globs.
             schema: use this schema instead of the target's own.
-            tfdv: whether TFDV's own generators make them.
+            tfdv: compute them with TFDV's own generators.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 

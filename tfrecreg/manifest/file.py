@@ -133,8 +133,8 @@ def build_manifest(manifest: Manifest) -> Manifest:
     found = seal(replace(manifest, release=None, provenance=None))
     if found.digest != manifest.release.build:
         raise ManifestError(
-            f"the release `{manifest.dataset}@{manifest.release.version}` does not say what was "
-            "built: its digest of the build's manifest differs",
+            f"the release `{manifest.dataset}@{manifest.release.version}` does not match its "
+            "build: the digest of the build's manifest differs",
             hint="restore its manifest from git",
         )
     return found

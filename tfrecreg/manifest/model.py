@@ -125,11 +125,17 @@ class SourceEntry:
     name: str
     """Name of the source: ``mnist``."""
     distribution: str
-    """The Python distribution that the plugin came from."""
+    """The Python distribution that the plugin came from; of a local plugin its file."""
     version: str
-    """Version of that distribution."""
+    """Version of that distribution; of a local plugin the digest of its code."""
     options: dict[str, str] = field(default_factory=dict)
     """The options as ``--option`` takes them, defaults included."""
+
+    @property
+    def plugin(self) -> str:
+        """The word for the source, as ``--source`` takes it."""
+        is_local = self.distribution.startswith("./")
+        return f"{self.distribution}:{self.name}" if is_local else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, overload
 
@@ -19,7 +19,7 @@ from tfrecreg.operations.split_target import (
     splits_of,
     without_keys,
 )
-from tfrecreg.plugins.decoders import decoders_of
+from tfrecreg.plugins.decoders import DeclaredPixels, decoders_of
 from tfrecreg.records.batch import Fault
 from tfrecreg.records.offsets import RecordOffsets, own_index
 from tfrecreg.records.reader import scan
@@ -169,12 +169,16 @@ def data_source(
             )
         elements = replace(elements, raw=True)
     else:
-        columns, images = _schema(schema, group)
-        elements = replace(elements, columns=columns, images=_to_decode(decode, images, columns))
+        columns, images, pixels = _schema(schema, group)
+        if decode is not True or images or not pixels:  # numbers have their shape as they are
+            images = _to_decode(decode, images, columns)
+            elements = replace(elements, images=images)
+        elements = replace(elements, columns=columns)
     how = None
     if elements.images:
-        decoders = decoders_of(group.home)
-        decoders.expect()
+        decoders = decoders_of(group.home, pixels)
+        if not decoders.pixels.keys() >= set(elements.images):
+            decoders.expect()
         how = decoders.array
     if verify:
         _verify(group)
@@ -220,7 +224,7 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
 def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None) -> SplitTarget:
     names = named_targets(target)
     if not names:
-        raise UsageError("nothing is named to read", hint='`data_source("mnist@1.0.0", "train")`')
+        raise UsageError("there is no target to read", hint='`data_source("mnist@1.0.0", "train")`')
     found = [find(name, registry) for name in names]
     if len(found) == 1 and not isinstance(found[0], str):
         return splits_of(found[0], split, _CALLER)
@@ -267,11 +271,11 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 def _schema(
     path: str | os.PathLike[str] | None, group: SplitTarget
-) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...]]:
-    """The columns of a target, and which of them hold images."""
+) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...], Mapping[str, DeclaredPixels]]:
+    """The columns of a target, which of them hold images, and which of these hold pixels."""
     found = group.find_schema(path)
     if found is None:
-        return None, ()
+        return None, (), {}
     schema = parse_schema(*found)
     if schema.describes_sequences():
         raise UsageError(
@@ -281,7 +285,8 @@ def _schema(
         )
     columns = columns_of(schema)
     known = {column.name for column in columns}
-    return columns, tuple(each for each in schema.images() if each in known)
+    images = (*schema.images(), *schema.byte_pixels())
+    return columns, tuple(each for each in images if each in known), schema.pixels()
 
 
 def _to_decode(

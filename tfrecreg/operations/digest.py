@@ -18,7 +18,7 @@ from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.shardset.files import names_one_file
 from tfrecreg.shardset.find import TargetsLike, find, named_targets
 from tfrecreg.shardset.target import files_target, target_of
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 from tfrecreg.validators.content import DigestPart, DigestVisitor
 from tfrecreg.validators.manifest.bare_files import expect_whole_sets
 
@@ -35,8 +35,8 @@ class SplitDigest:
     """Hex content digest of the split alone, as a manifest has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentDigests:
+@dataclass(frozen=True, slots=True, repr=False)
+class ContentDigests(ShortRepr):
     """The content of a target."""
 
     target: str
@@ -80,7 +80,7 @@ def digest(
     engine = engine or LocalEngine(1)
     named = named_targets(targets)
     if not named:
-        raise UsageError("nothing is named to digest", hint="tfrecreg digest TARGET")
+        raise UsageError("there is no target to digest", hint="tfrecreg digest TARGET")
     files: list[str] = []
     todo: list[Target] = []
     for each in named:
@@ -91,7 +91,7 @@ def digest(
             todo.append(target_of(found))
     if split is not None and not files:
         raise UsageError(
-            "`--split` is for files, and the splits of builds and releases have names",
+            "`--split` applies to files only: builds and releases name their splits",
             hint="leave out `--split`",
         )
     if files:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import prod
 from typing import Any
 
-from tfrecreg.decoding import FeatureDecoder
+from tfrecreg.decoding import FeatureDecoder, pixel_bytes
 from tfrecreg.example.features import bytes_feature
 from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.model import Example, Feature, Kind
@@ -56,6 +57,9 @@ class ShownImage:
 
 def words(feature: Feature, decoders: Decoders, name: str = "") -> str:
     """The first values of a feature, or a description of them. Every string is escaped."""
+    if feature.kind is not Kind.BYTES and name in decoders.pixels:
+        sides = "x".join(map(str, decoders.pixels[name].size))
+        return f"pixels, {sides}, as {feature.count:,} numbers"
     shown = [_value(feature.kind, value, name, decoders) for value in feature.first(_VALUES)]
     more = [f"… {feature.count - _VALUES:,} more"] if feature.count > _VALUES else []
     return ", ".join(shown + more)
@@ -64,9 +68,12 @@ def words(feature: Feature, decoders: Decoders, name: str = "") -> str:
 def images_in(example: Example, decoders: Decoders) -> Iterator[ShownImage]:
     """Every image among the values, in order of the features' names."""
     for name, feature in sorted(example.items()):
-        if feature.kind is not Kind.BYTES:
-            continue
-        for number, value in enumerate(feature.values):
+        values: Sequence[bytes] = ()
+        if feature.kind is Kind.BYTES:
+            values = feature.values
+        elif name in decoders.pixels and feature.count == prod(decoders.pixels[name].size):
+            values = [pixel_bytes(feature.values)]
+        for number, value in enumerate(values):
             decoder = _decoder(name, value, decoders)
             header = decoders.header(name, value) if decoder is not None else None
             known = header.format if header is not None else sniff(value)

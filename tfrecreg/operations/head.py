@@ -20,7 +20,7 @@ from tfrecreg.operations.format_payload import (
     images_in,
     words,
 )
-from tfrecreg.plugins.decoders import Decoders, decoders_of
+from tfrecreg.plugins.decoders import Decoders, target_decoders
 from tfrecreg.records.access import Records
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import HOLD_LIMIT, scan
@@ -31,7 +31,7 @@ from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import TargetLike
 from tfrecreg.shardset.target import find_target
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import hex_start, safe, si_bytes
+from tfrecreg.text import ShortRepr, hex_start, safe, si_bytes
 from tfrecreg.training.split_words import find_ranges, named_splits
 
 
@@ -48,8 +48,8 @@ class ShownFeature:
     """The first values, or a description of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRecord:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ShownRecord(ShortRepr):
     """One record."""
 
     shard: str
@@ -132,7 +132,7 @@ def head(
             f"`{target.name}` has no shards to show", hint=f"tfrecreg check {target.name}"
         )
     passed = damage if damage is not None else []
-    decoders = decoders_of(target.home)
+    decoders = target_decoders(target)
     shards = target.shards
     if split is not None:
         by_split = _by_split(target, split)

@@ -53,8 +53,8 @@ def init(
 
     Args:
         folder: the registry's root.
-        with_dvc: whether to make it a DVC repository where DVC is installed and it is none. None
-            for a folder that becomes a registry now: one that is a registry without DVC stays so.
+        with_dvc: whether to make it a DVC repository if DVC is installed. None: yes for a new
+            registry, no for one that exists without DVC.
         nested: whether it may be inside another registry.
 
     Raises:

@@ -152,19 +152,20 @@ def load(
         with_key: whether elements have the key of their record, as ``record/key``.
         with_digest: whether elements have the digest of their record, as ``record/digest``, uint8
             of shape (16,): for the certificate of an epoch.
-        batch_size: elements of a batch; None for single elements. Images of a batch need one size.
-        drop_remainder: whether to leave out a last batch that is smaller.
+        batch_size: number of elements in a batch; None for single elements. Images of a
+            batch need one size.
+        drop_remainder: whether to drop a smaller last batch.
         shuffle: whether to shuffle in each epoch: the shards, and then records in a buffer; or the
             number of records in that buffer.
-        seed: of the shuffle.
-        repeat: how many epochs, or True for no end.
+        seed: seed of the shuffle.
+        repeat: number of epochs; True repeats forever.
         cache: whether to keep decoded elements in memory; or in files with this path as prefix.
         prefetch: batches or elements to prepare ahead; None for an automatic number if there is a
             batch size, else none.
         deterministic: False to read several shards at once, in any order, without a shuffle.
-        host: which share of the records, from 0.
-        hosts: how many share the records: whole shards if `hosts` divides their number, else
-            records.
+        host: number of this host, from 0.
+        hosts: number of hosts that share the records: whole shards if `hosts` divides
+            their number, else records.
         options: of `tf.data`, applied last.
 
     Returns:
@@ -251,7 +252,7 @@ def _make_split(
 ) -> tf.data.Dataset:
     """The dataset of one expression."""
     target = _find(reference, split, registry)
-    form = ElementForm()
+    form, pixels = ElementForm(), dict[str, tuple[int, int, int]]()
     if target.is_raw:
         request.expect_nothing()
     else:
@@ -261,7 +262,9 @@ def _make_split(
                 f"no schema says how to parse the records of `{target.name}`",
                 hint='`schema="schemas/mnist.pbtxt"` names one',
             )
-        form = find_form(parse_schema(*text), request)
+        parsed = parse_schema(*text)
+        pixels = parsed.byte_pixels()
+        form = find_form(parsed, request)
     assert target.manifest is not None
     assert target.storage is not None
     entries = [shard.entry for shard in target.shards if shard.entry is not None]
@@ -275,7 +278,7 @@ def _make_split(
     share = host_numbers(numbers, records.starts, host, hosts, target.name)
     pieces = find_pieces(share, records.starts)
     tensorflow = _tensorflow()
-    form = with_others(tensorflow, records, form, decoders_of(target.home))
+    form = with_others(tensorflow, records, form, decoders_of(target.home, pixels))
     dataset = make_dataset(tensorflow, records, pieces, target.manifest.compression, form, chosen)
     return dataset if options is None else dataset.with_options(options)
 
@@ -292,14 +295,14 @@ def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
             )
     if chosen.drop_remainder and chosen.batch_size is None:
         raise UsageError(
-            "`drop_remainder` is about batches", hint="`batch_size=256, drop_remainder=True`"
+            "`drop_remainder` needs `batch_size`", hint="`batch_size=256, drop_remainder=True`"
         )
     if request.pad_to == "longest" and chosen.batch_size is None:
         raise UsageError(
-            '`pad_to="longest"` is about batches', hint='`batch_size=32, pad_to="longest"`'
+            '`pad_to="longest"` needs `batch_size`', hint='`batch_size=32, pad_to="longest"`'
         )
     if chosen.seed is not None and chosen.shuffle is False:
-        raise UsageError("`seed` is that of a shuffle", hint="`shuffle=True, seed=1`")
+        raise UsageError("`seed` needs `shuffle`", hint="`shuffle=True, seed=1`")
 
 
 def _find(

@@ -15,7 +15,7 @@ from itertools import groupby
 from tfrecreg.config import CONFIG_NAME, Config
 from tfrecreg.errors import ConfigError
 from tfrecreg.gating import Waiver
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.suggest import did_you_mean, listed
@@ -45,7 +45,7 @@ def expect_policy(
     config = registry.config
     _expect_datasets(registry, {_DEFAULT, *filter(None, names)})
     if config.waivers or any(gate.severity for gate in config.gates.values()):
-        known = list(plugins().codes())
+        known = list(plugins_of(config).codes())
         _expect_severities(config, known)
         last = _last_day(config, today)
         for number, waiver in enumerate(config.waivers):

@@ -41,7 +41,7 @@ from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.reports.model import Report
 from tfrecreg.shardset.target import target_of
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 from tfrecreg.tracking import git
 
 Level = Literal["auto", "patch", "minor", "major"]
@@ -63,8 +63,8 @@ class ReleaseRequest:
     where it knows none for the `raw` of the dataset."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReleaseResult(ShortRepr):
     """A release, made now or already present."""
 
     manifest: Manifest = field(repr=False)

@@ -31,7 +31,7 @@ def stats(
         split: show only this split.
         features: show only features that match these names or globs.
         schema: use this schema instead of the target's own.
-        tfdv: whether TFDV's own generators make them.
+        tfdv: compute them with TFDV's own generators.
         engine: where to read; None for this process.
         progress: updated during the work.
 

@@ -25,13 +25,13 @@ from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target
 from tfrecreg.shardset.find import TargetsLike
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 
 _SMALLEST = 500_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PageResult(ShortRepr):
     """A page that was made."""
 
     html: str = field(repr=False)

@@ -14,7 +14,7 @@ from tfrecreg.example.model import Example, Kind
 from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownFeature, shown_record
 from tfrecreg.pages.masks import PageStrip, strips_of
-from tfrecreg.plugins.decoders import Decoders, decoders_of
+from tfrecreg.plugins.decoders import Decoders, target_decoders
 from tfrecreg.records.access import Records
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.reader import HOLD_LIMIT
@@ -104,7 +104,7 @@ class PageRecord:
 def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
     """Records by place, damaged ones among them, which say why. One shard is open at a time."""
     wanted: dict[str, list[int]] = {}
-    decoders = decoders_of(target.home)
+    decoders = target_decoders(target)
     for place in sorted(set(places)):
         wanted.setdefault(place.shard, []).append(place.record)
     found: dict[PagePlace, PageRecord] = {}

@@ -19,6 +19,7 @@ from tfrecreg.registry.registry import Dataset, RegistryLike, open_registry
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.reports.model import Report, error_report
 from tfrecreg.storage.interface import Storage
+from tfrecreg.text import ShortRepr
 
 PAGE_BUDGET = 3_000_000
 """Default size of each page of a site in bytes."""
@@ -27,8 +28,8 @@ _SAMPLE = 8
 _BUILD = "build.html"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SiteResult(ShortRepr):
     """A site that was made."""
 
     folder: str

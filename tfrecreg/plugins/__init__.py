@@ -11,6 +11,7 @@ the hooks. What is bundled implements the same hooks. Authors of plugins read
 - `decoders`: which decoder reads a value
 - `describe`: the options of a plugin, in words
 - `engines`: an engine by its name
+- `recognition`: why a source can read a folder, and what it may look at to say so
 - `raw_data`: the source whose raw data a folder has, by the names of its files
 
 pluggy itself is imported on first use of plugins.

@@ -7,14 +7,15 @@ opens its records in less time than a search for plugins takes.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.bundled import DECODERS, DISABLE
-from tfrecreg.decoding import START, FeatureDecoder, Thumbnail
-from tfrecreg.errors import MissingExtraError, PluginError, TfrecregError
+from tfrecreg.decoding import START, FeatureDecoder, PixelsDecoder, Thumbnail
+from tfrecreg.errors import MissingExtraError, PluginError, SchemaError, TfrecregError
 from tfrecreg.guard import PluginId, called, calling, failure
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.pixels import expect_pillow
@@ -27,10 +28,16 @@ if TYPE_CHECKING:
 
     from tfrecreg.plugins.discovery import Announced
     from tfrecreg.plugins.records import DecoderRecord
+    from tfrecreg.scan.interface import Target
     from tfrecreg.storage.interface import Storage
 
 _CAPTION = 200
 """Characters of a caption."""
+
+
+DeclaredPixels = tuple[int, int, int]
+"""Height, width and channels."""
+_NONE: Mapping[str, DeclaredPixels] = MappingProxyType({})
 
 
 class Decoders:
@@ -41,18 +48,24 @@ class Decoders:
 
     Args:
         off: plugins that a registry switches off, as :meth:`Plugins.without` takes them.
+        pixels: height, width and channels of features that hold pixels, as a schema declares them:
+            no plugin is asked about these.
 
     Raises:
         PluginError, MissingExtraError: by methods, where a decoder of another distribution cannot
             be loaded, or failed.
     """
 
-    def __init__(self, off: Sequence[str] = ()) -> None:
+    def __init__(
+        self, off: Sequence[str] = (), pixels: Mapping[str, DeclaredPixels] = _NONE
+    ) -> None:
         self._off = tuple(off)
+        self.pixels = {name: PixelsDecoder(size) for name, size in pixels.items()}
+        """The decoders of features that hold pixels."""
         self._chosen: dict[str, FeatureDecoder] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Decoders, (self._off,)
+        return Decoders, (self._off, {name: each.size for name, each in self.pixels.items()})
 
     def array(self, feature: str, data: bytes) -> npt.NDArray[Any]:
         """A value, decoded.
@@ -60,12 +73,14 @@ class Decoders:
         Raises:
             ValueError: it does not decode; the text is the reason, escaped.
         """
-        decoder = self._chosen.get(feature)
+        decoder = self.pixels.get(feature) or self._chosen.get(feature)
         if decoder is None:
             decoder = self._chosen[feature] = self._reader(feature, data)
         try:
             return decoder.array(data)
         except ValueError:
+            if feature in self.pixels:
+                raise
             other = self._reader(feature, data)  # a feature may hold values of several kinds
             if other is decoder:
                 raise
@@ -73,6 +88,8 @@ class Decoders:
 
     def find_bundled(self, feature: str, data: bytes) -> FeatureDecoder | None:
         """The bundled decoder that reads a value; None if none does."""
+        if feature in self.pixels:
+            return self.pixels[feature]
         start = data[:START]
         return next((each for each in _bundled(self._off) if each.reads(feature, start)), None)
 
@@ -104,6 +121,8 @@ class Decoders:
 
     def header(self, feature: str, data: bytes) -> ImageHeader | None:
         """The header of an encoded image of any format; None without a readable one."""
+        if feature in self.pixels:
+            return self.pixels[feature].header(data)
         try:
             return read_header(data)
         except ImageError:
@@ -121,20 +140,34 @@ class Decoders:
         return found or _bundled(self._off)[0]
 
 
-def decoders_of(home: Storage | None) -> Decoders:
+def decoders_of(home: Storage | None, pixels: Mapping[str, DeclaredPixels] = _NONE) -> Decoders:
     """The decoders that the registry of a target does not switch off.
 
     Args:
         home: storage of the registry; None for a target outside of any.
+        pixels: as for :class:`Decoders`.
     """
     if home is None:
-        return Decoders()
+        return Decoders(pixels=pixels)
     from tfrecreg.registry.registry import Registry  # a worker needs none
 
     try:
-        return Decoders(Registry(home).config.plugins.disable)
+        return Decoders(Registry(home).config.plugins.disable, pixels)
     except TfrecregError:  # records can be read even if the configuration is broken
-        return Decoders()
+        return Decoders(pixels=pixels)
+
+
+def target_decoders(target: Target) -> Decoders:
+    """The decoders for the records of a target, with the pixels that its schema declares."""
+    pixels: Mapping[str, DeclaredPixels] = _NONE
+    if target.schema is not None and "pixels:" in target.schema:
+        from tfrecreg.schema.proto import parse_schema  # few schemas declare pixels
+
+        try:
+            pixels = parse_schema(target.schema, target.schema_path or "schema").pixels()
+        except SchemaError:  # records can be shown without it
+            pixels = _NONE
+    return decoders_of(target.home, pixels)
 
 
 @cache

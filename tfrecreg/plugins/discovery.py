@@ -107,7 +107,7 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
         name, version = plugin_id.distribution, plugin_id.version
         try:
             with calling(plugin_id, "import"):
-                records = list(_records(entry.load(), ours=plugin_id.is_ours))
+                records = list(records_of(entry.load(), ours=plugin_id.is_ours))
         except Exception as error:
             yield BrokenPlugin(entry.name, name, version, _reason(error))
             continue
@@ -119,14 +119,23 @@ def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, Broken) else one_line(traced(error))
 
 
-def _records(plugin: object, *, ours: bool) -> Iterator[PluginRecord[Any]]:
+def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[Any]]:
+    """The records that the hooks of a module yield.
+
+    Raises:
+        Broken: they are not what the hooks are for.
+        Exception: any exception of a hook.
+    """
     import pluggy
 
     from tfrecreg.plugins import specs
 
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(specs)
-    manager.register(plugin)
+    try:
+        manager.register(plugin)
+    except pluggy.PluginValidationError as error:
+        raise Broken(" ".join(map(safe, str(error).split("\n")))) from error
     known = {kind.hook: kind for kind in PLUGIN_KINDS}
     callers = {caller.name: caller for caller in manager.get_hookcallers(plugin) or ()}
     for name in sorted(callers):
@@ -154,9 +163,22 @@ def _checked(
         yield record
 
 
-def _check(record: Any, *, ours: bool) -> None:
+def checked_record(record: PluginRecord[Any], *, any_name: bool = False) -> PluginRecord[Any]:
+    """A record that fits the rules for records.
+
+    Args:
+        any_name: whether it may have the name of a class.
+
+    Raises:
+        Broken: it does not.
+    """
+    _check(record, ours=False, any_name=any_name)
+    return record
+
+
+def _check(record: Any, *, ours: bool, any_name: bool = False) -> None:
     hook, name = record.hook, record.name
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not any_name and (not isinstance(name, str) or not _NAME.fullmatch(name)):
         shown = safe(str(name), limit=60)
         raise Broken(f"`{hook}` yielded the name `{shown}`, expected `[a-z][a-z0-9_]*`")
     if name in record.taken:
@@ -171,6 +193,8 @@ def _check(record: Any, *, ours: bool) -> None:
         globs = record.recognizes
         if isinstance(globs, str) or not all(isinstance(each, str) for each in globs):
             raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
+        if record.examine is not None and not callable(record.examine):
+            raise Broken(f"`{hook}`: `{name}` needs a function as `examine`")
     for code in record.codes:
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
             shown = safe(str(getattr(code, "code", code)), limit=60)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import cache
+from glob import escape
+from importlib import import_module
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfrecreg.bundled import DISABLE, OURS
+from tfrecreg.bundled import DISABLE, LOCAL, OURS
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import CONFIG_NAME
-from tfrecreg.entry_points import canonical_name
+from tfrecreg.entry_points import canonical_name, is_local
 from tfrecreg.errors import (
     DisabledPluginError,
     MissingExtraError,
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from tfrecreg.plugins.describe import OptionInfo
     from tfrecreg.sources.deal import SourceOptions
     from tfrecreg.sources.guarded import GuardedSource
-    from tfrecreg.storage.interface import Readable
+    from tfrecreg.storage.interface import Readable, Storage
 
 R = TypeVar("R", bound=PluginRecord[Any])
 T = TypeVar("T")
@@ -74,6 +77,7 @@ class Plugins:
         announced: records of all kinds, in any order.
         broken: the broken entry points.
         disabled: those that are switched off.
+        home: folder of the registry whose local plugins can be found; empty for none.
     """
 
     def __init__(
@@ -81,11 +85,11 @@ class Plugins:
         announced: Iterable[Announced[Any]] = (),
         broken: Iterable[BrokenPlugin] = (),
         disabled: Sequence[Disabled] = (),
+        home: str = "",
     ) -> None:
+        self._home = home
         self._disabled = list(disabled)
-        self._announced = sorted(
-            announced, key=lambda one: (one.name, one.distribution, one.entry_point)
-        )
+        self._announced = sorted(announced, key=_order)
         self._broken = sorted(broken, key=lambda one: (one.entry_point, one.distribution))
 
     @classmethod
@@ -128,7 +132,35 @@ class Plugins:
                     hint=f"take it out of {by}",
                 )
         on = (each for each in self._announced if each not in off)
-        return Plugins(on, self._broken, [*self._disabled, *(Disabled(each, by) for each in off)])
+        disabled = [*self._disabled, *(Disabled(each, by) for each in off)]
+        return Plugins(on, self._broken, disabled, self._home)
+
+    def of_registry(self, config: Config, *, untrusted: bool) -> Plugins:
+        """These plugins, and the local ones of a registry: see :func:`plugins_of`."""
+        found: list[Any] = []
+        patterns = list(config.plugins.local)
+        if untrusted:  # for a listing, which shows those of datasets, too
+            words = (each.source or "" for each in config.datasets.values())
+            patterns += (escape(each[2:].rpartition(":")[0]) for each in words if is_local(each))
+        if patterns:
+            local = import_module(LOCAL)  # a room, which few registries need
+            found = local.local_plugins(config.home, patterns, untrusted=untrusted)
+        more = [each for each in found if isinstance(each, Announced)]
+        broken = [each for each in found if isinstance(each, BrokenPlugin)]
+        _remember_codes(more)
+        return Plugins(
+            [*self._announced, *more], [*self._broken, *broken], self._disabled, config.home
+        )
+
+    @contextmanager
+    def lending(self, announced: Announced[Any]) -> Iterator[None]:
+        """Have one more plugin while the block lasts: that of a test, which is not installed."""
+        before = self._announced
+        self._announced = sorted([*before, announced], key=_order)
+        try:
+            yield
+        finally:
+            self._announced = before
 
     @property
     def disabled(self) -> list[Disabled]:
@@ -171,10 +203,18 @@ class Plugins:
         Raises:
             PluginError: no plugin has that name, or more than one.
         """
+        if is_local(name):
+            return self._local(kind, name)
         announced = self.every(kind)
         found = [one for one in announced if has_name(one, name)]
         if not found:
             self._expect_enabled(kind, name)
+            if ".py:" in name:
+                raise UnknownPluginError(
+                    f"no {kind.kind} named `{safe(name, limit=200)}`",
+                    hint="a local plugin is named by its path from the registry, which begins with "
+                    "`./`",
+                )
             raise self._unknown(kind.kind, announced, name)
         if len(found) > 1:
             raise _clashing(kind, NameClash(kind.kind, name, tuple(found)))
@@ -299,6 +339,16 @@ class Plugins:
             found += describe_options(DealOptions)
         return found
 
+    def _local(self, kind: type[R], name: str) -> Announced[R]:
+        if not self._home:
+            raise UsageError(
+                f"`{safe(name)}` is a local plugin, and there is no registry here",
+                hint="run the command in the registry, or name its folder: -C DIR",
+            )
+        found: Announced[R] = import_module(LOCAL).local_plugin(self._home, kind, name)
+        _remember_codes([found])
+        return found
+
     def _expect_enabled(self, kind: type[PluginRecord[Any]], name: str) -> None:
         for off in self._disabled:
             record = off.announced.record
@@ -337,13 +387,21 @@ def plugins() -> Plugins:
     return Plugins.search().without(names, f"`{DISABLE}`")
 
 
-def plugins_of(config: Config) -> Plugins:
-    """The plugins of this process that a registry does not switch off.
+def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
+    """The plugins of a registry: those of this process and its local ones, but for those that it
+    switches off.
+
+    Args:
+        untrusted: whether local plugins that are not trusted are listed as broken, rather than
+            refused.
 
     Raises:
-        UsageError: it names one that cannot be switched off.
+        UsageError: it names one that cannot be switched off, or a local one that is not there or
+            not trusted.
     """
-    return plugins_but(config.plugins.disable)
+    off = config.plugins.disable
+    found = plugins().of_registry(config, untrusted=untrusted) if config.home else plugins()
+    return found.without(off, f"`plugins.disable` in `{CONFIG_NAME}`") if off else found
 
 
 def plugins_but(off: Sequence[str]) -> Plugins:
@@ -352,12 +410,40 @@ def plugins_but(off: Sequence[str]) -> Plugins:
     return found.without(off, f"`plugins.disable` in `{CONFIG_NAME}`") if off else found
 
 
+def plugins_with(name: str, home: Storage | None) -> Plugins:
+    """The plugins among which `name` is found: with those of a registry if it is a local one.
+
+    Args:
+        home: storage of the registry; None for none.
+
+    Raises:
+        UsageError: as :func:`plugins_of`.
+    """
+    if home is None or not is_local(name):
+        return plugins()
+    from tfrecreg.registry.registry import Registry  # few sources are local
+
+    return plugins_of(Registry(home).config)
+
+
 def code_named(name: str) -> Code | None:
     """The finding code of that name; None if there is none. Only one that is not bundled needs the
     plugins.
     """
     found = CORE_CODES.get(name)
-    return plugins().codes().get(name) if found is None else found
+    return plugins().codes().get(name, _codes_of_local.get(name)) if found is None else found
+
+
+_codes_of_local: dict[str, Code] = {}
+"""Codes of the local plugins that this process has found, by name."""
+
+
+def _remember_codes(announced: Iterable[Announced[Any]]) -> None:
+    _codes_of_local.update((code.code, code) for each in announced for code in each.record.codes)
+
+
+def _order(announced: Announced[Any]) -> tuple[str, str, str]:
+    return announced.name, announced.distribution, announced.entry_point
 
 
 def has_name(announced: Announced[Any], name: str) -> bool:
@@ -405,7 +491,9 @@ def _loaded(announced: Announced[Any]) -> Any:
         raise PluginError(
             f"the {record.kind} `{announced.name}` of {announced.origin} cannot be loaded: "
             f"{one_line(error)}",
-            hint=f"reinstall or update `{safe(announced.distribution)}`, or report this to its "
+            hint=announced.plugin_id.hint
+            if is_local(announced.distribution)
+            else f"reinstall or update `{safe(announced.distribution)}`, or report this to its "
             "authors",
         ) from error
     if wrong:
@@ -443,5 +531,7 @@ def _unfit(announced: Announced[Any], reason: str) -> PluginError:
     return PluginError(
         f"the {announced.record.kind} `{announced.name}` of {announced.origin} cannot be used: "
         f"{reason}",
-        hint=f"report this to the authors of `{safe(announced.distribution)}`",
+        hint=announced.plugin_id.hint
+        if is_local(announced.distribution)
+        else f"report this to the authors of `{safe(announced.distribution)}`",
     )

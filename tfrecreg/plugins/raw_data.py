@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
@@ -21,28 +21,39 @@ def build_hint(place: str, known: Plugins) -> str:
     Args:
         place: a folder or a file, at most two levels away from the folder that a source reads.
     """
-    for each in known.every(SourceRecord):
-        folder = raw_folder(place, each.record)
-        if folder:
-            return (
-                f"these are raw data of the source `{each.name}`: tfrecreg build NAME --source "
-                f"{each.name} --raw {safe(quote(folder), limit=1000)}"
-            )
-    return ""
+    # A name says more than a wildcard: images are in the folders of many sources.
+    found = [
+        (sum(map(glob.count, "*[")), each.name, folder)
+        for each in known.every(SourceRecord)
+        for folder, glob in _matching(place, each.record)
+    ]
+    if not found:
+        return ""
+    _, name, folder = min(found)
+    return (
+        f"these are raw data of the source `{name}`: tfrecreg build NAME --source {name} --raw "
+        f"{safe(quote(folder), limit=1000)}"
+    )
 
 
 def raw_folder(place: str, record: SourceRecord) -> str:
     """The folder with raw data of a source at, above or below a path; empty if there is none."""
+    return next((folder for folder, _ in _matching(place, record)), "")
+
+
+def _matching(place: str, record: SourceRecord) -> Iterator[tuple[str, str]]:
+    """The folder with raw data of a source, and the glob that recognizes them, if any does."""
     if is_url(place):
-        return ""
+        return
     path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay
-    # A folder that may not be looked at, and a glob of a plugin that is none.
+    # A folder that may not be looked at, and an invalid glob of a plugin.
     with suppress(OSError, ValueError, NotImplementedError):
         for look in (_at_or_above, _below):
-            found = next(filter(None, (look(path, each) for each in record.recognizes)), None)
-            if found is not None:
-                return str(found) if Path(place).is_absolute() else os.path.relpath(found)
-    return ""
+            for glob in record.recognizes:
+                found = look(path, glob)
+                if found is not None:
+                    yield str(found) if Path(place).is_absolute() else os.path.relpath(found), glob
+                    return
 
 
 def _at_or_above(path: Path, pattern: str) -> Path | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 from tfrecreg.findings import Code
 
 if TYPE_CHECKING:
+    from tfrecreg.plugins.recognition import RawPreview, Recognition
     from tfrecreg.scan.interface import Validator
     from tfrecreg.sources.interface import Source
 
@@ -61,7 +62,12 @@ class SourceRecord(PluginRecord["type[Source]"]):
     load: Callable[[], type[Source]]
     recognizes: Sequence[str] = ()
     """Globs such as ``annotations/*.json``, from the folder that ``--raw`` names: if a file there
-    matches one, hints say that the folder is for this source. Earlier sources come first.
+    matches one, hints say that the folder is for this source, and a build without ``--source``
+    considers it: see `tfrecreg.plugins.recognition.glob_strength`. Earlier sources come first.
+    """
+    examine: Callable[[RawPreview], Recognition | None] | None = None
+    """Looks at a folder that matches one of the globs, or at any if there are none, and says why
+    the source can read it; None if it cannot. Without it, the globs decide.
     """
 
     kind = "source"
@@ -81,9 +87,10 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     codes: Sequence[Code]
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
-    runs_with: Literal["always", "baseline", "expected", "asked"] = "always"
+    runs_with: Literal["always", "baseline", "expected", "items", "asked"] = "always"
     """When it runs without being named: with every check, with one that compares with a baseline
-    (``--against``) or with what is expected (``--same-as``, ``--expect``), or never.
+    (``--against``), with what is expected (``--same-as``, ``--expect``) or with the items of a
+    source (``--source``), or never.
     """
     reads_back: bool = False
     """Whether a new build has to pass it before it replaces the old one."""

@@ -286,7 +286,7 @@ class _File:
         except DamagedRecordError as error:
             if error.message != first.message:
                 raise TransferError(
-                    f"record {number} of `{self._shown}` came with other bytes on a second read",
+                    f"record {number} of `{self._shown}` had other bytes on a second read",
                     hint="the store or the network alters bytes; run the command again",
                 ) from None
             message = f"{error.message}; {SAME_BYTES}"

@@ -41,6 +41,7 @@ from tfrecreg.records.framing import (
 )
 from tfrecreg.records.scanner import count_headers, make_finder
 from tfrecreg.records.stream import ByteStream
+from tfrecreg.text import safe
 
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
@@ -399,8 +400,20 @@ def foreign_detail(head: bytes, size: int) -> str:
     kind = next((name for magic, name in _KNOWN if head.startswith(magic)), "")
     if not kind and not any(head):
         kind = "zeros"
-    begin = f"0x{head[:HEADER_BYTES].hex()}" + (f" ({kind})" if kind else "")
+    begin = _start(head) + (f" ({kind})" if kind else "")
     return f"no valid record in {size} bytes that begin with {begin}"
+
+
+_TEXT = frozenset((*range(0x20, 0x7F), *b"\t\n\r"))
+_TEXT_BYTES = 24
+
+
+def _start(head: bytes) -> str:
+    """The first bytes, as text where they are ASCII."""
+    start = head[:_TEXT_BYTES]
+    if len(start) >= HEADER_BYTES and _TEXT.issuperset(start):
+        return f'"{safe(start.decode("ascii"))}"'
+    return f"0x{head[:HEADER_BYTES].hex()}"
 
 
 def lost(at: int, found: Resolution) -> str:

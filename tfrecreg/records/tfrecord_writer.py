@@ -76,9 +76,9 @@ class TFRecordWriter:
             key: of the record in the index; None for its number.
 
         Raises:
-            UsageError: the record has no lossless place in an example, is larger than a record may
-                be, or its key is taken.
-            StorageError: the disk refused.
+            UsageError: the record cannot be stored in an example without loss, is larger
+                than a record may be, or its key is taken.
+            StorageError: the file cannot be written.
         """
         key = str(self.records) if key is None else key
         if isinstance(record, Mapping):
@@ -105,7 +105,7 @@ class TFRecordWriter:
         """Finish the file; it is durable when this returns.
 
         Raises:
-            StorageError: the disk refused.
+            StorageError: the file cannot be written.
 
         Example:
             >>> file = tr.TFRecordWriter("points.tfrecord")

@@ -137,7 +137,8 @@ class RecordEncoder:
                 if not piece:
                     raise StorageError(
                         f"`{safe(segment.path)}` is shorter than it was written",
-                        hint="something else changes the stage of this build: build again",
+                        hint="another program changes the staging folder of this build: "
+                        "build again",
                     )
                 buffer += piece
             yield self._gzip.write(bytes(buffer[at:end]))
@@ -336,7 +337,7 @@ def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
             if not piece:
                 raise StorageError(
                     f"`{safe(segment.path)}` has {done} bytes, {segment.bytes} were written",
-                    hint="something else changes the stage of this build: build again",
+                    hint="another program changes the staging folder of this build: build again",
                 )
             done += len(piece)
             yield piece

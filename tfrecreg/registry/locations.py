@@ -99,8 +99,8 @@ def claim_number(url: str, version: Version, build: Manifest) -> None:
             f"another clone released `{build.dataset}@{version}` with other content, or is about "
             f"to: `{shown}` has content {safe(found['content'][:16])}…, the build has "
             f"{build.content[:16]}…",
-            hint="`git pull` brings that release, when it was pushed; then `--bump auto` takes the "
-            "next number. If it was given up, remove that file",
+            hint="`git pull` fetches that release once it is pushed; then `--bump auto` takes the "
+            "next number. If it was abandoned, remove that file",
         )
 
 

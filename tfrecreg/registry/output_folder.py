@@ -62,7 +62,7 @@ def _require_strange(path: Path, root: Path, shown: str) -> None:
     if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
         raise UsageError(
             f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
-            "nothing but builds and releases",
+            "only builds and releases",
             hint=f"name a folder elsewhere: {safe(str(root.parent / path.name))}",
         )
 

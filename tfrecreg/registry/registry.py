@@ -113,7 +113,7 @@ class Registry:
                 found[name] = parse_dataset(text, path)
             except ConfigError as error:
                 broken[name] = DatasetConfigError(error.message, hint=error.hint)
-        return replace(config, datasets=found, broken=broken)
+        return replace(config, datasets=found, broken=broken, home=self.storage.root)
 
     def _dataset_files(self) -> Iterator[tuple[str, str, bytes]]:
         """Name, path and content of each."""
@@ -138,8 +138,7 @@ class Registry:
     def datasets(self) -> list[Dataset]:
         """All datasets: configured, built or released; sorted by name.
 
-        A folder in `data/` without a manifest, or in `registry/` without a release, is a
-        stranger's.
+        A folder in `data/` without a manifest, or in `registry/` without a release, is ignored.
         """
         found = {Dataset(self, name) for name in (*self.config.datasets, *self.config.broken)}
         found.update(each for each in self._folders(layout.BUILDS) if each.is_built())

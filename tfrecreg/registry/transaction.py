@@ -157,8 +157,8 @@ class Transaction:
         """Put the indexes, some files and, when all of them are there, the manifest beside shards
         that lie in the build's folder already.
 
-        A kill on the way leaves no build, or the one before with files of the new one, which
-        `check` finds; doing it again completes it.
+        If killed midway, there is either no build, or the old one with some new files, which
+        `check` reports. Repeating the call completes it.
 
         Args:
             staged: rooted at a folder below :meth:`stage`, which holds all but the manifest.
@@ -337,7 +337,7 @@ def _clear(storage: Storage, dataset: str) -> None:
 @contextlib.contextmanager
 def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal]:
     """Hold the locks of all datasets and that of DVC, and complete what a killed command left
-    halfway: so nothing that is not referred to now will be referred to by a command that runs.
+    halfway. While they are held, no running command can start to use an unreferenced file.
 
     Args:
         progress: receives notes about waiting and about copies kept because they are in use.

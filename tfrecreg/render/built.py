@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tfrecreg.commands.console import count, line
+from tfrecreg.commands.console import line
 from tfrecreg.commands.session import Session
 from tfrecreg.render.catalog import print_manifest
 from tfrecreg.render.findings import print_accepted
 from tfrecreg.render.released import accepted, print_release
-from tfrecreg.text import si_bytes
+from tfrecreg.text import count, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.operations.builds.conclude import BuildResult

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, count, line, print_facts
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.commands.console import PlainTable, line, print_facts
+from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.manifest.model import ChangeCounts, Manifest

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import Line, count, line
+from tfrecreg.commands.console import Line, line
 from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.render.catalog import feature_sizes, size_against_raw
 from tfrecreg.reports.places import location_text, safe_message, subject_text
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.reports.model import Report
@@ -35,6 +35,10 @@ _LOCATIONS = 5
 _MEASURES = {
     "drift.drift": "against the other version",
     "drift.skew": "against the other split",
+    "inflation.hidden": "decoded pixels",
+    "inflation.pixels": "pixels",
+    "items.matched": "items",
+    "manifest.described": "folder",
     "manifest.kinds": "payloads",
     "manifest.unnamed": "beside them, not named",
     "registry.history": "git's history",
@@ -53,7 +57,7 @@ _BUNDLED = frozenset(
             "images",
             "annotations",
         ),
-        *("statistics", "drift", "registry", "content"),
+        *("statistics", "drift", "registry", "content", "items"),
     }
 )
 """Validators whose other measures are in the JSON only. All measures of a plugin get a line."""

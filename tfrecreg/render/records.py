@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import count, line
+from tfrecreg.commands.console import line
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.text import safe
+from tfrecreg.text import count, safe
 
 if TYPE_CHECKING:
     from tfrecreg.operations.format_payload import ShownPart

@@ -13,7 +13,8 @@ from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.findings import Finding, Measure, Severity
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.json_data import json_data
-from tfrecreg.text import safe
+from tfrecreg.reports.places import location_text, safe_message
+from tfrecreg.text import count, safe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +179,26 @@ class Report:
     def __repr__(self) -> str:
         codes = ", ".join(dict.fromkeys(each.code for each in self.findings))
         found = f", {codes}" if codes else ""
-        return (
-            f"<Report {safe(self.target)}: {self.status}{found}, {self.records:,} records in "
-            f"{self.shards:,} shards>"
-        )
+        return f"<Report {safe(self.target)}: {self.status}{found}, {self._size()}>"
+
+    def __str__(self) -> str:
+        """The verdict and the findings, each with its first location and its hint."""
+        lines = [f"{safe(self.target)}: {self.status}, {self._size()}"]
+        lines += [f"incomplete: {safe_message(each)}" for each in self.errors]
+        for each in self.findings:
+            message = safe_message(each.message)
+            lines.append(f"{each.severity.value} {each.code} {each.rule}: {message}")
+            for location in each.locations[:1]:
+                more = f", and {each.count - 1:,} more" if each.count > 1 else ""
+                detail = f": {safe(location.detail, limit=300)}" if location.detail else ""
+                lines.append(f"    {location_text(location)}{detail}{more}")
+            lines.append(f"    hint: {safe_message(each.hint)}")
+        return "\n".join(lines)
+
+    def _size(self) -> str:
+        if self.releases is not None:
+            return count(self.releases, "release")
+        return f"{count(self.records, 'record')} in {count(self.shards, 'shard')}"
 
     def _repr_html_(self) -> str:
         """The verdict and the findings, for a notebook."""
@@ -195,8 +212,8 @@ class Report:
             f"<table><tr><th>severity<th>code<th>count<th>finding<th>first in</tr>{rows}</table>"
         )
         return (
-            f"<p><b>{escape(self.target)}: {self.status}</b>, {self.records:,} records in "
-            f"{self.shards:,} shards</p>{table if rows else ''}"
+            f"<p><b>{escape(self.target)}: {self.status}</b>, {self._size()}</p>"
+            f"{table if rows else ''}"
         )
 
     @property

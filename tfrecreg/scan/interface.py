@@ -146,6 +146,26 @@ class Expected:
     """Reads the index of one of its shards; None if it is not on this machine."""
 
 
+class RawItem(NamedTuple):
+    """An item of raw data, and the record that its source makes of it."""
+
+    split: str
+    key: str
+    payload: bytes | None
+    """None if the source makes none."""
+    code: str = ""
+    """Why it makes none."""
+
+
+class RawItems(NamedTuple):
+    """The items of raw data that the records of a target should hold."""
+
+    source: str
+    """Name of the source that lists them."""
+    items: Callable[[], Iterator[RawItem]]
+    """Lists them, in the same order each time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The data to check: a build, a release, or bare files."""
@@ -176,6 +196,8 @@ class Target:
     """The dataset to compare it with; None unless the user names it."""
     expected: Expected | None = None
     """The records that it should hold; None unless the user names them."""
+    raw_items: RawItems | None = None
+    """The items to look for in the records; None unless the user names their source."""
     partial: bool = False
     """Whether the user named some shards of a build: `shards` are these, and may contain shards
     that the manifest does not list."""

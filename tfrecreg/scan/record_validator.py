@@ -20,17 +20,19 @@ from __future__ import annotations
 import pickle
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, make_dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from tfrecreg.errors import UsageError
+from tfrecreg.config import read_limits
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.suggest import listed
 from tfrecreg.text import safe
+from tfrecreg.typed_values import NoOptions
 
 
 class RecordProblem(NamedTuple):
@@ -68,15 +70,22 @@ class RecordValidator(Validator):
 
     features: tuple[str, ...] = ()
     """Features that a record needs: records and datasets without them are not checked."""
-    defaults: ClassVar[Mapping[str, bool | int | float | str]] = {}
-    """The options and their defaults. A gate sets them in ``limits.<name>``."""
+    Options: ClassVar[type[Any] | None] = NoOptions
+    """A frozen dataclass of its options, each with a default. A gate sets them in
+    ``limits.<name>``."""
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """The options and their defaults, a short form of :attr:`Options`: then `options` is a
+    dictionary."""
 
     def __init__(self) -> None:
-        self.options: dict[str, Any] = dict(self.defaults)
-        """The value of each option."""
+        self.options: Any = dict(self.defaults) if self.defaults else (self.Options or NoOptions)()
+        """The options: an object of :attr:`Options`."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
+        if vars(cls).get("defaults"):
+            fields = [(name, _type(value), value) for name, value in cls.defaults.items()]
+            cls.Options = make_dataclass(f"{cls.__name__}Options", fields, frozen=True)
         if "part_codec" not in vars(cls):
             cls.part_codec = JsonCodec(RecordsPart, getattr(cls, "codes", ()))
 
@@ -97,24 +106,10 @@ class RecordValidator(Validator):
         """Read the options.
 
         Raises:
-            UsageError: an option is unknown, or not of the type of its default.
+            ConfigError: an option is unknown, or a value has another type.
         """
-        self.options = {**self.defaults, **options}
-        for name, value in options.items():
-            where = f"`limits.{self.name}.{safe(name)}`"
-            if name not in self.defaults:
-                raise UsageError(
-                    f"{where} is not an option{did_you_mean(name, self.defaults)}",
-                    hint=f"available: {listed(sorted(self.defaults))}",
-                )
-            expected = type(self.defaults[name])
-            if expected is float and type(value) is int:
-                self.options[name] = float(value)
-            elif type(value) is not expected:
-                raise UsageError(
-                    f"{where} should be of type {expected.__name__}, found {safe(repr(value))}",
-                    hint=f"its default is {self.defaults[name]!r}",
-                )
+        made = read_limits(self.Options or NoOptions, options, self.name)
+        self.options = asdict(made) if self.defaults else made
         return partial(_RecordVisitor, self)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - all is in `self`
@@ -130,6 +125,14 @@ class RecordValidator(Validator):
             problems.merge(part.problems)
         yield Measure(f"{self.name}.records", records, f"{records} records looked at")
         yield from problems.findings(target.dataset)
+
+
+def _type(default: object) -> Any:
+    """The type of an option, by its default."""
+    if isinstance(default, tuple):
+        each: Any = _type(default[0]) if default else str
+        return tuple[each, ...]
+    return type(default)
 
 
 class _RecordVisitor(Visitor):

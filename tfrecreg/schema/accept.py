@@ -190,7 +190,7 @@ class _Editor:
         if code == "SCH001":
             raise _RefusedError("no schema describes records that are not Examples")
         if code == "SCH009":
-            raise _RefusedError("parts that do not fit together mean nothing: correct the data")
+            raise _RefusedError("its parts do not fit together: correct the data")
         if code == "SCH010":
             return self._number_of_examples()
         if code == "SCH005":
@@ -258,7 +258,7 @@ class _Editor:
         if len(kinds) != 1 or found.examples != present:
             types = ", ".join(f"{KIND_NAMES[k]} in {kinds[k].examples}" for k in sorted(kinds))
             raise _RefusedError(
-                f"a feature has one type, and of {counted(present, 'example')} it is {types}"
+                f"a feature has one type, and in {counted(present, 'example')} it is {types}"
             )
         (kind,) = kinds
         numbers = message.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_name

@@ -28,6 +28,7 @@ Where the schema is ambiguous, the choices are:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -40,6 +41,9 @@ IGNORED_STAGES = frozenset(
 )
 """Life cycle stages whose features are not checked. TFDV treats the first five as deprecated; a
 derived feature occurs in statistics and never in records."""
+
+PIXELS = re.compile(r"pixels:([1-9][0-9]{0,4})x([1-9][0-9]{0,4})x([1-4])", re.ASCII)
+"""The tag of a feature that holds the pixels of an image: height, width, channels."""
 
 SEQUENCE = "##SEQUENCE##"
 """The STRUCT feature under which TFX puts the feature lists of a SequenceExample."""
@@ -296,6 +300,14 @@ class SchemaFeature(_Countable):
         """Channels of all its images, 1 or 3, by a tag: ``channels:1``."""
         return next((number for number in (1, 3) if f"channels:{number}" in self.tags), None)
 
+    @cached_property
+    def pixels(self) -> tuple[int, int, int] | None:
+        """Height, width and channels of an image whose pixels the values are, row by row, by a tag:
+        ``pixels:28x28x1``. None without one.
+        """
+        found = filter(None, map(PIXELS.fullmatch, self.tags))
+        return next(((int(hit[1]), int(hit[2]), int(hit[3])) for hit in found), None)
+
     @property
     def is_label(self) -> bool:
         """Whether a model learns to predict it.
@@ -362,6 +374,15 @@ class Schema:
     def images(self) -> tuple[str, ...]:
         """Names of the features that hold encoded images, in the schema's order."""
         return tuple(feature.name for feature in self.features if feature.is_image)
+
+    def pixels(self) -> dict[str, tuple[int, int, int]]:
+        """Height, width and channels of the features that hold pixels, by name."""
+        return {each.name: each.pixels for each in self.features if each.pixels is not None}
+
+    def byte_pixels(self) -> dict[str, tuple[int, int, int]]:
+        """Those of :meth:`pixels` whose values are bytes; numbers have the shape of the image."""
+        kinds = {each.name: each.kind for each in self.features}
+        return {name: size for name, size in self.pixels().items() if kinds[name] == "BYTES"}
 
     def labels(self) -> tuple[str, ...]:
         """Names of the features that hold labels, in the schema's order."""

@@ -9,11 +9,12 @@ that were seen with two types.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, isnan
+from math import isfinite, isnan, prod
 from typing import NamedTuple
 
+from tfrecreg.example.declared import DeclaredFeature
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
 from tfrecreg.images.sniff import sniff
@@ -229,16 +230,27 @@ class SchemaSketch:
             if summary is not None:
                 summary.merge(theirs)
 
-    def render(self, dataset: str) -> str:
+    def render(self, dataset: str, declared: Mapping[str, DeclaredFeature] | None = None) -> str:
         """The draft, as text that :func:`tfrecreg.schema.proto.parse_schema` takes.
 
         Args:
             dataset: name of the data in the first comment.
+            declared: what somebody else says of features; it counts where the values agree.
         """
         lines = list(self._head(dataset))
         for name in sorted(self._features):
-            lines += ["", *draft_feature(name, self._features[name], self.examples)]
+            seen, said = self._features[name], (declared or {}).get(name)
+            lines += ["", *draft_feature(name, seen, self.examples, said)]
         return "\n".join(lines) + "\n"
+
+    def differences(self, declared: Mapping[str, DeclaredFeature]) -> Iterator[tuple[str, str]]:
+        """The declared features that the values contradict, with the reasons."""
+        for name in sorted(declared):
+            seen = self._features.get(name)
+            if seen is None or seen.most_frequent() is None:
+                yield name, "no record has it"
+            elif reason := difference(declared[name], seen):
+                yield name, reason
 
     def _summary(self, name: str) -> SeenFeature | None:
         summary = self._features.get(name)
@@ -263,11 +275,37 @@ class SchemaSketch:
             yield f"# Left out: all features after the first {_MAX_FEATURES}."
 
 
-def draft_feature(name: str, summary: SeenFeature, examples: int) -> Iterator[str]:
+def difference(declared: DeclaredFeature, summary: SeenFeature) -> str:
+    """How the values of a feature contradict what is declared of it; empty if they agree."""
+    kind = declared.kind or summary.most_frequent()
+    if kind is None or summary.kinds.keys() != {kind}:
+        found = " and ".join(KIND_NAMES[each] for each in sorted(summary.kinds))
+        return f"declared {KIND_NAMES[kind or Kind.BYTES]}, found {found or 'no value'}"
+    values = summary.kinds[kind]
+    if declared.shape is not None:
+        size = prod(declared.shape)
+        if (values.fewest, values.most) != (size, size):
+            found = f"{values.fewest} to {values.most}"
+            return f"declared {counted(size, 'value')} in a record, found {found}"
+    if declared.classes and values.high is not None and values.low is not None:
+        wrong = values.high if values.high >= declared.classes else values.low
+        if not -1 <= wrong < declared.classes:  # TFDS: -1 is an unknown class
+            return f"declared {declared.classes} classes, found number {wrong}"
+    if declared.is_bool and not (values.low in (None, 0, 1) and values.high in (None, 0, 1)):
+        return f"declared 0 or 1, found {values.low} to {values.high}"
+    if declared.is_image and values.images.total() != values.values:
+        return f"declared images, found {values.values - values.images.total()} other values"
+    return ""
+
+
+def draft_feature(
+    name: str, summary: SeenFeature, examples: int, declared: DeclaredFeature | None = None
+) -> Iterator[str]:
     """The lines that declare a feature, comments first.
 
     Args:
         examples: number of examples, with it or without.
+        declared: what somebody else says of it; left out where the values contradict it.
     """
     try:
         shown = quoted(name)
@@ -282,13 +320,39 @@ def draft_feature(name: str, summary: SeenFeature, examples: int) -> Iterator[st
         return
     values = summary.kinds[usual]
     is_required = summary.examples == examples
+    if declared is not None and difference(declared, summary):
+        declared = None
     yield from _comments(summary, usual, examples)
     body = [f"name: {shown}", f"type: {KIND_NAMES[usual]}"]
     if is_required:
         body += _block("presence", "min_fraction: 1", "min_count: 1")
-    body += _length(values, is_required)
-    body += _domain(name, usual, values)
+    shape = declared.shape if declared is not None and is_required else None
+    if declared is not None and declared.pixels is not None and usual is not Kind.BYTES:
+        shape = declared.pixels  # numbers lie in the shape of the image
+    if shape is not None and len(shape) > 1:
+        body += _block("shape", *(f"dim {{ size: {size} }}" for size in shape))
+    else:
+        body += _length(values, is_required)
+    body += _declared_domain(declared, values) or _domain(name, usual, values)
+    if declared is not None and declared.pixels is not None:
+        tag = "x".join(map(str, declared.pixels))
+        body += _block("annotation", f"tag: {quoted(f'pixels:{tag}')}")
     yield from _block("feature", *body)
+
+
+def _declared_domain(declared: DeclaredFeature | None, values: KindSummary) -> list[str]:
+    """The domain that somebody else declares; empty if it says no more than the values."""
+    if declared is None:
+        return []
+    if declared.classes:
+        low = min(0, values.low if values.low is not None else 0)  # TFDS: -1 is an unknown class
+        bounds = (f"min: {low:.0f}", f"max: {declared.classes - 1}", "is_categorical: true")
+        return _block("int_domain", *bounds)
+    if declared.is_bool:
+        return ["bool_domain {}"]
+    if declared.is_image:
+        return ["image_domain {}"]
+    return ["natural_language_domain {}"] if declared.is_text else []
 
 
 def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]:

@@ -181,7 +181,7 @@ class _Paths:
 class _Urls:
     """What a word means behind a URL."""
 
-    hint = "quote globs, and look at the name and the bucket"
+    hint = "quote globs, and check the name and the bucket"
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -288,7 +288,7 @@ def display_name(words: Sequence[str]) -> str:
 
 
 def read_schema_file(path: str) -> str:
-    """The text of a schema; bytes that are no UTF-8 are replaced, and parsing it says where.
+    """The text of a schema; bytes that are not UTF-8 are replaced, and the parser says where.
 
     Raises:
         UsageError: it cannot be read.

@@ -4,7 +4,10 @@
 - `guarded`: a source as the rest of the package calls it
 - `splitter`: splits by shares: which split an item is dealt to
 - `deal`: the options by which any source is dealt to other splits
+- `file_splits`: splits by the names of files
+- `schema_text`: schemas that a source writes
 - `bundled`: the schema that a source's package carries
+- `objects`: objects in images, the same in the records of all sources that annotate
 - `python_data`: the data of a program as a source
 
 All others are plugins: see :mod:`tfrecreg.plugins`.

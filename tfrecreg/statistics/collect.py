@@ -29,6 +29,7 @@ from tfrecreg.statistics.numpy_visitor import NumpyVisitor
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart
 from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv
+from tfrecreg.text import count
 
 _CUT_FROM = 4096
 """Bytes of the mean record from which on cutting is quicker than decoding everything."""
@@ -302,7 +303,7 @@ class StatisticsCollector(Validator):
             else:
                 self.parts[shard.split] = part
         examples = sum(part.examples for part in self.parts.values())
-        yield Measure("statistics.examples", examples, f"{examples:,} examples")
+        yield Measure("statistics.examples", examples, count(examples, "example"))
 
     def statistics(self) -> list[SplitStatistics]:
         """The statistics of every split that was scanned, in order of their names.

@@ -23,7 +23,7 @@ from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
 from tfrecreg.statistics.summary import FeatureSummary, named, render_proto, summarize
 from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import safe
+from tfrecreg.text import count, safe
 
 _WORTH_WORKERS = 128 << 20
 _WORTH_TFDV = 16 << 30
@@ -90,7 +90,7 @@ class Stats:
 
     def _heading(self, split: SplitStats) -> str:
         made = split.statistics
-        return f"{safe(made.split or self.target)}: {made.examples:,} examples"
+        return f"{safe(made.split or self.target)}: {count(made.examples, 'example')}"
 
     def pbtxt(self) -> str:
         """TFDV's `DatasetFeatureStatisticsList` as text: a dataset for each split, with its name.
@@ -214,7 +214,7 @@ def _only(target: Target, split: str | None) -> Target:
     splits = sorted({shard.split for shard in target.shards})
     if not splits:
         raise UsageError(
-            f"`{target.name}` has no shards to make statistics of",
+            f"`{target.name}` has no shards to compute statistics from",
             hint="`tfrecreg check` lists the missing ones",
         )
     if split is None:
@@ -310,7 +310,7 @@ def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> N
         return
     told = "; ".join(str(each.left_out) for each in everything if each.left_out)
     raise UsageError(
-        f"`{target.name}` has no Examples to make statistics of"
+        f"`{target.name}` has no Examples to compute statistics from"
         + (f": {told}" if told else ", nor any record"),
         hint=f"`tfrecreg head {target.name}` shows its records",
     )

@@ -69,7 +69,7 @@ class StatisticsOptions:
             if getattr(self, name) < 1:
                 raise UsageError(
                     f"`{name}` of statistics should be at least 1, found {getattr(self, name)}",
-                    hint="without it, TFDV's own default holds",
+                    hint="without it, TFDV's own default applies",
                 )
         if not 0 < self.epsilon < 1:
             raise UsageError(

@@ -7,10 +7,10 @@ So a name from data cannot lead outside, and manifests and storages use the same
 `writer` are open files; `renames` moves folders; `flock` locks files; `paths` checks names and
 words the errors. `links` lists the targets of symbolic links.
 
-`urls` takes URLs apart, `remote` implements operations on them, with `remote_reader` as open
-files, `uploads` for new ones, and `file_systems` as the only home of fsspec. `two_places` joins a
-folder with the shards behind a URL. `raw` is for raw data, `listed` for those behind URLs;
-`read_ahead` fetches whole objects before they are asked for; `local_copy` has files that are read
-at many places. `daemon_threads` sends requests, many at once. `locations` chooses the storage of a
-location.
+`urls` takes URLs apart, `remote` implements operations on them, with `remote_reader` as open files,
+`uploads` for new ones, and `file_systems` as the only home of fsspec. `two_places` joins a folder
+with the shards behind a URL. `raw` is for raw data, `listed` for those behind URLs; `read_ahead`
+fetches whole objects before they are asked for; `local_copy` has files that are read at many
+places, `file_object` is a file of a storage for libraries that want one of Python. `daemon_threads`
+sends requests, many at once. `locations` chooses the storage of a location.
 """

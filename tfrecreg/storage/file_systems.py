@@ -195,7 +195,7 @@ def store_error(action: str, shown: str, error: BaseException, attempts: int = 1
     url = safe(shown, limit=1 << 16)
     kind = kind_of_error(error)
     if kind == "missing":
-        return MissingFileError(f"`{url}` does not exist", hint="look at the name and the bucket")
+        return MissingFileError(f"`{url}` does not exist", hint="check the name and the bucket")
     if kind in ("forbidden", "credentials"):
         reason = "no credentials were found" if kind == "credentials" else "permission denied"
         return StorageError(
@@ -206,10 +206,10 @@ def store_error(action: str, shown: str, error: BaseException, attempts: int = 1
     tried = f" after {attempts} attempts" if attempts > 1 else ""
     return StorageError(
         f"cannot {action} `{url}`{tried}: {_scrubbed(_first(error))}",
-        hint=f"look at the network and the address of the store; `{_ATTEMPTS}` and `{_SECONDS}` "
+        hint=f"check the network and the address of the store; `{_ATTEMPTS}` and `{_SECONDS}` "
         "limit the retries"
         if kind == "passing"
-        else "look at the URL",
+        else "check the URL",
     )
 
 

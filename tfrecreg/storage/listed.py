@@ -43,7 +43,7 @@ def listed_storage(url: str, progress: Progress = SILENT) -> RawStorage:
     """The storage of raw data behind a URL, as a user wrote it.
 
     Raises:
-        UsageError: it holds a password or a query, or it is no place that can be read.
+        UsageError: it holds a password or a query, or it cannot be read.
     """
     shown = without_secrets(url)
     if shown != url:

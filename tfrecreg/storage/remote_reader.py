@@ -270,7 +270,7 @@ class RemoteReader(RereadableReader):
             return data[start : start + length]  # a small file of a server without ranges
         if len(data) != length:
             self.expect_unchanged()
-            raise _LengthError(f"{length} bytes were asked for, {len(data)} came")
+            raise _LengthError(f"expected {length} bytes, received {len(data)}")
         return data
 
     def _expect_same(self, known: bytes, again: bytes) -> None:
@@ -286,6 +286,6 @@ def transfer_error(shown: str) -> TransferError:
         shown: its URL without secrets, not escaped.
     """
     return TransferError(
-        f"`{path_text(shown)}` came with other bytes on a second read",
+        f"`{path_text(shown)}` had other bytes on a second read",
         hint="the store or the network alters bytes; run the command again",
     )

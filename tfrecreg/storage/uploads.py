@@ -154,5 +154,6 @@ def _unconditional(shown: str) -> StorageError:
     return StorageError(
         f"`{safe(shown, limit=1000)}` is in a store that overwrites files although it was asked "
         "not to: two builds could replace each other's bytes",
-        hint="S3, Google Cloud Storage and MinIO know the condition; a newer store or library may",
+        hint="S3, Google Cloud Storage and MinIO support conditional writes; update the store or "
+        "its library",
     )

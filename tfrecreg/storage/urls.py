@@ -62,8 +62,8 @@ def named_url(url: str) -> str:
     """A URL without its query, which is kept for :func:`query_of`.
 
     Raises:
-        UsageError: it holds a password, or a query where the store has none, or it is no place
-            that can be read.
+        UsageError: it holds a password, or a query where the store has none, or it cannot be
+            read.
     """
     found = _URL.match(url)
     assert found is not None

@@ -196,7 +196,7 @@ def _put(
             raise FailureError(
                 f"the remote does not keep what was sent: its object `{oid}` "
                 f"{fault or 'is missing'}",
-                hint="push again; if it is the same then, look at the store",
+                hint="push again; if it fails again, check the store",
             )
 
 

@@ -123,7 +123,7 @@ class Certificate:
         """Count records as handed out.
 
         Args:
-            digests: the values of :data:`DIGEST_FEATURE` of one or more elements, uint8 of shape
+            digests: the values of ``record/digest`` of one or more elements, uint8 of shape
                 (…, 16): an array, or what NumPy makes one of, such as a tensor of PyTorch.
 
         Raises:

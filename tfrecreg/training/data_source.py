@@ -203,7 +203,9 @@ class DataSource(Sequence[Any]):
             (100, 28, 28, 1) (100,)
         """
         if size < 1:
-            raise UsageError(f"a batch of {size} elements is none", hint="`batches(256)`")
+            raise UsageError(
+                f"the batch size should be at least 1, found {size}", hint="`batches(256)`"
+            )
         columns = self._elements.columns
         if self._elements.raw or columns is None:
             raise UsageError(
@@ -271,8 +273,8 @@ class DataSource(Sequence[Any]):
         Args:
             seed: of the permutation; None for the order of the records.
             epoch: each has another permutation.
-            host: whose share, from 0.
-            hosts: how many share the records.
+            host: number of this host, from 0.
+            hosts: number of hosts that share the records.
             drop_remainder: whether all hosts get the same number of records.
 
         Raises:
@@ -306,7 +308,7 @@ class DataSource(Sequence[Any]):
         Args:
             state: of one host, if all hosts have consumed as many records; else of all of them.
             host: number of this host.
-            hosts: how many share the rest: as many as before or any other number.
+            hosts: number of hosts that share the rest; it may differ from before.
 
         Raises:
             UsageError: it is not a state, that of other records, or not that of every host.

@@ -165,8 +165,8 @@ class Order:
             states: of all hosts, in any order; or of one, if all have consumed as many records.
             records: how many records there are.
             source: identity of these records.
-            host: whose share it is now.
-            hosts: how many share the rest.
+            host: number of this host, from 0.
+            hosts: number of hosts that share the rest.
 
         Raises:
             UsageError: the states do not belong to these records or to each other, or are none.
@@ -249,7 +249,7 @@ def _checked(state: Any, records: int, source: str) -> Mapping[str, Any]:
         )
     fault = "it is not a JSON object" if version is None else _fault(state)
     if fault:
-        raise UsageError(f"the state is not that of an order: {fault}", hint=_HINT)
+        raise UsageError(f"this is not the state of an order: {fault}", hint=_HINT)
     if (state["source"], state["records"]) != (source, records):
         raise UsageError(
             f"the state belongs to other records: to {state['records']} with the identity "

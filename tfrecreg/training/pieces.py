@@ -47,8 +47,8 @@ def host_numbers(
     Args:
         numbers: of records, through all shards, with a step of 1.
         starts: the number of the first record of each shard, and the total.
-        host: whose share, from 0.
-        hosts: how many share the records.
+        host: number of this host, from 0.
+        hosts: number of hosts that share the records.
 
     Raises:
         UsageError: there are more hosts than records, or `host` is not one of `hosts`.

@@ -121,7 +121,8 @@ def _range(words: str, bounds: tuple[str, str] | None, shards: Sequence[int]) ->
     units = {_unit(words, each) for each in bounds if each}
     if len(units) > 1:
         raise UsageError(
-            f"`{safe(words)}` has bounds of two kinds", hint="`train[10%:20%]` or `train[10:20]`"
+            f"`{safe(words)}` mixes percentages and record numbers",
+            hint="`train[10%:20%]` or `train[10:20]`",
         )
     (unit,) = units
     start = _number(words, bounds[0], unit, shards) if bounds[0] else 0

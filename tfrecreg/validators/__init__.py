@@ -9,6 +9,7 @@
 - `drift`: splits against those of another version and against each other (``DRF``)
 - `duplicates`: the same image or record again, in one split or in two (``DUP``)
 - `images`: encoded images against the declarations of records (``IMG``)
+- `items`: the items of raw data against the records that hold them, on request (``SRC``)
 - `annotations`: labels, objects and classes (``ANN``)
 - `content`: splits against another version, a digest or expected counts, on request (``SHD``)
 - `registry`: releases against their digests, each other, and git's history (``REG``)

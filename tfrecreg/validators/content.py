@@ -82,7 +82,7 @@ class ContentValidator(Validator):
     """Compares the records with what the user expects: counts, a version, or a digest."""
 
     name = "content"
-    codes: Sequence[Code] = CodeList("SHD01*")
+    codes: Sequence[Code] = CodeList("SHD01[01]")
 
     def applies(self, target: Target) -> str | None:
         if target.expected is None:

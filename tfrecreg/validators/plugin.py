@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     """Yield every bundled validator; their modules load when a check uses them."""
     yield _record("crc", "framing, checksums and compression", "CRC*", reads_back=True)
-    yield _record("manifest", "all files, byte by byte", "SHD00*", reads_back=True)
+    yield _record("manifest", "all files, byte by byte", "SHD00*", "SHD012", reads_back=True)
     yield _record(
         "schema",
         "every record against the schema",
@@ -37,7 +37,9 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     about = "versions and splits against each other, by TFDV"
     yield _record("drift", about, "DRF*", runs_with="baseline")
     about = "records against another version or a digest"
-    yield _record("content", about, "SHD01*", runs_with="expected")
+    yield _record("content", about, "SHD01[01]", runs_with="expected")
+    about = "the items of raw data, and the records that hold them"
+    yield _record("items", about, "SRC017", "SRC09[01]", runs_with="items")
     about = "releases, their numbers and history"  # REG009 and REG013 are the gate's
     yield _record("registry", about, "REG00[1-8]", "REG01[0-2]")
 
@@ -46,7 +48,7 @@ def _record(name: str, summary: str, *codes: str, **when: Any) -> ValidatorRecor
     return ValidatorRecord(name, summary, CodeList(*codes), partial(_load, name), **when)
 
 
-_PACKAGES = ("annotations", "duplicates", "inflation", "manifest", "schema")
+_PACKAGES = ("annotations", "duplicates", "inflation", "items", "manifest", "schema")
 """Those with a module `validator` of their own."""
 
 

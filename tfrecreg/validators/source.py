@@ -24,13 +24,13 @@ from tfrecreg.index import Index
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.model import LEDGER_NAME, Ledger, Manifest
 from tfrecreg.manifest.python_data import is_python_data
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_with
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.interface import Readable
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 
@@ -74,7 +74,7 @@ class SourceValidator(Validator):
         raw = raw_storage(folder) if folder is not None else None
         source: GuardedSource | None = None
         if manifest is not None and raw is not None:
-            source, self._not_compared = _locating_source(manifest, raw)
+            source, self._not_compared = _locating_source(manifest, raw, target.home)
         look = manifest is None or _DIGEST in manifest.features or source is not None
         return partial(
             SourceVisitor, look=look, source=source, raw=raw if source is not None else None
@@ -111,18 +111,21 @@ class SourceValidator(Validator):
         yield from tally.findings(target.dataset)
 
 
-def _locating_source(manifest: Manifest, raw: Readable) -> tuple[GuardedSource | None, str]:
+def _locating_source(
+    manifest: Manifest, raw: Readable, home: Storage | None
+) -> tuple[GuardedSource | None, str]:
     """The source that made the dataset, opened on the raw folder; or None and the reason."""
-    name = manifest.source.name
+    name = manifest.source.plugin
     if not name:
         return None, "not compared: the manifest does not name a source"
     if is_adopted(manifest):
         return None, "not compared: the shards were adopted, their raw data are unknown"
     if is_python_data(manifest):
         return None, "not compared: a program had the data, and they came from no raw files"
+    known = plugins_with(name, home)
     try:
-        options, _ = plugins().source_options(name, manifest.source.options)
-        source = plugins().open_source(name, raw, options)
+        options, _ = known.source_options(name, manifest.source.options)
+        source = known.open_source(name, raw, options)
         if not source.locates:
             return (
                 None,

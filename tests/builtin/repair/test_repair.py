@@ -337,7 +337,7 @@ def test_lost_index_of_a_build_that_grew_is_refused(digits_registry: Path) -> No
     (data(digits_registry) / f"index/{FIRST}.index").unlink()
     refused(
         digits_registry,
-        f"the index of `{FIRST}` is lost, and nothing else tells what was in the shard",
+        f"the index of `{FIRST}` is lost, so the contents of the shard are unknown",
         "it is small",
     )
 
@@ -349,7 +349,7 @@ def test_release_whose_manifest_disagrees_with_its_build_is_refused(digits_regis
     # The bytes are found by what the release says of its build, and are those of another one.
     other = replace(manifest, content="0" * 64)
     path.write_bytes(render_manifest(seal(other)))
-    with pytest.raises(ManifestError, match="does not say what was built"):
+    with pytest.raises(ManifestError, match="does not match its build"):
         repaired(digits_registry, "digits@1.0.0")
 
 

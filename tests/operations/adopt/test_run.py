@@ -258,7 +258,9 @@ class TestSchema:
     def test_one_that_is_named_does_not_replace_another(self, adopter, tmp_path) -> None:
         adopter.adopt()
         (tmp_path / "mine.pbtxt").write_text('feature { name: "name" type: BYTES }')
-        with pytest.raises(UsageError, match=r"`schemas/pets\.pbtxt` is the schema of `pets`"):
+        with pytest.raises(
+            UsageError, match=r"`pets` already has the schema `schemas/pets\.pbtxt`"
+        ):
             adopter.adopt(schema=str(tmp_path / "mine.pbtxt"))
 
     def test_one_that_says_nothing_of_examples_is_refused(self, adopter) -> None:

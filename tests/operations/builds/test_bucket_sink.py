@@ -113,7 +113,7 @@ def test_another_index_than_the_one_that_was_sent_is_an_error(
     sink: BucketSink, memory: Any, tmp_path: Path
 ) -> None:
     memory.pipe_file(f"/lake/d/plan/{INDEX}", b"other")
-    with pytest.raises(StorageError, match="has other bytes than those that were sent"):
+    with pytest.raises(StorageError, match="differs from the bytes that were sent"):
         sink.finish(SHARD, MADE)
     assert not (tmp_path / "build").exists()
 

@@ -141,13 +141,13 @@ BAD: list[tuple[Any, dict[str, Any], str, str]] = [
     (
         {"train": [{"x": np.array([object()])}]},
         {},
-        "split `train`, element 0, key `00000`: feature `x`: an array of `object` has no place",
+        "split `train`, element 0, key `00000`: feature `x`: an array of `object` cannot be stored",
         "an example holds bytes, float32 and int64",
     ),
     (
         {"train": [{"x": [[1, 2], [3]]}]},
         {},
-        "split `train`, element 0, key `00000`: feature `x`: a list of list has no place in",
+        "split `train`, element 0, key `00000`: feature `x`: a list of list cannot be stored in",
         "lists are flat and of one kind",
     ),
     (
@@ -192,7 +192,7 @@ BAD: list[tuple[Any, dict[str, Any], str, str]] = [
         "`labels` has no list of names for `x`",
         "in order of their numbers",
     ),
-    (None, {"key": "x"}, "`key` is about the elements of `data`, which is missing", "a source has"),
+    (None, {"key": "x"}, "`key` needs `data`", "a source has"),
 ]
 
 
@@ -223,7 +223,7 @@ def test_data_and_a_source_exclude_each_other(registry: Registry) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "shapes.toml").write_text('source = "mnist"\nraw = "raw"\n')
     error = refused(open_registry(registry.storage.root), {"train": Elements()})
-    assert "names the source `mnist` for `shapes`, and the call brings data" in error.message
+    assert "names the source `mnist` for `shapes`, so `data` cannot be built" in error.message
     assert "remove `source` there" in error.hint
 
 
@@ -237,7 +237,7 @@ def test_elements_that_differ_when_they_are_read_again_are_refused(registry: Reg
     before = tree(Path(registry.storage.root, "data"))
     error = refused(registry, {"train": Augmented()})
     assert isinstance(error, RawDataError)
-    assert error.message.endswith("was another one when it was read before")
+    assert error.message.endswith("changed between two reads")
     assert error.message.startswith("split `train`, element ")
     assert "leave out random augmentation; or pass `iter(data)`" in error.hint
     assert tree(Path(registry.storage.root, "data")) == before

@@ -64,7 +64,7 @@ def test_of_datasets_that_are_not_here_those_that_are_can_be_asked_for(
     reports = check([], registry=digits_registry, options=options, progress=notes)
     assert shown(reports) == [("digits", "pass")]
     assert notes.notes == ["not checked: `absent` is not built"]
-    with pytest.raises(UsageError, match="`--ignore-missing` goes without targets"):
+    with pytest.raises(UsageError, match="`--ignore-missing` cannot be used with targets"):
         check(["digits"], registry=digits_registry, options=options)
 
 

@@ -81,7 +81,7 @@ def test_without_the_cache_the_number_is_the_safe_one_and_says_why(root: Path) -
     assert str(made.version) == "2.0.0"
     assert made.change.reasons[:2] == [
         "20 examples of the split `train` were changed",
-        "whether they only gained features cannot be told: "
+        "it is unknown whether they only gained features: "
         "the bytes of `d@1.0.0` are not on this machine",
     ]
 

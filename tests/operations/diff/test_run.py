@@ -163,7 +163,7 @@ def test_without_the_bytes_of_the_first_side_the_number_is_the_safe_one(compare)
     assert result.change.level == "major"
     assert result.change.reasons == [
         "2 examples of the split `train` were changed",
-        "whether they only gained features cannot be told: "
+        "it is unknown whether they only gained features: "
         "the bytes of `d@1.0.0` are not on this machine",
     ]
     assert result.examples["changed"][0].features_changed == ()
@@ -316,7 +316,7 @@ def test_payloads_that_are_no_examples_differ_as_a_whole(compare) -> None:
     assert result.examples["changed"][0].features_changed == ("",)
     assert result.change.level == "major"
     assert result.change.reasons == [
-        "1 example of the split `train` was changed, some of which are no `tf.train.Example`"
+        "1 example of the split `train` was changed, some of which are not `tf.train.Example`s"
     ]
 
 

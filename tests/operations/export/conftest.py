@@ -112,7 +112,7 @@ def tfds_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     `TFRECREG_TFDS_PYTHON` names one that is there already.
     """
-    packages = ("tensorflow-datasets", "tensorflow")
+    packages = ("tensorflow-datasets", "tensorflow", "array-record", "pillow")
     yield from _python_with(packages, "TFRECREG_TFDS_PYTHON", tmp_path_factory)
 
 

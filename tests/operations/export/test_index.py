@@ -93,7 +93,7 @@ def test_the_suffix_can_be_chosen(registry: Registry, tmp_path: Path, suffix: st
 def test_another_suffix_is_refused_and_nothing_is_made(registry: Registry, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         export(registry, "things", tmp_path / "out", to="index", options={"suffix": "/../x"})
-    assert caught.value.message == "an index is not called `/../x`"
+    assert caught.value.message == "no index has the suffix `/../x`"
     assert caught.value.hint == "available: `.idx`, `.index` and `.tfindex`"
     assert not (tmp_path / "out").exists()
 

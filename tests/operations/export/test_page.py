@@ -95,3 +95,21 @@ def test_hugging_face_finds_splits_and_columns(
         f"{{'test': 60, 'train': 200}} {columns} image/height image/width",
         "{'test': 60, 'train': 200} __key__ __url__ cls json png",
     ]
+
+
+@pytest.mark.slow
+def test_the_block_for_hugging_face_gives_images_and_names(
+    digits_registry: Path,
+    tmp_path: Path,
+    huggingface_python: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    export = ["export", "digits@1.0.0", "--to", "parquet", str(tmp_path / "digits-parquet")]
+    run = [sys.executable, "-m", "tfrecreg", "-C", str(digits_registry), *export]
+    subprocess.run(run, check=True, capture_output=True)
+    done = run_python(huggingface_python, "-c", block("import datasets"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout == f"{[str(each) for each in range(10)]} (28, 28)\n"

@@ -103,7 +103,7 @@ def test_an_empty_shard_comes_too(tmp_path: Path) -> None:
 def test_images_are_looked_at_wherever_they_are(tmp_path: Path) -> None:
     gif = b"GIF89a\x07\0\x05\0" + b"\0" * 9
     todo = task(tmp_path, values=(gif, b"none", [gif, gif]))
-    seen = PlainShards(("x", "n", "y"))(todo).seen
+    seen = PlainShards(("x", "n", "y"))(todo).seen.images
     assert (seen["x"].count, seen["x"].strange) == (3, 1)
     assert seen["x"].where == "record 1 of `s/shard`"
     assert (seen["x"].heights, seen["x"].widths) == ({5}, {7})

@@ -154,5 +154,5 @@ def test_progress_counts_the_records_that_manifests_know(
 
 
 def test_nothing_named_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing is named"):
+    with pytest.raises(UsageError, match="there is no target to salvage"):
         salvage([], tmp_path / "out")

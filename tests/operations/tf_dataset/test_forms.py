@@ -259,10 +259,10 @@ def test_a_folder_with_its_manifest_needs_no_registry(
         ({"batch_size": 0}, "`batch_size` should be 1 or more, found 0"),
         ({"shuffle": 0}, "`shuffle` should be 1 or more, found 0"),
         ({"repeat": -1}, "`repeat` should be 1 or more, found -1"),
-        ({"drop_remainder": True}, "`drop_remainder` is about batches"),
-        ({"seed": 1}, "`seed` is that of a shuffle"),
-        ({"pad_to": "longest"}, '`pad_to="longest"` is about batches'),
-        ({"channels": 3}, "`channels` and `image_size` are about decoded images"),
+        ({"drop_remainder": True}, "`drop_remainder` needs `batch_size`"),
+        ({"seed": 1}, "`seed` needs `shuffle`"),
+        ({"pad_to": "longest"}, '`pad_to="longest"` needs `batch_size`'),
+        ({"channels": 3}, "`channels` and `image_size` need `decode=True`"),
         (
             {"decode": True, "channels": 2},
             "`channels` should be one of `0`, `1`, `3` and `4`, found 2",
@@ -278,11 +278,11 @@ def test_a_folder_with_its_manifest_needs_no_registry(
         ({"features": []}, "no feature is left to parse"),
         (
             {"as_supervised": True, "with_key": True},
-            "`as_supervised` makes pairs of input and label, and has no place for others",
+            "`as_supervised` makes pairs of input and label, and cannot hold other features",
         ),
         (
             {"as_supervised": True, "with_digest": True},
-            "`as_supervised` makes pairs of input and label, and has no place for others",
+            "`as_supervised` makes pairs of input and label, and cannot hold other features",
         ),
         (
             {"as_supervised": ("image/encoded", "label")},

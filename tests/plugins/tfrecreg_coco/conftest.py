@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import struct
 import zlib
 from collections.abc import Mapping
@@ -11,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from object_sources_support import RawFolder
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.sources.interface import Item, Remark, Skipped, Written
-from tfrecreg.storage.local import LocalStorage
 from tfrecreg_coco.coco_options import CocoOptions
 from tfrecreg_coco.source import CocoSource
 
@@ -57,25 +54,19 @@ def png(width: int, height: int, pixels: bytes = b"", colour: int = 0) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
-class Raw:
+class Raw(RawFolder):
     """A raw folder, and what the source makes of it."""
+
+    source_class = CocoSource
+    options_class = CocoOptions
 
     png = staticmethod(png)
     box = BOX
     of_image = frozenset(IMAGE)
     of_objects = frozenset(LISTS)
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
     def put(self, name: str, data: bytes | str | Mapping[str, Any] | list[Any]) -> Path:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(data, bytes):
-            path.write_bytes(data)
-        else:
-            path.write_text(data if isinstance(data, str) else json.dumps(data), "utf-8")
-        return path
+        return super().put(name, data if isinstance(data, bytes | str) else json.dumps(data))
 
     def image_file(self, name: str, width: int = 100, height: int = 80) -> Path:
         return self.put(name, png(width, height, pixels=name.encode()))
@@ -121,53 +112,6 @@ class Raw:
         said = [{"id": id, "image_id": 1, "caption": text} for id, text in ((5, "a\nb"), (4, "é"))]
         del data["categories"]
         self.put("annotations/captions_train2017.json", {"images": images, "annotations": said})
-
-    def source(self, **options: Any) -> CocoSource:
-        return CocoSource(LocalStorage(self.path), CocoOptions(**options))
-
-    def made(self, **options: Any) -> dict[str, Written | Skipped]:
-        """Every item by its key, made as a worker does: by a copy without the listing."""
-        source = self.source(**options)
-        listed = list(source.items())
-        worker = pickle.loads(pickle.dumps(source))
-        found: dict[str, Written | Skipped] = {}
-        for each in listed:
-            if isinstance(each, Skipped):
-                found[each.key] = each
-            elif isinstance(each, Item):
-                found[each.key] = worker.example(each)
-        return found
-
-    def values(self, **options: Any) -> dict[str, tuple[Any, ...]]:
-        """The features of the only image."""
-        (made,) = self.made(**options).values()
-        assert isinstance(made, Written), made
-        return {name: feature.values for name, feature in made.example.items()}
-
-    def remarks(self, **options: Any) -> list[Remark]:
-        """What the listing and the making remark, without what the paths are."""
-        listed = [each for each in self.source(**options).items() if isinstance(each, Remark)]
-        made = self.made(**options).values()
-        return listed + [
-            each for item in made if isinstance(item, Written) for each in item.remarks
-        ]
-
-    def skipped(self, **options: Any) -> Skipped:
-        """The only item that is skipped."""
-        (found,) = (each for each in self.made(**options).values() if isinstance(each, Skipped))
-        assert found.detail.isprintable()
-        return found
-
-    def refusal(self, **options: Any) -> tuple[str, str]:
-        """Message and hint of the error that listing and making end in."""
-        with pytest.raises(TfrecregError) as caught:
-            self.made(**options)
-        assert caught.value.exit_code == 2
-        for text in (caught.value.message, caught.value.hint):
-            assert text.isprintable()
-            assert not text.endswith(".")
-        assert caught.value.message
-        return caught.value.message, caught.value.hint
 
 
 @pytest.fixture

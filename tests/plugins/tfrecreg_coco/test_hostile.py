@@ -222,11 +222,11 @@ class TestPaths:
             ("/etc/passwd", "the path `/etc/passwd` is absolute"),
             ("//host/share", "is absolute"),
             ("C:\\images\\a.png", "is absolute"),
-            ("", "`` is no name of a file"),
-            (".", "`.` is no name of a file"),
-            ("a\0.png", "`a\\x00.png` is no name of a file"),
-            ("a" * 256, "is no name of a file"),
-            ("a/" * 3000 + "a.png", "is no name of a file"),
+            ("", "`` is not a file name"),
+            (".", "`.` is not a file name"),
+            ("a\0.png", "`a\\x00.png` is not a file name"),
+            ("a" * 256, "is not a file name"),
+            ("a/" * 3000 + "a.png", "is not a file name"),
         ],
     )
     def test_a_path_that_leaves_the_folder_is_not_followed(self, raw: Any, name, says) -> None:

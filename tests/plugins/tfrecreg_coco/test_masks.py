@@ -17,7 +17,7 @@ from image_support import decoded_mask
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.images.read import read_header
 from tfrecreg.install_hint import install_command
-from tfrecreg_coco.annotations import SkipImage
+from tfrecreg.sources.objects.view import SkipImage
 from tfrecreg_coco.masks import Masks, decode_rle, encode_mask, encode_rle, require_pycocotools
 
 pycoco = pytest.importorskip("pycocotools.mask", reason="the extra `coco` is not installed")
@@ -100,8 +100,8 @@ BAD = [
     ({"size": [80, 100], "counts": [1 << 40]}, "expected 8000"),
     ({"size": [80, 100], "counts": [8001, -1]}, "expected 8000"),
     ({"size": [80, 100], "counts": "0000"}, "its runs have 0 pixels, expected 8000"),
-    ({"size": [80, 100], "counts": "o" * 100}, "its counts are no run lengths"),
-    ({"size": [80, 100], "counts": "é"}, "its counts are no run lengths"),
+    ({"size": [80, 100], "counts": "o" * 100}, "its counts are not run lengths"),
+    ({"size": [80, 100], "counts": "é"}, "its counts are not run lengths"),
 ]
 
 

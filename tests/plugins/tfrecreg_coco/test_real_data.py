@@ -74,7 +74,7 @@ BUILT: list[tuple[str, dict[str, str], Counts]] = [
         {"annotations": "test_coco_wholebody.json", "tasks": "instances", "masks": "polygons"},
         Counts({"test": 4}, 14, 0, 1),
     ),
-    ("mmpose/crowdpose", {}, Counts({"test": 2}, 5, 0, 1, keypoints=47)),
+    ("mmpose/crowdpose", {}, Counts({"test": 2}, 5, 0, 1, keypoints=47, remarks={"SRC035": 1})),
     ("mmpose/ochuman", {"masks": "png"}, Counts({"test": 3}, 5, 0, 1, keypoints=73)),
     ("mmpose/animalpose", {}, Counts({"test": 2}, 2, 0, 1, keypoints=32)),
     ("datumaro/coco", {}, Counts(BOTH, 3, 1, 3)),

@@ -362,7 +362,7 @@ def test_an_image_that_is_none_is_skipped_with_the_reason(raw: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"tasks": ("captions",), "masks": "rle"}, "`masks=rle` is about objects"),
+        ({"tasks": ("captions",), "masks": "rle"}, "`masks=rle` needs objects"),
         ({"tasks": ("captions", "captions")}, "the option `tasks` has `captions` twice"),
         ({"splits": ("train", "train")}, "the option `splits` has `train` twice"),
     ],
@@ -442,11 +442,11 @@ class TestTasks:
         codes = {remark.code: (remark.times, remark.detail) for remark in raw.remarks(**options)}
         assert codes["SRC029"] == (
             1,
-            "the keypoints of the annotation 2 were left out: a visibility is none of 0, 1 and 2",
+            "the keypoints of the annotation 2 were left out: a visibility is not 0, 1 or 2",
         )
         assert codes["SRC032"] == (
             2,
-            "the caption 1 is no text in UTF-8, and was left out; 2 such",
+            "the caption 1 is not UTF-8 text, and was left out; 2 such",
         )
 
     def test_stuff_is_objects_of_its_own(self, raw: Any) -> None:
@@ -456,3 +456,15 @@ class TestTasks:
         )
         first, _ = self.of_both(raw, tasks=("instances", "stuff"))
         assert first["image/object/area"] == (1, 2, 3, 900.5)
+
+
+def test_json_that_is_left_out_among_the_annotations_is_remarked(raw: Any) -> None:
+    raw.one()
+    raw.put("annotations/other_val.json", "version https://git-lfs.github.com/spec/v1\n")
+    raw.put("annotations/results.json", [{"image_id": 1, "category_id": 1, "score": 0.5}])
+    found = {each.key: each for each in raw.remarks() if each.code == "SRC035"}
+    assert set(found) == {"annotations/other_val.json", "annotations/results.json"}
+    assert {each.split for each in found.values()} == {"train"}
+    assert found["annotations/other_val.json"].detail == (
+        "`annotations/other_val.json` is a git-lfs pointer, not the file it stands for"
+    )

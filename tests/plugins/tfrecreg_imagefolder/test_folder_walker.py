@@ -234,12 +234,48 @@ def test_folders_of_splits_beside_others_are_ambiguous(raw) -> None:
         "set `--option layout=split` or `--option layout=class`, or remove the others"
     )
     assert raw.made("layout=split").splits() == {"train": 1, "validation": 1}
-    assert [remark.code for remark in raw.made("layout=split").remarks] == ["SRC015"]
+    (remark,) = raw.made("layout=split").remarks
+    assert remark[:3] == ("train", "annotations", "SRC034")
+    assert remark.detail == "1 file in the folder `annotations`, which is not a split"
     assert sorted(raw.source("layout=class").labels()["image/class/label"]) == [
         "annotations",
         "train",
         "val",
     ]
+
+
+def test_a_folder_that_no_split_reads_is_remarked_with_the_number_of_its_files(raw) -> None:
+    raw.puts("train/cat/1.png", "extra/1.png", "extra/2.png", "notes.txt")
+    (raw.path / "void").mkdir()
+    found = {remark.code: remark for remark in raw.made("layout=split").remarks}
+    assert found["SRC034"][1:] == (
+        "extra",
+        "SRC034",
+        "2 files in the folder `extra`, which is not a split",
+        2,
+    )
+    assert (found["SRC015"].key, found["SRC015"].times) == ("notes.txt", 2)
+
+
+@pytest.mark.parametrize("options", [(), ("split=train=1,test=1",)])
+def test_an_empty_class_folder_is_remarked(raw, options: tuple[str, ...]) -> None:
+    raw.puts(*(f"cat/{number}.png" for number in range(20)))
+    (raw.path / "dog/deep").mkdir(parents=True)
+    (remark,) = raw.made(*options).remarks
+    assert remark == (
+        "train",
+        "dog",
+        "SRC033",
+        "no file in the class folder `dog` is taken",
+        1,
+    )
+    assert raw.source().labels()["image/class/label"] == ["cat", "dog"]
+
+
+def test_a_class_that_only_one_split_lacks_is_remarked_there(raw) -> None:
+    raw.puts("train/cat/1.png", "train/dog/1.png", "test/cat/1.png", "test/dog/x.txt")
+    (remark,) = (each for each in raw.made("extensions=png").remarks if each.code == "SRC033")
+    assert remark[:2] == ("test", "test/dog")
 
 
 def test_a_split_without_class_folders_is_refused(raw) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import pickle
+import re
 
 import pytest
 from image_support import bmp, gif, jpeg, png, webp
@@ -13,6 +14,7 @@ from image_support import bmp, gif, jpeg, png, webp
 from tfrecreg.errors import MissingExtraError, MissingFileError, RawDataError
 from tfrecreg.images import decoder
 from tfrecreg.install_hint import install_command
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.sources.interface import Item, Skipped
 from tfrecreg_imagefolder import source
 
@@ -314,3 +316,15 @@ class TestDecoding:
         made = raw.source("reencode=png").example(item)
         assert isinstance(made, Skipped)
         assert made.code == "SRC008"
+
+
+def test_the_checksum_can_be_left_out(raw) -> None:
+    raw.puts("cat/1.png")
+    (whole,) = raw.made().written.values()
+    (short,) = raw.made("sha256=false").written.values()
+    assert {name: each for name, each in whole.items() if name != "image/key/sha256"} == short
+    assert len(whole["image/key/sha256"]) == 64
+    texts = [raw.source(*more).schema() for more in ((), ("sha256=false",))]
+    names = [set(re.findall(r'^  name: "(.+?)"', text, re.MULTILINE)) for text in texts]
+    assert names == [set(whole), set(short)]
+    parse_schema(texts[1], "x")

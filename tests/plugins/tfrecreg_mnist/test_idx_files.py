@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tfrecreg.sources.interface import Item, Remark
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg_mnist.idx_files import find_idx_files, pair_files
 
@@ -57,7 +58,7 @@ def test_link_inside_the_folder_is_followed(raw: Any) -> None:
     raw.put("store/a", raw.images())
     raw.put("train-labels-idx1-ubyte", raw.labels())
     (raw.path / "train-images-idx3-ubyte").symlink_to("store/a")
-    assert len(list(raw.source().items())) == 5
+    assert sum(isinstance(each, Item) for each in raw.source().items()) == 5
 
 
 def test_link_to_nothing_is_refused(raw: Any) -> None:
@@ -74,7 +75,7 @@ def test_link_out_of_the_folder_is_followed(raw: Any, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_bytes(raw.images())
     raw.put("train-labels-idx1-ubyte", raw.labels())
     (raw.path / "train-images-idx3-ubyte").symlink_to(tmp_path / "elsewhere")
-    assert len(list(raw.source().items())) == 5
+    assert sum(isinstance(each, Item) for each in raw.source().items()) == 5
     (raw.path / "train-images-idx3-ubyte").unlink()
     (raw.path / "train-images-idx3-ubyte").symlink_to("/dev/zero")
     message, _ = raw.refusal()
@@ -152,17 +153,41 @@ def test_every_file_that_is_missing_is_named(raw: Any) -> None:
     )
 
 
-def test_same_file_plain_and_in_gzip_is_ambiguous(raw: Any) -> None:
+def test_a_file_that_is_plain_and_in_gzip_is_read_once(raw: Any) -> None:
     raw.put_pair("train")
-    raw.put("train-images-idx3-ubyte.gz", raw.images())
-    message, hint = raw.refusal()
-    assert message == (
-        "`train-images-idx3-ubyte` is in the folder twice, "
-        "plain and as `train-images-idx3-ubyte.gz`"
+    raw.put_pair("train", suffix=".gz")
+    source = raw.source()
+    remarks = [each for each in source.items() if isinstance(each, Remark)]
+    assert [(each.key, each.code, each.detail) for each in remarks] == [
+        (f"{name}.gz", "SRC036", f"`{name}` holds the same and is read")
+        for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
+    ]
+    names = [each.path for each in source.raw_files()]
+    assert names == ["train-images-idx3-ubyte", "train-labels-idx1-ubyte"]
+    assert sum(isinstance(each, Item) for each in source.items()) == 5
+
+
+@pytest.mark.parametrize(
+    "images", [lambda raw: raw.images(4), lambda raw: raw.images(5, 3, 4), lambda raw: raw.images()]
+)
+def test_a_file_whose_compressed_twin_differs_is_refused(raw: Any, images: Any) -> None:
+    raw.put_pair("train")
+    data = bytearray(images(raw))
+    data[-1] ^= 1
+    raw.put("train-images-idx3-ubyte.gz", bytes(data))
+    assert raw.refusal() == (
+        "`train-images-idx3-ubyte` and `train-images-idx3-ubyte.gz` hold different data",
+        "remove the one that is wrong",
     )
-    assert hint == (
-        "remove `train-images-idx3-ubyte` if both hold the same, else the one that is wrong"
-    )
+
+
+def test_names_that_are_no_idx_files_are_remarked(raw: Any) -> None:
+    raw.put_pair("train")
+    raw.put("notes.txt", b"")
+    raw.put("train-images-idx3-ubyte.bz2", b"")
+    (remark,) = (each for each in raw.source().items() if isinstance(each, Remark))
+    assert remark[:3] == ("train", "notes.txt", "SRC015")
+    assert (remark.times, remark.detail) == (2, "2 stray names, the first of them `notes.txt`")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +268,7 @@ def test_hostile_names_beside_the_files_do_no_harm(raw: Any) -> None:
     for name in HOSTILE:
         raw.put(name, b"x")
     source = raw.source()
-    assert len(list(source.items())) == 5
+    assert sum(isinstance(each, Item) for each in source.items()) == 5
     assert {file.path for file in source.raw_files()} == {
         "train-images-idx3-ubyte",
         "train-labels-idx1-ubyte",

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tfrecreg.api import Item, Remark
+
 pytestmark = pytest.mark.realdata
 
 
@@ -28,7 +30,7 @@ def check_every_pixel(raw: Any, split: str, word: str, count: int) -> None:
     """What TensorFlow decodes is the IDX, byte by byte."""
     tf = pytest.importorskip("tensorflow")
     source = raw.source()
-    items = [item for item in source.items() if item.split == split]
+    items = [each for each in source.items() if isinstance(each, Item) and each.split == split]
     assert len(items) == count
     pixels = body(raw.path / f"{word}-images-idx3-ubyte.gz", 16)
     labels = body(raw.path / f"{word}-labels-idx1-ubyte.gz", 8)
@@ -78,7 +80,9 @@ def test_hostile_names_beside_mnist_do_no_harm(raw: Any, realdata: Path) -> None
     copy(raw, realdata / "mnist/two-class")
     for name in ("[bold]", "a\x1b[2J", "b\nc", "\u202egnp", os.fsdecode(b"\xff")):
         (raw.path / name).write_bytes(b"x")
-    assert len(list(raw.source().items())) == 180
+    listed = list(raw.source().items())
+    assert sum(isinstance(each, Item) for each in listed) == 180
+    assert [each.code for each in listed if isinstance(each, Remark)] == ["SRC015"]
 
 
 def test_train_labels_without_train_images_fail_the_build(raw: Any, realdata: Path) -> None:

@@ -209,7 +209,11 @@ class TestANN004:
 
     @pytest.mark.parametrize(
         ("content", "complaint"),
-        [(None, "there is no label map"), ("", "names no class"), ("item { id: 1 }", "no class")],
+        [
+            (None, "there is no label map"),
+            ("", "names no class"),
+            ("item { id: 1 }", "item 1 has no `name`"),
+        ],
     )
     def test_a_map_that_is_none_is_refused(
         self, tmp_path: Path, content: str | None, complaint: str

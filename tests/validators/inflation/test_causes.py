@@ -170,6 +170,28 @@ class TestINF002:
         assert size < 0.7 * found["measures"]["inflation.bytes"]
         assert codes(look(tmp_path, cured)) == []
 
+    def test_a_base_that_holds_more_is_told(self, tmp_path: Path) -> None:
+        payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]
+        size = 4 * len(framed(*payloads))
+        found = look(tmp_path, payloads, raw=raw_folder(tmp_path, [b"x" * size]))
+        assert codes(found) == []
+        assert found["measures"]["inflation.hidden"] == 1
+        uncompressed = [pixels.tobytes() for pixels in scenes()]
+        again = tmp_path / "again"
+        again.mkdir()
+        found = look(again, payloads, raw=raw_folder(again, uncompressed))
+        assert "inflation.hidden" not in found["measures"]
+
+    @pytest.mark.parametrize("form", ["bytes", "float"])
+    def test_pixels_of_one_size_can_be_declared(self, tmp_path: Path, form: str) -> None:
+        images = scenes()
+        payloads = [sided(pixels, STORED[form](pixels)) for pixels in images]
+        shape = "x".join(map(str, images[0].shape))
+        measures = look(tmp_path, payloads)["measures"]
+        assert measures["inflation.pixels"] == f"--option image=image/raw:{shape}"
+        payloads[::2] = [sided(each[:32], STORED[form](each[:32])) for each in images[::2]]
+        assert "inflation.pixels" not in look(tmp_path, payloads)["measures"]
+
     def test_with_the_raw_data_the_cure_is_their_size(self, tmp_path: Path) -> None:
         files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes()]
         payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]

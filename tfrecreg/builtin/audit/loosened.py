@@ -1,7 +1,7 @@
 """What a change loosens in `tfrecreg.toml`: new waivers, and gates that let more pass.
 
 For a pull request. A change that breaks data and accepts the damage itself passes its own gate, so
-the reviewers have to be told.
+reviewers have to know.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.codes import CORE_CODES
 from tfrecreg.commands import complete
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.errors import UsageError
@@ -23,14 +24,15 @@ def command(session: Session, code: str | None) -> None:
 
     Prints its meaning, why it matters, and what to do. Without a CODE, lists all codes.
     """
-    from tfrecreg.plugins.manager import code_named, plugins
-
     if code is None:
-        _print_all(session, plugins().codes())
+        _print_all(session, session.plugins(untrusted=True).codes())
         return
-    found = code_named(code.upper())
+    found = CORE_CODES.get(code.upper())
+    if found is None:  # of a plugin
+        known = session.plugins(untrusted=True).codes()
+        found = known.get(code.upper())
     if found is None:
-        close = did_you_mean(code.upper(), plugins().codes())
+        close = did_you_mean(code.upper(), known)
         raise UsageError(
             f"no code `{safe(code)}`{close}", hint="`tfrecreg explain` lists all codes"
         )

@@ -29,12 +29,14 @@ class FeatureColumn:
     """Whether values are strings instead of bytes."""
     is_scalar: bool
     """Whether each row has one value instead of a list."""
+    is_image: bool = False
+    """Whether values are images as Hugging Face has them: a struct of bytes and a path."""
 
     def holds(self, feature: Feature) -> bool:
         """Whether the column can hold this feature without loss."""
         if feature.kind is not self.kind or (self.is_scalar and feature.count != 1):
             return False
-        return not self.is_text or all(map(_is_utf8, feature.values))
+        return not self.is_text or is_text(feature)
 
     def arrow_type(self, pa: Any) -> Any:
         """The column's type.
@@ -64,6 +66,8 @@ class FeatureColumn:
             flat, starts = array, np.arange(len(array) + 1)
         else:
             flat, starts = array.values, array.offsets.to_numpy()
+        if self.is_image:
+            flat = flat.field(0)
         if self.kind is Kind.FLOAT:
             data = _float_bits(flat)
             slices: list[Any] = [
@@ -81,6 +85,8 @@ class FeatureColumn:
         ]
 
     def _value_type(self, pa: Any) -> Any:
+        if self.is_image:
+            return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
         if self.kind is Kind.BYTES:
             return pa.string() if self.is_text else pa.binary()
         return pa.float32() if self.kind is Kind.FLOAT else pa.int64()
@@ -100,28 +106,47 @@ class FeatureColumn:
         values = [
             value for each in features for value in ((None,) if each is None else each.values)
         ]
+        if self.is_image:
+            paths = pa.nulls(len(values), pa.string())
+            absent = pa.array([each is None for each in values], pa.bool_())
+            data = pa.array(values, type=pa.binary())
+            return pa.StructArray.from_arrays([data, paths], ["bytes", "path"], mask=absent)
         if self.kind is Kind.BYTES:
             return pa.array(values, type=pa.binary()).cast(self._value_type(pa))
         return pa.array(values, type=pa.int64())
 
 
-def schema_columns(schema: Schema, reserved: frozenset[str]) -> tuple[FeatureColumn, ...]:
+def schema_columns(
+    schema: Schema,
+    reserved: frozenset[str],
+    *,
+    with_images: bool = False,
+    texts: frozenset[str] = frozenset(),
+) -> tuple[FeatureColumn, ...]:
     """The columns for the features that a schema declares with a type, in order of their names.
 
     Args:
         reserved: names of other columns, which a feature does not get.
+        with_images: whether images are structs, as Hugging Face has them.
+        texts: features of bytes that are texts although the schema does not say so.
     """
     rules = {each.name: each for each in schema.features}
     return tuple(
         FeatureColumn(
             name=name,
             kind=_KINDS[rule.kind],
-            is_text=rule.is_text,
+            is_text=rule.is_text or name in texts,
             is_scalar=rule.is_required and rule.tensor_shape == (),
+            is_image=with_images and rule.kind == "BYTES" and rule.is_image,
         )
         for name, rule in sorted(rules.items())
         if rule.kind in _KINDS and not rule.nested and name and name not in reserved
     )
+
+
+def is_text(feature: Feature) -> bool:
+    """Whether all values of a feature of bytes are valid UTF-8."""
+    return all(map(_is_utf8, feature.values))
 
 
 def _is_utf8(value: bytes) -> bool:

@@ -43,6 +43,21 @@ class Connectors:
     notes: list[str] = field(default_factory=list)
     """Notes for the user, one line each."""
 
+    def join_boxes(self, prefixes: Sequence[str], sides: Sequence[str]) -> None:
+        """Put one `BBoxFeature` in the place of the four sides of boxes.
+
+        Args:
+            prefixes: what the names of the sides begin with.
+            sides: the ends of these names.
+        """
+        content = {"shape": _shape((4,)), "dtype": "float32", "bboxFormat": "REL_YXYX"}
+        for prefix in prefixes:
+            for side in sides:
+                del self.features[f"{prefix}/{side}"]
+            box = _connector("bounding_boxes.BBoxFeature", boundingBox=content)
+            self.features[prefix] = _sequence(box)
+        self.features = dict(sorted(self.features.items()))
+
     def to_json(self) -> Json:
         """What `features.json` holds."""
         return _connector("features_dict.FeaturesDict", featuresDict={"features": self.features})

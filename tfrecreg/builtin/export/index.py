@@ -49,7 +49,7 @@ class IndexExporter(Exporter):
         suffix = self.options.suffix
         if suffix not in SUFFIXES:
             raise UsageError(
-                f"an index is not called `{safe(suffix)}`", hint=f"available: {listed(SUFFIXES)}"
+                f"no index has the suffix `{safe(suffix)}`", hint=f"available: {listed(SUFFIXES)}"
             )
 
     def begin(self) -> IndexedShards:

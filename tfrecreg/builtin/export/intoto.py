@@ -101,7 +101,10 @@ def _dependencies(manifest: Manifest) -> Iterator[_Json]:
     size = {"files": raw.files, "stored": raw.stored, "decoded": raw.decoded}
     yield {"name": "raw data", "annotations": size}
     yield {"name": SCHEMA_NAME, "digest": {"blake3": manifest.schema.blake3}}
-    if source.distribution:
+    if source.distribution.startswith("./"):  # a local plugin
+        code = {"file": source.distribution, "code": source.version}
+        yield {"name": "source plugin", "annotations": code}
+    elif source.distribution:
         yield {"uri": f"pkg:pypi/{source.distribution}@{source.version}", "name": "source plugin"}
     if manifest.base is not None:
         base = manifest.base

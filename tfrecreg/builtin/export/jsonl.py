@@ -18,11 +18,12 @@ from tfrecreg.api import (
     ShardRecord,
     ShardToExport,
     encode,
+    feature_from_json,
+    feature_to_json,
     keyed_examples,
     safe,
 )
 from tfrecreg.builtin.export.file_objects import buffered
-from tfrecreg.builtin.export.samples import feature_from_json, feature_to_json
 
 
 class JsonLinesExporter(RecordExporter):

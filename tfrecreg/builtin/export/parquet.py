@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tfrecreg.api import (
     Example,
+    ExportedDataset,
     ExportedShard,
     FailureError,
     Feature,
     Folder,
+    ReadingFile,
     RecordExporter,
     RecordFormat,
     ShardRecord,
@@ -26,17 +28,33 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg.builtin.export.columns import FeatureColumn, schema_columns
-from tfrecreg.builtin.export.file_objects import ReadingFile, WritingFile
+from tfrecreg.builtin.export.file_objects import WritingFile
+from tfrecreg.builtin.export.hub_features import hub_metadata, notes_on_names, text_features
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
 """Rows and payload bytes at which a row group ends, which is in memory as a whole."""
 
 
+@dataclass(frozen=True)
+class ParquetExportOptions:
+    """What can be set with `--option`."""
+
+    huggingface: bool = True
+    """Whether images, class names and texts have the types of Hugging Face's Datasets. Otherwise
+    an image is plain bytes, and text is what the schema calls so.
+    """
+
+
 class ParquetExporter(RecordExporter):
     """A column for each feature of the schema."""
 
+    Options: ClassVar[type[Any]] = ParquetExportOptions
     reader = "Parquet"
+
+    def __init__(self, dataset: ExportedDataset, options: ParquetExportOptions) -> None:
+        super().__init__(dataset, options)
+        self._notes: list[str] = []
 
     def file_name(self, split: str, number: int, of: int) -> str:
         """As Hugging Face's Datasets finds splits: ``data/train-00000-of-00010.parquet``."""
@@ -50,16 +68,24 @@ class ParquetExporter(RecordExporter):
             "content": manifest.content,
             "labels": {name: list(names) for name, names in manifest.labels.items()},
         }
-        columns = schema_columns(self.dataset.schema, frozenset((_KEY, _SPLIT, _REST)))
-        return ParquetFormat(columns, json.dumps(metadata, sort_keys=True))
+        text = json.dumps(metadata, sort_keys=True)
+        schema, reserved = self.dataset.schema, frozenset((_KEY, _SPLIT, _REST))
+        if not self.options.huggingface:
+            return ParquetFormat(schema_columns(schema, reserved), text)
+        texts = text_features(self.dataset, schema)
+        columns = schema_columns(schema, reserved, with_images=True, texts=texts)
+        hub, replaced = hub_metadata(columns, manifest.labels, (_KEY, _SPLIT), _REST)
+        self._notes = notes_on_names(replaced)
+        return ParquetFormat(columns, text, hub)
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """A note with the number of records that have a value in ``__rest__``."""
         yield from super().finish(folder, shards)
         yield from rest_notes(sum(each.seen for each in shards))
+        yield from self._notes
 
     def how_to_read(self, folder: str) -> str:
-        """For pandas."""
+        """For pandas, which shows an image as a dictionary."""
         return f"read it: pandas.read_parquet({folder + '/data'!a})"
 
 
@@ -71,6 +97,8 @@ class ParquetFormat(RecordFormat):
     """Columns of features, in order."""
     metadata: str
     """JSON for the file's metadata, under ``tfrecreg``."""
+    hub: str = ""
+    """JSON for the file's metadata, under ``huggingface``; empty for none."""
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
         """Write all records; the result is the number of those with a value in ``__rest__``."""
@@ -113,7 +141,10 @@ class ParquetFormat(RecordFormat):
             *((each.name, each.arrow_type(pa)) for each in self.columns),
             (_REST, pa.binary()),
         ]
-        return pa.schema(fields, metadata={"tfrecreg": self.metadata})
+        metadata = {"tfrecreg": self.metadata}
+        if self.hub:
+            metadata["huggingface"] = self.hub
+        return pa.schema(fields, metadata=metadata)
 
     def _payloads(self, pa: Any, table: Any) -> Iterator[bytes]:
         for batch in table.to_batches():

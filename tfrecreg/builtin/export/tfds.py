@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, ClassVar
 
 from tfrecreg.api import (
     ExportedDataset,
@@ -14,7 +17,9 @@ from tfrecreg.api import (
     Kind,
     Manifest,
     ManifestError,
+    MissingExtraError,
     RecordBatch,
+    RecordExporter,
     ShardToExport,
     UsageError,
     export_plain,
@@ -24,16 +29,31 @@ from tfrecreg.builtin.export.connectors import (
     Connectors,
     Json,
     make_connectors,
+    relied_on,
     require_expressible,
 )
 from tfrecreg.builtin.export.images import ImagesSeen
+from tfrecreg.builtin.export.tfds_records import SIDES, FileFormat, Seen, TfdsRecords, box_prefixes
 
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
 
-class TfdsExporter(Exporter):
+@dataclass(frozen=True)
+class TfdsExportOptions:
+    """What can be set with `--option`."""
+
+    file_format: FileFormat = "tfrecord"
+    """`tfrecord`, or `array_record` for random access by `as_data_source`, which needs the extra
+    `arrayrecord`.
+    """
+    boxes: bool = False
+    """Whether the four sides of boxes become one `BBoxFeature`. The records are written anew."""
+
+
+class TfdsExporter(RecordExporter):
     """A folder for `tfds.builder_from_directory`."""
 
+    Options: ClassVar[type[Any]] = TfdsExportOptions
     reader = "TFDS"
 
     def expect(self) -> None:
@@ -41,20 +61,49 @@ class TfdsExporter(Exporter):
         require_expressible(self.dataset.schema)
         require_split_names(self.dataset.manifest)
         require_shards_of_splits(self.dataset.manifest, self.dataset.reference)
+        self._expect_boxes()
+        if self.options.file_format == "array_record" and find_spec("array_record") is None:
+            raise MissingExtraError("writing ArrayRecord files", "arrayrecord")
 
-    def begin(self) -> PlainShards:
-        """Write plain shards, and read the headers of their images."""
-        return PlainShards(self.dataset.schema.images())
+    def file_name(self, split: str, number: int, of: int) -> str:
+        """With the suffix that TFDS has for the format of the files."""
+        name = Exporter.file_name(self, split, number, of)
+        head, _, tail = name.rpartition(".tfrecord-")
+        return f"{head}.{self.options.file_format}-{tail}"
+
+    def format(self) -> TfdsRecords:
+        """Records that are written anew."""
+        schema = self.dataset.schema
+        boxes = box_prefixes(schema) if self.options.boxes else ()
+        is_array = self.options.file_format == "array_record"
+        expected = tuple(each.name for each in relied_on(schema)) if is_array else ()
+        return TfdsRecords(self.options.file_format, boxes, schema.images(), expected)
+
+    def begin(self) -> Callable[[ShardToExport], ExportedShard]:
+        """Write plain shards or records anew, and read the headers of their images."""
+        return super().begin() if self._is_anew else PlainShards(self.dataset.schema.images())
+
+    def verify(self, shards: Sequence[ExportedShard]) -> str | None:
+        """Records that are written anew are those of the dataset."""
+        return super().verify(shards) if self._is_anew else None
+
+    @property
+    def _is_anew(self) -> bool:
+        return bool(self.options.file_format != "tfrecord" or self.options.boxes)
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Write the files that TFDS reads beside the shards."""
         dataset, manifest = self.dataset, self.dataset.manifest
         seen = {name: ImagesSeen() for name in dataset.schema.images()}
+        lacking: Counter[str] = Counter()
         for each in shards:
-            for name, images in each.seen.items():
+            for name, images in each.seen.images.items():
                 seen[name].merge(images)
+            lacking.update(each.seen.lacking)
         connectors = make_connectors(dataset.schema, manifest.labels, seen)
-        info = dataset_info(dataset, connectors.supervised, shards)
+        if self.options.boxes:
+            connectors.join_boxes(box_prefixes(dataset.schema), SIDES)
+        info = dataset_info(dataset, connectors.supervised, shards, self.options.file_format)
         metadata = {
             "tfrecreg": {
                 "reference": dataset.reference,
@@ -64,7 +113,16 @@ class TfdsExporter(Exporter):
             }
         }
         _write_files(folder, connectors, info, metadata, dataset.config.license)
-        return iter((*_notes(dataset), *connectors.notes))
+        return iter((*_notes(dataset), *connectors.notes, *_notes_on_lacking(lacking)))
+
+    def _expect_boxes(self) -> None:
+        schema = self.dataset.schema
+        if self.options.boxes and not box_prefixes(schema):
+            raise UsageError(
+                f"`{safe(schema.where)}` has no boxes: features `PREFIX/ymin`, `xmin`, `ymax` and "
+                "`xmax` of floats",
+                hint="leave out `--option boxes=yes`",
+            )
 
     def how_to_read(self, folder: str) -> str:
         """For TFDS."""
@@ -92,7 +150,7 @@ class PlainShards:
                         for value in feature.values:
                             images.add(value, where)
 
-        return export_plain(task, see if seen else None, seen)
+        return export_plain(task, see if seen else None, Seen(seen, {}))
 
 
 def require_split_names(manifest: Manifest) -> None:
@@ -135,6 +193,7 @@ def dataset_info(
     dataset: ExportedDataset,
     supervised: tuple[str, str] | None,
     shards: Sequence[ExportedShard],
+    file_format: FileFormat = "tfrecord",
 ) -> Json:
     """What `dataset_info.json` holds.
 
@@ -149,7 +208,7 @@ def dataset_info(
     info: Json = {
         "name": manifest.dataset,
         "version": version,
-        "fileFormat": "tfrecord",
+        "fileFormat": file_format,
         "description": config.description,
         "citation": config.citation,
         "splits": [
@@ -190,6 +249,15 @@ def _write_files(
 def _write(folder: Folder, path: str, text: str) -> None:
     with folder.create(path) as writer:
         writer.write(text.encode("utf-8"))
+
+
+def _notes_on_lacking(lacking: Counter[str]) -> Iterator[str]:
+    for name, count in sorted(lacking.items()):
+        some = "1 record lacks" if count == 1 else f"{count:,} records lack"
+        yield (
+            f"{some} `{safe(name)}`: `as_data_source` of TFDS fails for those, and `as_dataset` "
+            "gives an empty value"
+        )
 
 
 def _notes(dataset: ExportedDataset) -> Iterator[str]:

@@ -9,6 +9,7 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 from urllib.parse import quote_from_bytes
 
 from tfrecreg.api import (
@@ -31,11 +32,26 @@ _SINGLE = ((), (1,))
 _MAX_KEY = 100
 """Characters of a key in a member's name."""
 _MODE = 0o644
+_IMAGE_NAME = re.compile(r"(.+)\.(?:bmp|gif|jpe?g|png|webp)", re.IGNORECASE | re.DOTALL)
+_PLAIN = re.compile(r"(?!__)(?:[\w+=@,-][\w+=@,.-]*/)*[\w+=@,-]+", re.ASCII)
+"""Keys that any reader takes as they are: the key ends at the first dot of the file's name, and
+names like `__this__` are metadata to WebDataset."""
+
+
+@dataclass(frozen=True)
+class WebDatasetExportOptions:
+    """What can be set with `--option`."""
+
+    names: Literal["keys", "escaped"] = "keys"
+    """Names of samples: the keys of the records where they are safe, so that samples of other sets
+    can be joined with them; or always percent-escaped.
+    """
 
 
 class WebDatasetExporter(RecordExporter):
     """A tar file for each shard."""
 
+    Options: ClassVar[type[Any]] = WebDatasetExportOptions
     reader = "WebDataset"
 
     def file_name(self, split: str, number: int, of: int) -> str:
@@ -45,7 +61,8 @@ class WebDatasetExporter(RecordExporter):
 
     def format(self) -> WebDatasetFormat:
         """With files for the images and the label of the schema."""
-        return WebDatasetFormat(sample_layout(self.dataset.schema, self.dataset.manifest.labels))
+        layout = sample_layout(self.dataset.schema, self.dataset.manifest.labels)
+        return WebDatasetFormat(layout, plain_names=self.options.names == "keys")
 
     def how_to_read(self, folder: str) -> str:
         """The largest split, and its shards as the library counts them."""
@@ -62,10 +79,12 @@ class WebDatasetFormat(RecordFormat):
     """Writes and reads tar files."""
 
     layout: SampleLayout
+    plain_names: bool = True
+    """Whether samples are called as their keys where these are safe."""
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> None:
         """Write all records."""
-        names = _Names()
+        names = _Names(self.plain_names)
         with task.folder.create(task.name) as file:
             # Not by a TarFile: it would keep the header of every member.
             for record in keyed_examples(task, records):
@@ -127,18 +146,31 @@ def _prefixes(images: Sequence[str]) -> list[str]:
 class _Names:
     """Names of the samples of one shard, each different."""
 
-    def __init__(self) -> None:
+    def __init__(self, plain: bool) -> None:
+        self._plain = plain
         self._given: set[str] = set()
 
     def name(self, number: int, key: str | None) -> str:
         """The name for a record: its key if possible, otherwise a name with its number."""
-        name = _safe(key) if key else ""
-        if not name or len(name) > _MAX_KEY or name in self._given:
+        name = next(filter(self._is_free, self._names(key or "")), "")
+        if not name:
             name = f"record_{number:09d}"
             while name in self._given:  # a key that has the form of these names
                 name += "_"
         self._given.add(name)
         return name
+
+    def _names(self, key: str) -> Iterator[str]:
+        """Names that tell the key, the best first."""
+        if self._plain:
+            image = _IMAGE_NAME.fullmatch(key)
+            plain = image[1] if image else key
+            if _PLAIN.fullmatch(plain):
+                yield plain
+        yield _safe(key)
+
+    def _is_free(self, name: str) -> bool:
+        return 0 < len(name) <= _MAX_KEY and name not in self._given
 
 
 def _safe(text: str) -> str:
@@ -159,7 +191,9 @@ def _samples(tar: tarfile.TarFile) -> Iterator[dict[str, bytes]]:
     """The files of each sample by suffix: neighbors with the same key."""
     current, members = None, dict[str, bytes]()
     while (header := tar.next()) is not None:
-        key, _, suffix = header.name.partition(".")
+        folder, slash, base = header.name.rpartition("/")
+        stem, _, suffix = base.partition(".")
+        key = f"{folder}{slash}{stem}"
         file = tar.extractfile(header)
         if key != current and members:
             yield members

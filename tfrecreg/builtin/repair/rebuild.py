@@ -10,7 +10,14 @@ from dataclasses import dataclass
 
 from tfrecreg.digests import record_digest
 from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import PluginError, RefusedError, StorageError, TfrecregError, UsageError
+from tfrecreg.errors import (
+    PluginError,
+    RefusedError,
+    StorageError,
+    TfrecregError,
+    UntrustedPluginError,
+    UsageError,
+)
 from tfrecreg.example.decode import canonical
 from tfrecreg.index import Index
 from tfrecreg.manifest.adopted import is_adopted
@@ -157,13 +164,15 @@ def open_raw(
         return RawData(None, problem, backup)
     request = BuildRequest(
         name=manifest.dataset,
-        source=manifest.source.name,
+        source=manifest.source.plugin,
         raw=raw,
         options=manifest.source.options,
         compression=manifest.compression,
     )
     try:
         prepared = prepare(registry, request)
+    except UntrustedPluginError:
+        raise
     except UsageError as error:
         error.hint = (
             f"name them: tfrecreg repair {name} --raw PATH; without the raw data `{name}` cannot "
@@ -395,6 +404,6 @@ def _planned(
             if shard.path == entry.path:
                 return shard
     raise RefusedError(
-        f"the index of `{safe(entry.path)}` is lost, and nothing else tells what was in the shard",
+        f"the index of `{safe(entry.path)}` is lost, so the contents of the shard are unknown",
         hint=f"restore `{safe(entry.index)}` from {backup}: it is small",
     )

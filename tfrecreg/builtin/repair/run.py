@@ -46,7 +46,7 @@ from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import altered, below
 from tfrecreg.storage.interface import Readable, Storage, Store
 from tfrecreg.storage.locations import store_at
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def _index_of(
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RepairResult(ShortRepr):
     """What a repair did."""
 
     reference: str

@@ -26,7 +26,7 @@ _PLACES = 20
 class JunitFormat(ReportFormat):
     """The reports as one XML document, pure ASCII.
 
-    What XML forbids (control characters, surrogates, the two that are no characters) is escaped as
+    What XML forbids (control characters, surrogates, the two that are not characters) is escaped as
     in all outputs. Paths are as in the text of a report.
     """
 

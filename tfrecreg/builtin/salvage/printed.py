@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import Line, count, line
+from tfrecreg.commands.console import Line, line
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.operations.salvage.model import Cut, SalvageResult, ShardResult

@@ -15,7 +15,7 @@ def command(session: Session) -> None:
     from tfrecreg.records.scanner import scanner
 
     reading = scanner()
-    found = session.plugins()
+    found = session.plugins(untrusted=True)
     known = {kind: found.every(kind) for kind in PLUGIN_KINDS}
     if session.as_json:
         session.print_json(
@@ -67,9 +67,12 @@ def _print_rows(session: Session, rows: list[Any]) -> None:
 
 def _print_problems(session: Session, found: Any) -> None:
     from tfrecreg.commands.console import line
+    from tfrecreg.entry_points import is_local
 
     for each in found.broken:
         about = f"{each.entry_point} of {each.distribution} {each.version}: "
+        if is_local(each.distribution):
+            about = f"{each.distribution}: "
         session.out.print(line(("broken: ", "bold red"), safe(about), each.reason))
     for off in found.disabled:
         about = f"the {off.announced.record.kind} `{safe(off.announced.qualified)}`, by {off.by}"

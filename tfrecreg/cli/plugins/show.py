@@ -25,7 +25,7 @@ def command(session: Session, name: str) -> None:
     """
     from tfrecreg.plugins.records import PLUGIN_KINDS
 
-    known = session.plugins()
+    known = session.plugins(untrusted=True)
     found = [(each, known.describe(each)) for each in known.named(name)]
     if session.as_json:
         documents: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in PLUGIN_KINDS}

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, count, line
+from tfrecreg.commands.console import PlainTable, line
 from tfrecreg.render.catalog import in_reading_order, print_manifest
 from tfrecreg.render.findings import print_findings
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.operations.adopt.request import AdoptPlan
@@ -50,6 +50,10 @@ def print_adopted(console: Console, messages: Console, result: AdoptResult) -> N
     if manifest.labels:
         named = (f"{safe(name)} ({len(names):,})" for name, names in manifest.labels.items())
         console.print(line(("names of classes: ", "bold"), ", ".join(named)))
+    for note in result.notes:
+        messages.print(line(("note: ", "cyan"), note))
+    for text in result.to_keep:
+        messages.print(line(text))
     if result.drafted:
         path = safe(result.schema_path, limit=1000)
         text = f"drafted {path} from the records: review it, tighten it, keep it in git"

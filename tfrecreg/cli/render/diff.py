@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, count, line, print_facts
+from tfrecreg.commands.console import PlainTable, line, print_facts
 from tfrecreg.engines.interface import Engine
 from tfrecreg.operations.diff.result import (
     CHANGE_KINDS,
@@ -17,7 +17,7 @@ from tfrecreg.operations.diff.result import (
 )
 from tfrecreg.render.catalog import in_reading_order
 from tfrecreg.render.schema_changes import print_changes
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import count, safe, si_bytes
 
 _LABELS = 20
 _FEATURES = 20

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, count, line
+from tfrecreg.commands.console import PlainTable, line
 from tfrecreg.render.built import print_growth
 from tfrecreg.render.catalog import in_reading_order
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.operations.builds.run import Preview

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import count, line
+from tfrecreg.commands.console import line
 from tfrecreg.render.findings import print_findings
 from tfrecreg.render.schema_changes import print_changes
-from tfrecreg.text import safe
+from tfrecreg.text import count, safe
 
 if TYPE_CHECKING:
     from tfrecreg.operations.schemas.accept import Proposal

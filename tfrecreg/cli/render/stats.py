@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, count, line
+from tfrecreg.commands.console import PlainTable, line
 from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
-from tfrecreg.text import safe
+from tfrecreg.text import count, safe
 
 if TYPE_CHECKING:
     from tfrecreg.statistics.make import SplitStats, Stats

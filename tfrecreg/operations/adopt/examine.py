@@ -11,13 +11,14 @@ from typing import Any
 
 from tfrecreg.codes import SHD007
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import RefusedError, TfrecregError
+from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.example.decode import canonical, decode_fast, decode_or_none
 from tfrecreg.example.encode import encode
 from tfrecreg.example.keys import feature_key
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.example.model import Example
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.foreign.tfds_info import TfdsInfo
 from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.hashing import FileDigest
@@ -29,6 +30,7 @@ from tfrecreg.schema.infer import SchemaSketch
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
+from tfrecreg.validators.manifest.described_folders import CountedShard, check_described
 from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
 
@@ -49,6 +51,8 @@ class ExamineSettings:
     """The feature that names records."""
     sketch: bool
     """Whether to draft a schema."""
+    pixels: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Height, width and channels of the features that hold pixels."""
 
 
 @dataclass(slots=True)
@@ -80,6 +84,8 @@ class Examination(Validator):
     settings: ExamineSettings
     judged: bool
     """Whether records are checked against a schema, which then finds other payloads."""
+    infos: Sequence[tuple[TfdsInfo, Sequence[Shard]]] = ()
+    """Descriptions of TFDS, each with the shards in its folder."""
     name: str = "adopt"
     codes: Sequence[Code] = ()
     needs: Need = Need.DIGESTS | Need.MEMBERS
@@ -97,6 +103,14 @@ class Examination(Validator):
         check_sets(tally, target.shards)
         sound = [(shard, part) for shard, part in self.seen if part.sound]
         check_counts(tally, [(shard, part.end.records) for shard, part in sound])
+        check_described(
+            tally,
+            self.infos,
+            (
+                CountedShard(shard, part.sound, part.end.records, part.end.payload_bytes)
+                for shard, part in self.seen
+            ),
+        )
         for shard, part in sound:
             if not part.end.records:
                 where = Location(split=shard.split, shard=shard.name)
@@ -143,6 +157,8 @@ class _Examiner(Visitor):
             if kind is PayloadKind.EXAMPLE and example is not None:
                 for name, feature in example.items():
                     self._features[name] += feature.wire_bytes
+                if self._settings.pixels and self._problem is None:
+                    self._problem = self._wrong_pixels(example, record)
             if self._sketch is not None:
                 self._sketch.add(example if kind is PayloadKind.EXAMPLE else None)
 
@@ -168,6 +184,25 @@ class _Examiner(Visitor):
             keyless=self._keyless,
             problem=self._problem,
         )
+
+    def _wrong_pixels(self, example: Example, record: int) -> UsageError | None:
+        """Why a feature does not hold the pixels of an image of the declared size."""
+        for name, (height, width, channels) in self._settings.pixels.items():
+            feature = example.get(name)
+            if feature is None:
+                continue
+            is_bytes = feature.kind is Kind.BYTES
+            sizes = tuple(feature.sizes) if is_bytes else (feature.count,)
+            size = height * width * channels
+            if sizes != (size,):
+                found = " and ".join(map(str, sizes[:3])) or "no"
+                return UsageError(
+                    f"record {record} of `{safe(self._shard.name, limit=1000)}` has {found} "
+                    f"{'bytes' if is_bytes else 'values'} in `{safe(name)}`, expected "
+                    f"{height} x {width} x {channels} = {size}",
+                    hint="--option image=FEATURE:HEIGHTxWIDTHxCHANNELS has the size of all images",
+                )
+        return None
 
     def _key(self, example: Example | None, record: int) -> str:
         name = self._settings.key

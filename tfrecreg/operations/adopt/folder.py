@@ -11,6 +11,7 @@ from blake3 import blake3
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.findings import Finding
+from tfrecreg.foreign.tfds_info import TfdsInfo
 from tfrecreg.gating import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.manifest.adopted import is_adopted
@@ -18,6 +19,7 @@ from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Mani
 from tfrecreg.operations.adopt.examine import Examination, Examined, ExamineSettings, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
+from tfrecreg.operations.check.findings import complete_findings
 from tfrecreg.operations.overwrite_guard import expect_no_foreign_files
 from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import FileDigest, hash_both
@@ -190,7 +192,7 @@ def examine(
         schema_path=known.path if known is not None else None,
         raw=None,
     )
-    examination = Examination(settings, judged)
+    examination = Examination(settings, judged, _placed(plan))
     validators: list[Validator] = [CrcValidator(), examination]
     gate = registry.config.gate(plan.dataset)
     if judged:
@@ -210,7 +212,7 @@ def examine(
         if part.problem is not None:
             raise part.problem
     verdict = judge(
-        result.findings,
+        list(complete_findings(result.findings, target)),
         FailOn.ERROR,
         severity=gate.severity,
         waivers=registry.config.waivers,
@@ -223,6 +225,15 @@ def examine(
             f"there is no record in the {len(plan.files)} files", hint="name files that have some"
         )
     return examination.seen, verdict.findings
+
+
+def _placed(plan: AdoptPlan) -> list[tuple[TfdsInfo, list[Shard]]]:
+    """The descriptions beside the files, with the shards as they are examined."""
+    shards = {file.shard.path: file.shard for file in plan.files}
+    return [
+        (info, [shards[each.path] for each in members if each.path in shards])
+        for info, members in plan.beside.infos
+    ]
 
 
 def _expect_complete(result: ScanResult) -> None:
@@ -245,6 +256,8 @@ def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
     hint = "fix the files, or accept the findings with a waiver in `tfrecreg.toml`"
     if "CRC008" in codes:
         hint = "leave out files that are not TFRecords"
+        if "git lfs" in first.hint:
+            hint = first.hint
     elif any(code.startswith("CRC") for code in codes):
         hint = (
             "`tfrecreg salvage FILE.. --output DIR` saves the undamaged records; DIR can be adopted"

@@ -12,8 +12,9 @@ from tfrecreg.digests import ContentHasher
 from tfrecreg.documents import canonical_json, read_note
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.foreign.label_maps import read_label_map
 from tfrecreg.index import load_index
-from tfrecreg.label_maps import LabelMap, read_label_map
+from tfrecreg.label_maps import LabelMap
 from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
 from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import (
@@ -32,6 +33,7 @@ from tfrecreg.manifest.model import (
     SplitEntry,
 )
 from tfrecreg.manifest.salvaged import SalvageMark, read_mark
+from tfrecreg.operations.adopt.beside import label_maps_beside
 from tfrecreg.operations.adopt.examine import Examined, index_path
 from tfrecreg.operations.adopt.request import AdoptPlan, PlannedFile
 from tfrecreg.records.gzip_writer import Compression
@@ -201,7 +203,7 @@ def adopted_labels(
             feature disagree.
     """
     found = {name: names for name, names in before.items() if name in features}
-    found.update(_names_beside(plan, features))
+    found.update(_names_beside(plan, features, {feature for feature, _ in said}))
     for feature, path in said:
         if feature not in features:
             raise UsageError(
@@ -212,8 +214,13 @@ def adopted_labels(
     return dict(sorted(found.items()))
 
 
-def _names_beside(plan: AdoptPlan, features: Collection[str]) -> dict[str, list[str]]:
-    """Names from files beside the shards. All folders with such a file have to agree."""
+def _names_beside(
+    plan: AdoptPlan, features: Collection[str], said: Collection[str]
+) -> dict[str, list[str]]:
+    """Names from files beside the shards. All folders with such a file have to agree.
+
+    A label map that names no feature counts for one that has no file of its own.
+    """
     found: dict[str, tuple[list[str], str]] = {}
     places = {
         (file.shard.storage.root, file.shard.path.rpartition("/")[0]): file.shard.storage
@@ -230,6 +237,24 @@ def _names_beside(plan: AdoptPlan, features: Collection[str]) -> dict[str, list[
                     f"classes of `{safe(feature)}` different names",
                     hint=f"find out which is right: --labels {safe(feature)}=FILE",
                 )
+    own = frozenset(found) | frozenset(said)
+    folders = [(storage, folder) for (_, folder), storage in places.items()]
+    maps = label_maps_beside(folders, features, plan.beside.notes) if plan.how != "in-place" else ()
+    for feature, map_of, path in maps:
+        if feature in own:
+            continue
+        names = _in_order(map_of, path)
+        known, other = found.setdefault(feature, (names, path))
+        if known != names:
+            raise UsageError(
+                f"`/{safe(other, limit=_PATH)}` and `/{safe(path, limit=_PATH)}` give the "
+                f"classes of `{safe(feature)}` different names",
+                hint=f"find out which is right: --labels {safe(feature)}=FILE",
+            )
+        if other == path:
+            plan.beside.notes.append(
+                f"the names of `{safe(feature)}` are those of `/{safe(path, limit=_PATH)}`"
+            )
     return {feature: names for feature, (names, _) in found.items()}
 
 
@@ -281,6 +306,6 @@ def _in_order(names: LabelMap, path: str) -> list[str]:
     except UnicodeEncodeError as error:
         raise UsageError(
             f"the label map `{safe(path, limit=_PATH)}` is not UTF-8",
-            hint="`iconv -f latin1 -t utf-8` makes it so",
+            hint="convert it: `iconv -f latin1 -t utf-8`",
         ) from error
     return [names.get(number, "") for number in range(last + 1)]

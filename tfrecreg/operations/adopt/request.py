@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Literal
 
 from tfrecreg.errors import UsageError
+from tfrecreg.operations.adopt.beside import (
+    FilesBeside,
+    look_beside,
+    schema_beside,
+    without_unfinished,
+)
 from tfrecreg.operations.schemas.find import find_schema
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import layout
@@ -19,7 +25,7 @@ from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shards import ShardName, is_split_word, normal_split, parse_shard_name, shard_name
-from tfrecreg.shardset.target import files_target
+from tfrecreg.shardset.target import files_target, read_schema_file
 from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import check_sets
@@ -52,6 +58,8 @@ class AdoptRequest:
     """The feature whose value is the key of a record; None for file and number."""
     labels: tuple[tuple[str, str], ...] = ()
     """Feature and file of its class names; overrides files beside the shards."""
+    pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    """Features that hold the pixels of an image, row by row, with height, width and channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +75,9 @@ class KnownSchema:
     """Whether it has features of Examples to judge records by."""
 
 
-def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | None:
-    """The schema that was named, or the dataset's own; None to draft one.
+def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
+    """The schema that was named, or the dataset's own, or one of TFX that lies beside the files;
+    None to draft one.
 
     Raises:
         UsageError: the one that was named does not exist, or is not the dataset's own.
@@ -80,12 +89,13 @@ def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | Non
         text, where = find_schema(request.schema, registry=registry.storage.root)
         if own is not None and own != text:
             raise UsageError(
-                f"`{path}` is the schema of `{request.name}` already, and `{safe(where)}` "
-                "is another",
+                f"`{request.name}` already has the schema `{path}`, and `{safe(where)}` is another",
                 hint=f"replace `{path}`, or leave out `--schema`",
             )
     elif own is not None:
         text, where = own, path
+    elif plan.how != "in-place" and (beside := schema_beside([e.shard for e in plan.files])):
+        text, where = read_schema_file(beside), beside
     else:
         return None
     schema = parse_schema(text, where)
@@ -121,13 +131,18 @@ class _File:
         return self.group, number, os.fsencode(self.base)
 
 
-def deal(shards: Iterable[Shard], rules: Sequence[tuple[str, str]]) -> dict[str, list[Shard]]:
+def deal(
+    shards: Iterable[Shard],
+    rules: Sequence[tuple[str, str]],
+    listed: Mapping[str, str] | None = None,
+) -> dict[str, list[Shard]]:
     """The files by split, in order of the split's name; in a split by set and number.
 
     Args:
         shards: of bare files.
         rules: split and glob. A glob without a slash matches the file's name, one with
             slashes against the end of its path.
+        listed: splits by path, as a description beside the files has them; rules override them.
 
     Raises:
         UsageError: the split of a file is unknown, two rules match one file, a rule matches none,
@@ -141,8 +156,9 @@ def deal(shards: Iterable[Shard], rules: Sequence[tuple[str, str]]) -> dict[str,
             )
     files = [_file(shard) for shard in shards]
     said = _by_rules(files, rules)
-    rest = [file for file in files if file.shard.path not in said]
-    found = said | _by_names(rest, alone=not rules)
+    found = {**(listed or {}), **said}
+    rest = [file for file in files if file.shard.path not in found]
+    found |= _by_names(rest, alone=not found)
     splits: dict[str, list[_File]] = defaultdict(list)
     for file in files:
         splits[found[file.shard.path]].append(file)
@@ -245,6 +261,8 @@ class AdoptPlan:
     """Files in order of split and number."""
     base: str
     """The folder that all files are below, absolute: keys name files from there."""
+    beside: FilesBeside = field(default_factory=FilesBeside)
+    """What other tools left beside the files."""
 
     def splits(self) -> dict[str, list[PlannedFile]]:
         """The files by split, in order."""
@@ -280,9 +298,19 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
             )
     target = files_target(paths)
     _expect_places(request, folder, [shard.path for shard in target.shards])
-    _expect_whole_sets(target.shards)
+    named, left_out = target.shards, list[str]()
+    if not request.splits:
+        named, left_out = without_unfinished(named)
+    _expect_whole_sets(named)
+    beside = look_beside(named, request.pixels)
+    beside.notes[:0] = left_out
     files: list[PlannedFile] = []
-    for split, shards in deal(target.shards, request.splits).items():
+    dealt = deal(named, request.splits, beside.splits())
+    if not request.splits and _is_guess(named, dealt, beside):
+        beside.notes.append(
+            f"no name says a split: all files are `{_DEFAULT_SPLIT}`; --split NAME=GLOB names it"
+        )
+    for split, shards in dealt.items():
         for number, shard in enumerate(shards):
             if request.how == "in-place":
                 path = os.path.relpath(f"/{shard.path}", folder)
@@ -295,7 +323,17 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
         base = folder
     else:
         base = os.path.commonpath([os.path.dirname(f"/{file.shard.path}") for file in files])  # noqa: PTH120 - a str stays a str
-    return AdoptPlan(request.name, request.how, tuple(files), base)
+    return AdoptPlan(request.name, request.how, tuple(files), base, beside)
+
+
+def _is_guess(
+    named: Sequence[Shard], dealt: Mapping[str, Sequence[Shard]], beside: FilesBeside
+) -> bool:
+    """Whether the split of the files is the default one, as nothing names another."""
+    files = [_file(shard) for shard in named]
+    said = [file.name.split if file.name is not None else None for file in files]
+    said += _folder_splits(files).values()
+    return list(dealt) == [_DEFAULT_SPLIT] and not any(said) and not beside.splits()
 
 
 def _expect_whole_sets(shards: Sequence[Shard]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from tfrecreg.engines.interface import Engine
@@ -12,9 +13,11 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
+from tfrecreg.foreign.tfds_features import FEATURES_NAME
 from tfrecreg.manifest.adopted import KEY
 from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals
+from tfrecreg.operations.adopt.beside import terms_lines
 from tfrecreg.operations.adopt.examine import Examined, ExamineSettings, expect_unique, index_path
 from tfrecreg.operations.adopt.folder import (
     PlaceTask,
@@ -53,12 +56,15 @@ from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.scan.interface import Shard
 from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shardset.raw_sizes import raw_totals
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import mostly_examples
 
 _PATH = 1000
+_MOST_DIFFERENCES = 20
+"""Maximum number of features that notes name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +84,12 @@ class AdoptResult:
     """Whether that schema was drafted from the records, and needs a review."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
+    notes: tuple[str, ...] = ()
+    """What was found beside the files, used and left aside; one line each, escaped."""
+    terms: Mapping[str, str] = field(default_factory=dict)
+    """License, description, citation and so on, as the description beside the files has them."""
+    to_keep: tuple[str, ...] = ()
+    """The lines of TOML that keep them for the dataset, with a heading; escaped."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``adopt --json``."""
@@ -97,6 +109,8 @@ class AdoptResult:
             "salvaged": manifest.salvaged,
             "unchanged": self.unchanged,
             "findings": self.findings,
+            "notes": self.notes,
+            "terms": self.terms,
         }
 
 
@@ -108,7 +122,7 @@ def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     """
     plan = plan_adoption(registry, request)
     expect_replaceable(registry, plan)
-    known_schema(registry, request)
+    known_schema(registry, request, plan)
     return plan
 
 
@@ -128,7 +142,7 @@ def adopt(
         UsageError: files whose split or place does not fit, two compressions, a schema that is
             not that of the dataset, files that change meanwhile, or a build that would be lost.
         RefusedError: the files have findings, or their keys are not unique.
-        FailureError: a file cannot be read, or the disk refused.
+        FailureError: a file cannot be read or written.
     """
     engine = engine or LocalEngine(1)
     with transaction(registry.dataset(request.name), progress) as change:
@@ -136,7 +150,7 @@ def adopt(
         expect_no_bucket(registry.dataset(request.name), "`adopt`")
         plan = plan_adoption(registry, request)
         before = expect_replaceable(registry, plan)
-        known = known_schema(registry, request)
+        known = known_schema(registry, request, plan)
         raw = _raw(registry, request, before, progress)
         with change.stage("adopt") as staged:
             return _adopt(change, request, plan, before, known, raw, staged, engine, progress)
@@ -157,11 +171,16 @@ def _adopt(
     scratch = staged.below("examined")
     build = staged.below("build")
     key = _key(request, before)
-    settings = ExamineSettings(scratch, plan.base, key, sketch=known is None)
+    settings = ExamineSettings(
+        scratch, plan.base, key, sketch=known is None, pixels=dict(request.pixels)
+    )
+    if known is not None and known.is_new and request.schema is None:
+        plan.beside.notes.append(f"the schema is the one beside the files, `{safe(known.path)}`")
     seen, findings = examine(registry, plan, settings, known, engine, progress)
     kinds = _kinds(seen)
     kind = _kind(kinds)
     schema = _schema(registry, plan, seen, kind, known)
+    _expect_pixels(request, seen, schema, known)
     compression = _compression(seen)
     if key is not None:
         _expect_keys(plan, seen, scratch, key)
@@ -213,6 +232,11 @@ def _adopt(
         schema_path=path,
         drafted=known is None and kind is PayloadKind.EXAMPLE,
         unchanged=before is not None and before.digest == manifest.digest,
+        notes=tuple(plan.beside.notes),
+        terms=(terms := plan.beside.terms()),
+        to_keep=tuple(
+            terms_lines(terms, change.dataset.config, f"{layout.DATASETS}/{plan.dataset}.toml")
+        ),
     )
 
 
@@ -287,7 +311,37 @@ def _schema(
     for _, part in seen:
         if part.sketch is not None:
             sketch.merge(part.sketch)
-    return sketch.render(plan.dataset)
+    declared = plan.beside.features
+    for name, reason in islice(sketch.differences(declared), _MOST_DIFFERENCES):
+        plan.beside.notes.append(
+            f"`{FEATURES_NAME}` and the records disagree about `{safe(name)}`: {reason}"
+        )
+    return sketch.render(plan.dataset, declared)
+
+
+def _expect_pixels(
+    request: AdoptRequest,
+    seen: Sequence[tuple[Shard, Examined]],
+    schema: str,
+    known: KnownSchema | None,
+) -> None:
+    """Raise if a feature is not declared as the pixels of an image, as the request has it."""
+    if not request.pixels:
+        return
+    declared = parse_schema(schema, known.path if known is not None else "draft").pixels()
+    for name, size in request.pixels:
+        if not any(name in part.features for _, part in seen):
+            raise UsageError(
+                f"no record has a feature `{safe(name)}`",
+                hint="--option image=FEATURE:HEIGHTxWIDTHxCHANNELS names one that records have",
+            )
+        if declared.get(name) != size:
+            where = safe(known.path if known is not None else "draft", limit=_PATH)
+            tag = "x".join(map(str, size))
+            raise UsageError(
+                f"`{where}` does not declare `{safe(name)}` as pixels of {tag}",
+                hint=f'add `annotation {{ tag: "pixels:{tag}" }}` to the feature there',
+            )
 
 
 def _compression(seen: Sequence[tuple[Shard, Examined]]) -> Compression:

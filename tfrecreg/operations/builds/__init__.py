@@ -2,6 +2,7 @@
 
 - `settings`: the settings of a request merged over those of the dataset's file
 - `request`: the defaults of a request
+- `detection`: the source that fits raw data best, where none is named
 - `data`: a build from the data of a program
 - `changed_settings`: settings of this build that an earlier or the next build does not have
 - `base`: the release that a build grows from, and the builds before it

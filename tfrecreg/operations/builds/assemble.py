@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blake3 import blake3
 
 from tfrecreg.digests import content_digest
 from tfrecreg.documents import canonical_json
-from tfrecreg.errors import FailureError
+from tfrecreg.errors import FailureError, PluginError, UsageError
 from tfrecreg.index import load_index
 from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import (
@@ -33,8 +33,11 @@ from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.records.writer import hashed_write
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.sources.interface import Remark, Skipped
 from tfrecreg.storage.interface import Storage
+from tfrecreg.suggest import did_you_mean
+from tfrecreg.text import safe
 
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not represent a byte of a file name."""
@@ -94,6 +97,8 @@ def outline(
     features: Counter[str] = Counter()
     for shard in made:
         features.update(shard.features)
+    declared = (each.name for each in parse_schema(schema, SCHEMA_NAME).features)
+    _expect_features(prepared, labels, {*features, *declared})
     encoded = schema.encode("utf-8")
     return Manifest(
         format_version=FORMAT_VERSION,
@@ -112,6 +117,27 @@ def outline(
         codecs={"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()},
         base=_parent(plan.base),
     )
+
+
+def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collection[str]) -> None:
+    """Refuse class names for a feature that neither a record nor the schema has.
+
+    The names may be of what several features are about (`…/keypoint` of `…/keypoint/x`), and the
+    original ids of classes (`…/id`) stand beside their labels.
+    """
+    for feature in labels:
+        ids_of = f"{feature.removesuffix('/id')}/label"
+        below = f"{feature}/"
+        if feature in known or ids_of in known or any(name.startswith(below) for name in known):
+            continue
+        about = f"the feature `{safe(feature)}`, which no record and no schema has"
+        near = did_you_mean(feature, known)
+        if prepared.data is not None:
+            raise UsageError(f"`labels` names {about}{near}", hint="name a feature of the data")
+        raise PluginError(
+            f"{prepared.source.plugin_id} names in `labels` {about}{near}",
+            hint="`labels` is by feature: the feature with the numbers of the classes",
+        )
 
 
 def assemble(

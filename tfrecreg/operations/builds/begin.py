@@ -16,11 +16,11 @@ from tfrecreg.operations.builds.changed_settings import ChangedSettings, compare
 from tfrecreg.operations.builds.growth import choose_base
 from tfrecreg.operations.builds.make import warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.request import Prepared, code_of_source
+from tfrecreg.operations.builds.request import Prepared, code_of_source, source_detection
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_files, raw_state
 from tfrecreg.operations.overwrite_guard import expect_no_foreign_files, expect_no_loss
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.plugins.raw_data import raw_folder
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import Progress, Ticker, counting
@@ -74,7 +74,7 @@ def begin(
         prepared.data.survey()
         engine = LocalEngine(1) if not prepared.data.travels else engine
     schema = dataset.schema_text()
-    with _fitting_folder_named(prepared):
+    with _fitting_folder_named(registry, prepared):
         text = prepared.source.schema() if schema is None else schema
         if schema is None and not request.default_schema:
             expect_same_schema(dataset, text, drafted=prepared.data is not None)
@@ -103,20 +103,28 @@ def begin(
 
 
 @contextmanager
-def _fitting_folder_named(prepared: Prepared) -> Iterator[None]:
+def _fitting_folder_named(registry: Registry, prepared: Prepared) -> Iterator[None]:
     """Where the raw data are refused, have the hint name the folder above or below that has files
-    for the source.
+    for the source, or another source that recognizes them.
     """
     try:
         yield
     except RawDataError as error:
         entry, here = prepared.entry, prepared.raw.root if prepared.raw is not None else ""
         source = (
-            plugins().find(SourceRecord, f"{entry.distribution}:{entry.name}") if here else None
+            plugins_of(registry.config).find(SourceRecord, f"{entry.distribution}:{entry.name}")
+            if here
+            else None
         )
         folder = raw_folder(here, source.record) if source is not None else ""
         if folder in ("", here):
-            raise
+            other = ""
+            if folder == "" and prepared.raw is not None:
+                known = plugins_of(registry.config)
+                other = source_detection().other_source_hint(prepared.raw, entry.name, known)
+            if not other:
+                raise
+            raise RawDataError(error.message, hint=f"{other}; or {error.hint}") from error
         hint = f"`{safe(folder, limit=1000)}` has files for it: name that with `--raw`"
         if here.startswith(folder):  # it may be meant otherwise
             hint = f"{hint}; or {error.hint}"

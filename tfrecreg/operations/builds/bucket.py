@@ -199,8 +199,8 @@ class BucketSink:
         data = self.remote.read(index.path, limit=INDEX_LIMIT)
         if blake3(data).hexdigest() != index.blake3:
             raise StorageError(
-                f"`{path_text(locate(self.remote.root, index.path))}` has other bytes than those "
-                "that were sent",
+                f"`{path_text(locate(self.remote.root, index.path))}` differs from the "
+                "bytes that were sent",
                 hint="run the build again",
             )
         with self.folder.create(index.path) as writer:

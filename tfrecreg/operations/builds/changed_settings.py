@@ -9,9 +9,9 @@ from typing import Any
 from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.base import made_before
-from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.request import DetectedSource, Prepared
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.locations import absolute_place
 from tfrecreg.text import safe
@@ -39,9 +39,13 @@ class ChangedSettings:
     """The newest release, or the build before, where that was made with other settings."""
     changed: tuple[_Difference, ...]
     """Against `since`."""
+    detected: DetectedSource | None = None
+    """Why the source was chosen; None where it was named."""
 
     def notes(self) -> Iterator[str]:
         """Notes for the user, a line each."""
+        if self.detected is not None:
+            yield from self.detected.notes()
         if self.unsaved:
             shown = ", ".join(
                 f"`{_text(each.name, each.here)}` (there `{_text(each.name, each.there)}`)"
@@ -62,6 +66,7 @@ class ChangedSettings:
     def to_json(self) -> dict[str, Any]:
         """As the document of ``build --json`` has it."""
         return {
+            **({} if self.detected is None else {"detected": self.detected.to_json()}),
             "unsaved": {
                 each.name: {"used": each.here, "saved": each.there} for each in self.unsaved
             },
@@ -82,7 +87,12 @@ def compare_settings(
     since, changed = _changed(registry, prepared)
     where = f"`{registry.dataset(request.name).config_file}`"
     return ChangedSettings(
-        dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
+        dataset=request.name,
+        where=where,
+        unsaved=unsaved,
+        since=since,
+        changed=changed,
+        detected=prepared.detected,
     )
 
 
@@ -98,17 +108,20 @@ def _unsaved(
         {key: _as_text(value) for key, value in there.items()},
     )
     if request.options or prepared.settings.source != saved.source:
-        yield from _differences(prepared.entry.options, _saved_options(request, saved, prepared))
+        yield from _differences(
+            prepared.entry.options, _saved_options(registry, request, saved, prepared)
+        )
 
 
 def _saved_options(
-    request: BuildRequest, saved: BuildSettings, prepared: Prepared
+    registry: Registry, request: BuildRequest, saved: BuildSettings, prepared: Prepared
 ) -> dict[str, str]:
     """The source's options of the next build."""
     same = request.source in (None, saved.source)
     for given in (saved.options if same else {}), {}:
         try:
-            return plugins().source_options(prepared.entry.name, given)[1]
+            known = plugins_of(registry.config)
+            return known.source_options(prepared.settings.source or "", given)[1]
         except TfrecregError:
             continue  # they depend on other settings, so they differ from those in use in any case
     return dict.fromkeys(prepared.entry.options, "")

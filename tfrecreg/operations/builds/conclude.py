@@ -25,12 +25,12 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Transaction
 from tfrecreg.reports.model import Report
 from tfrecreg.storage.interface import Storage
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 from tfrecreg.toml_files import update_toml
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class BuildResult(ShortRepr):
     """A finished build."""
 
     manifest: Manifest = field(repr=False)

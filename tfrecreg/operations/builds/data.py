@@ -62,7 +62,7 @@ def program_data(
     for name, value in (("key", key), ("labels", labels)):
         if value is not None:
             raise UsageError(
-                f"`{name}` is about the elements of `data`, which is missing",
+                f"`{name}` needs `data`",
                 hint="a source has keys and class names of its own",
             )
     return None
@@ -100,8 +100,8 @@ def build(
         progress: updated during the work.
 
     Raises:
-        UsageError: bad names, options, configuration, raw data or schema, or an element that has
-            no lossless place in an example.
+        UsageError: bad names, options, configuration, raw data or schema, or an element that
+            cannot be stored in an example without loss.
         RefusedError: too many items were skipped, or the check of the new build has findings.
         FailureError: a plugin, a worker or the disk failed.
     """
@@ -148,7 +148,7 @@ def prepare_data(
     if saved.source is not None:
         raise UsageError(
             f"`{dataset.config_file}` names the source `{safe(saved.source)}` for "
-            f"`{request.name}`, and the call brings data",
+            f"`{request.name}`, so `data` cannot be built",
             hint="remove `source` there, or build the data under another name",
         )
     rule = KeyRule.of(data.key)

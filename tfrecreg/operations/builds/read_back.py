@@ -104,9 +104,15 @@ class ReadBack:
         """
         if report.errors:
             raise FailureError(
-                f"the new build could not be read back, and the old one stays: {report.errors[0]}",
+                f"the new build could not be read back{self._old_stays}: {report.errors[0]}",
                 hint="fix this and run the build again; finished shards are reused",
             )
+
+    @property
+    def _old_stays(self) -> str:
+        """Words of a message; empty if there is no old build."""
+        dataset = self.registry.dataset(self.started.prepared.name)
+        return ", and the old one stays" if dataset.is_built() else ""
 
     def expect_passed(self, report: Report) -> None:
         """Raise if the check failed.
@@ -125,8 +131,7 @@ class ReadBack:
             places = (f" ({_place(each)})" for each in first.locations)
             where = next(places, "")
         raise RefusedError(
-            "the new build does not pass its own check, and the old one stays: "
-            f"{first.message}{where}",
+            f"the new build does not pass its own check{self._old_stays}: {first.message}{where}",
             hint=hint,
             findings=report.findings,
         )

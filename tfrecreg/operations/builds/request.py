@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from tfrecreg.bundled import OURS
 from tfrecreg.code_digest import code_digest, code_of
@@ -15,7 +16,7 @@ from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings, to_save
-from tfrecreg.plugins.manager import plugins, plugins_of
+from tfrecreg.plugins.manager import Plugins, plugins_of
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name
@@ -46,6 +47,20 @@ class GivenData(Protocol):
         """
 
 
+class DetectedSource(Protocol):
+    """Why a source was chosen that nobody had named."""
+
+    @property
+    def source(self) -> str:
+        """The name of the chosen source."""
+
+    def notes(self) -> Iterator[str]:
+        """What was found, used and left aside, a line each."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same, as the document of ``build --json`` has it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A request with everything decided."""
@@ -63,6 +78,8 @@ class Prepared:
     """
     data: GivenData | None = None
     """The data of a program; None where a plugin reads raw files."""
+    detected: DetectedSource | None = None
+    """Why the source was chosen; None where it was named."""
 
 
 def code_of_source(
@@ -85,33 +102,46 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     """Decide everything that the request leaves open, and load the source.
 
     Raises:
-        UsageError: a bad name, no source, no raw data, a bad option.
+        UsageError: a bad name, no source or no single one that fits, no raw data, a bad option.
         PluginError: the source does not exist or does not load.
     """
     check_dataset_name(request.name)
     saved = BuildSettings.saved(registry.dataset(request.name).config)
     settings = request.over(saved)
-    if settings.source is None:
+    known = plugins_of(registry.config)
+    raw: RawStorage | None = None
+    detected: DetectedSource | None = None
+    source = settings.source
+    if source is None:
         if made_of_python_data(registry, request.name):
             raise UsageError(
                 f"`{request.name}` was built from the data of a program, which this command does "
                 "not have",
                 hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
             )
-        known = ", ".join(plugins_of(registry.config).names(SourceRecord))
-        raise UsageError(
-            f"no source is known for `{request.name}`",
-            hint=f"tfrecreg build {request.name} --source SOURCE --raw PATH; sources: {known}",
-        )
-    announced = announced_source(registry, request.name, settings.source)
-    options, options_text = plugins().source_options(settings.source, settings.options)
-    raw, raw_text = _raw(registry, request, saved.raw, progress)
+        if settings.raw is None:
+            raise UsageError(
+                f"no source is known for `{request.name}`",
+                hint=f"tfrecreg build {request.name} --raw PATH finds it out; or name it with "
+                f"`--source`, sources: {', '.join(known.names(SourceRecord))}",
+            )
+        raw, raw_text = _raw(registry, request, saved.raw, progress)
+        detected = source_detection().detect_source(raw, settings.raw, known, request.name)
+        source = detected.source
+        settings = replace(settings, source=source)
+    announced = announced_source(registry, request.name, source)
+    options, options_text = known.source_options(source, settings.options)
+    if raw is None:
+        raw, raw_text = _raw(registry, request, saved.raw, progress)
+        if saved.source is None:
+            for note in source_detection().stronger_sources(raw, announced.record.name, known):
+                progress.note(note)
     remember = to_save(request, saved, replace(settings, raw=raw_text))
     if "raw" in remember:
         _expect_text(request.name, raw_text)
     return Prepared(
         name=request.name,
-        source=plugins().open_source(settings.source, raw, options),
+        source=known.open_source(source, raw, options),
         entry=SourceEntry(
             name=announced.record.name,
             distribution=announced.distribution,
@@ -121,7 +151,23 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
         raw=raw,
         settings=settings,
         remember=remember,
+        detected=detected,
     )
+
+
+class _Detection(Protocol):
+    def detect_source(
+        self, raw: RawStorage, place: str, known: Plugins, dataset: str
+    ) -> DetectedSource: ...
+
+    def stronger_sources(self, raw: RawStorage, used: str, known: Plugins) -> Iterator[str]: ...
+
+    def other_source_hint(self, raw: RawStorage, used: str, known: Plugins) -> str: ...
+
+
+def source_detection() -> _Detection:
+    """The room that looks into raw data, which only the first build of a dataset needs."""
+    return cast("_Detection", import_module("tfrecreg.operations.builds.detection"))
 
 
 def _expect_text(name: str, raw: str) -> None:

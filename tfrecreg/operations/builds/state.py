@@ -9,7 +9,7 @@ from itertools import chain, islice
 from blake3 import blake3
 
 from tfrecreg.documents import read_note, render_note
-from tfrecreg.errors import RawDataError, TfrecregError, UsageError
+from tfrecreg.errors import PluginError, RawDataError, TfrecregError, UsageError
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.registry import layout
@@ -55,6 +55,13 @@ def raw_files(
                     f"{source.plugin_id} lists the raw file `{safe(file.path)}`, which does not "
                     "exist",
                     hint="build again if it was just removed; otherwise report this to its authors",
+                )
+            if entry.size != file.stored:
+                raise PluginError(
+                    f"{source.plugin_id} says in `raw_files` that `{safe(file.path)}` has "
+                    f"{file.stored:,} bytes, and it has {entry.size:,}",
+                    hint="`stored` is the size of the file on disk; build again if it was just "
+                    "written",
                 )
             files[file.path] = (file.stored, entry.mtime_ns)
             stored += file.stored

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME, GateConfig, read_limits
-from tfrecreg.entry_points import canonical_name
+from tfrecreg.entry_points import canonical_name, is_local
 from tfrecreg.errors import (
     ConfigError,
     MissingExtraError,
@@ -84,6 +84,8 @@ def choose(
     chosen += (known.find(ValidatorRecord, name) for name in also)
     if target.baseline is not None and not only:
         chosen += validators_with("baseline", known)
+    if target.raw_items is not None:
+        chosen += validators_with("items", known)
     if target.expected is not None:
         comparing = validators_with("expected", known)
         chosen += comparing
@@ -98,6 +100,11 @@ def choose(
     if not named:
         absent = [name for name in unknown if name not in skip]
         choice.problems += [_not_judged(name, target, known) for name in absent]
+        choice.problems += (
+            f"the local plugin `{safe(each.distribution)}` is broken: {each.reason}"
+            for each in known.broken
+            if is_local(each.distribution)
+        )
     for announced in chosen:
         if announced.qualified not in left_out:
             _consider(choice, known, announced, target, gate, must=named)
@@ -107,9 +114,9 @@ def choose(
 
 
 def validators_with(
-    given: Literal["baseline", "expected"], known: Plugins
+    given: Literal["baseline", "expected", "items"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only with a baseline or expected records."""
+    """The validators that run only with a baseline, expected records, or items to look for."""
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
 
@@ -156,7 +163,7 @@ def _consider(
         with calling(plugin, "applies"):
             reason: object = validator.applies(target)
             if reason is not None and not (isinstance(reason, str) and reason):
-                raise TypeError(f"its `applies` said {reason!r}, expected None or a reason")
+                raise TypeError(f"its `applies` returned {reason!r}, expected None or a reason")
         declared = getattr(kind, "Options", None)
         if reason is None and declared is not None:
             with calling(plugin, "Options"):

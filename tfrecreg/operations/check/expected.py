@@ -31,7 +31,8 @@ def expected_of(
     for split, count in counts.items():
         if count < 0:
             raise UsageError(
-                f"a split has no {count} records", hint=f"`--expect {safe(split)}=60000`"
+                f"the number of records of a split should be at least 0, found {count}",
+                hint=f"`--expect {safe(split)}=60000`",
             )
     if same_as is None:
         return Expected(counts)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tfrecreg.gating import FailOn
 
@@ -19,12 +20,17 @@ class CheckOptions:
     """Names of validators to run in addition to those that run anyway."""
     raw: str | None = None
     """Folder of raw data, as the base of inflation."""
+    source: str | None = None
+    """The source of `raw`, whose items are looked for in the records: the validator `items` then
+    runs."""
+    source_options: Sequence[str] | Mapping[str, Any] = ()
+    """Options of that source, as ``K=V`` or by name."""
     schema: str | None = None
     """Path of a schema to use instead of the target's own."""
     fail_on: FailOn | str | None = None
     """None for what the gate says, or ``error``. ``never`` measures and does not judge: findings
-    have the severities of their codes and waivers cover nothing, so that the day does not matter.
-    """
+    have the severities of their codes, and waivers are ignored, so the result does not depend on
+    the date."""
     against: str | None = None
     """A reference or files to compare with: the validator `drift` then runs."""
     same_as: str | None = None

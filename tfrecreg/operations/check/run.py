@@ -34,7 +34,7 @@ from tfrecreg.registry.registry import Dataset, Registry, RegistryLike, find_reg
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.reports.model import Report, error_report
 from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.interface import Baseline, Expected, Target, Validator
+from tfrecreg.scan.interface import Baseline, Expected, RawItems, Target, Validator
 from tfrecreg.shardset.find import Built, TargetLike, TargetsLike, find, named_targets
 from tfrecreg.shardset.target import display_name, files_targets, find_target, target_of
 from tfrecreg.storage.local import user_cache
@@ -92,14 +92,18 @@ def check(
     named = named_targets(targets)
     if not named and (options.same_as is not None or options.expect):
         raise UsageError(
-            "`--same-as` and `--expect` are for a target",
+            "`--same-as` and `--expect` need a TARGET",
             hint="tfrecreg check TARGET --same-as REF",
+        )
+    if not named and options.source is not None:
+        raise UsageError(
+            "`--source` is for a target", hint="tfrecreg check TARGET --source S --raw DIR"
         )
     if not named:
         return _check_all(open_registry(registry), options, engine, progress, beside)
     if options.ignore_missing:
         raise UsageError(
-            "`--ignore-missing` goes without targets", hint="leave it out, or name no target"
+            "`--ignore-missing` cannot be used with targets", hint="leave it out, or name no target"
         )
     todo = _find_all(named, registry, options, progress)
     return _judge_all(todo, registry, options, engine, progress, beside)
@@ -135,7 +139,7 @@ def _find_all(
     progress: Progress,
 ) -> list[_Judged | Report]:
     """The targets of these names, or reports about those that cannot be checked."""
-    expected = _expected(options, registry)
+    expected, items = _expected(options, registry), _items(options)
     todo: list[_Judged | Report] = []
     files: list[str] = []
     for name in named:
@@ -146,7 +150,7 @@ def _find_all(
             else:
                 target = _target(found, options, progress)
                 home = found.registry or _registry_here(registry)
-                todo.append((replace(target, expected=expected), home))
+                todo.append((replace(target, expected=expected, raw_items=items), home))
         except _UNFIT as error:
             if len(named) == 1 or _is_the_users(error, options):
                 raise
@@ -157,7 +161,7 @@ def _find_all(
                 files, schema=options.schema, raw=options.raw, progress=progress
             ):
                 home = _registry_here(registry if target.home is None else Registry(target.home))
-                todo.append((replace(target, expected=expected), home))
+                todo.append((replace(target, expected=expected, raw_items=items), home))
         except _UNFIT as error:
             if not todo or _is_the_users(error, options):
                 raise
@@ -194,12 +198,20 @@ def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected 
     if comparing and not asked_for(comparing, (), options.skip):
         names = " ".join(f"--skip {each.name}" for each in comparing)
         raise UsageError(
-            f"`{names}` leaves out what `--same-as` and `--expect` ask for",
+            f"`{names}` excludes the validators of `--same-as` and `--expect`",
             hint=f"leave out `{names}`",
         )
     from tfrecreg.operations.check.expected import expected_of  # few checks compare with a version
 
     return expected_of(options.same_as, options.expect, registry)
+
+
+def _items(options: CheckOptions) -> RawItems | None:
+    if options.source is None and not options.source_options:
+        return None
+    from tfrecreg.operations.check.raw_items import raw_items  # few checks name a source
+
+    return raw_items(options)
 
 
 def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str | None:

@@ -69,7 +69,7 @@ def collect(
 
     Raises:
         MissingIndexError: the index of a shard is not on this machine.
-        ManifestError: an index is none.
+        ManifestError: a file is not an index.
     """
     wanted = [
         (number, entry)
@@ -285,7 +285,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     Takes about 42 bytes for each record of a shard that is not the same on both sides.
 
     Raises:
-        ManifestError: an index is none.
+        ManifestError: a file is not an index.
         StorageError: the disk has no room for the rows.
         UsageError: there are more splits than can be distinguished.
     """

@@ -167,6 +167,10 @@ class DiffResult:
     def __repr__(self) -> str:
         return f"<DiffResult {self._verdict()}>"
 
+    def __str__(self) -> str:
+        """The verdict and its reasons."""
+        return "\n    ".join((self._verdict(), *self.change.reasons))
+
     def _repr_html_(self) -> str:
         """The splits in numbers and the reasons of the verdict, for a notebook."""
         heads = ("records_before", "records_after", *_COUNTS)

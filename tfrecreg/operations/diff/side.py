@@ -203,7 +203,7 @@ def find_side(argument: str | Built, registry: RegistryLike | None) -> Built:
     found = find(named_url(argument), registry)
     if isinstance(found, str):
         raise UsageError(
-            f"`{safe(found, limit=1000)}` is no folder with a manifest, which a diff needs",
+            f"`{safe(found, limit=1000)}` is not a folder with a manifest, which a diff needs",
             hint="`tfrecreg digest` compares files without one",
         )
     return found

@@ -31,7 +31,7 @@ def order_of(before: Side, after: Side) -> ShardOrder:
     """The order of the second side compared with the first, whose examples are the same.
 
     Raises:
-        ManifestError: an index is none.
+        ManifestError: a file is not an index.
     """
     if _streams(before) == _streams(after):
         return "same"
@@ -309,13 +309,13 @@ def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     if tallied.compared + tallied.unread < pairs:
         pass  # it was enough to see one of them, which says nothing of the others
     elif "" in names:
-        where = ", some of which are no `tf.train.Example`"
+        where = ", some of which are not `tf.train.Example`s"
     elif names:
         where = f" in {_names(names)}"
     for split, count in per_split(matched.changed.after, after.manifest).items():
         yield f"{_examples(count)} of the split `{split}` {_was(count)} changed{where}"
     if tallied.unread and tallied.missing:
-        yield f"whether they only gained features cannot be told: {tallied.reason}"
+        yield f"it is unknown whether they only gained features: {tallied.reason}"
     elif tallied.unread:
         yield f"{_examples(tallied.unread)} could not be compared: {tallied.reason}"
 

@@ -27,11 +27,11 @@ from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import did_you_mean
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ExportResult(ShortRepr):
     """A folder that was made."""
 
     reference: str

@@ -99,8 +99,8 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
         found: Any = there.get(name)
         if _owner(found) is not None and found.get("params", []) != entry.get("params", []):
             raise UsageError(
-                f"`{PIPELINE_NAME}` does not name the settings that `{safe(name)}` depends on now: "
-                "a change of them may not have run it again",
+                f"`{PIPELINE_NAME}` lacks settings that `{safe(name)}` depends on: DVC may not "
+                "have rerun it after they changed",
                 hint="tfrecreg pipeline, then dvc repro",
             )
 
@@ -212,7 +212,7 @@ def _written(
     if not meant:
         del lines[header], expected[section]  # DVC refuses a section without entries
     result = "".join(lines)
-    with suppress(UsageError):  # what is no YAML now was YAML before
+    with suppress(UsageError):  # the file was valid YAML before
         if _parsed(result) == expected:
             return result
     raise _unfit(section, [name for name in changed if name not in entries])

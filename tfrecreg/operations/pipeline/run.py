@@ -14,13 +14,13 @@ from tfrecreg.json_data import json_data
 from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params, owners
 from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import expect_dataset, expect_same_schema, schema_hint
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, without_secrets
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 from tfrecreg.tracking import dvc, git
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
@@ -41,8 +41,8 @@ class Changes:
         return bool(self.added or self.updated or self.removed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PipelineResult(ShortRepr):
     """Changes to `dvc.yaml`, applied unless this was only a check."""
 
     datasets: tuple[str, ...]
@@ -208,8 +208,8 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
     pointer = _pointer(registry, name)
     if pointer is not None:
         raise UsageError(
-            f"`{pointer}` has DVC track `{layout.build_folder(name)}` already, which the stage "
-            f"`build-{name}` would make",
+            f"DVC already tracks `{layout.build_folder(name)}` by `{pointer}`, and the stage "
+            f"`build-{name}` would write it",
             hint=f"dvc remove {pointer}, which keeps the data, then tfrecreg pipeline {name}; "
             f"for its artifact alone: tfrecreg pipeline {name} --artifacts",
         )
@@ -237,9 +237,10 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
                 f"`{name}` has neither a schema `{schema}` nor a source with one",
                 hint=schema_hint(registry.dataset(name)),
             )
-        options, _ = plugins().source_options(config.source, config.options)
+        known = plugins_of(registry.config)
+        options, _ = known.source_options(config.source, config.options)
         raw = LocalStorage(posixpath.join(registry.storage.root, config.raw))
-        text = plugins().open_source(config.source, raw, options).schema()
+        text = known.open_source(config.source, raw, options).schema()
         expect_same_schema(registry.dataset(name), text)
         found[schema] = text.encode("utf-8")
     return found

@@ -12,14 +12,14 @@ from tfrecreg.registry.absence import expect_dataset
 from tfrecreg.registry.lookup import Release, open_release
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import repair_hint
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 from tfrecreg.tracking import cloud
 from tfrecreg.tracking.cloud import ObjectFault
 from tfrecreg.tracking.remote_objects import Verified
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PushResult(ShortRepr):
     """Result of a push."""
 
     releases: tuple[str, ...]

@@ -31,13 +31,13 @@ from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.writer import is_temporary
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 from tfrecreg.tracking import cloud, dvc
 from tfrecreg.tracking.pointers import bring_command, named_hash
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PullResult(ShortRepr):
     """The place of a release's bytes after a pull."""
 
     name: str

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tfrecreg._version import __version__
 from tfrecreg.manifest.salvaged import SALVAGE_FORMAT, SALVAGE_KIND
+from tfrecreg.text import ShortRepr
 
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
@@ -77,8 +78,8 @@ class StoredFile:
     """Hex digest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ShardResult(ShortRepr):
     """What became of one shard."""
 
     name: str
@@ -100,9 +101,8 @@ class ShardResult:
     unproven: int = 0
     """Number of kept records from damaged gzip that no index verifies."""
     doubtful: int = 0
-    """Records whose checksums hold and that are not in the clean shard, but in a file of their own:
-    they may be records of the shard, or of the payload of one that is lost, or repeated by damaged
-    gzip, and nothing tells."""
+    """Records with valid checksums that are in a file of their own, not in the clean shard: they
+    may come from inside the payload of a lost record, or be repeated by damaged gzip."""
     lost_keys: tuple[str, ...] | None = None
     """Keys of the lost records, in order; None without an index."""
     original: StoredFile | None = None
@@ -117,8 +117,8 @@ class ShardResult:
     cuts_total: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SalvageResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SalvageResult(ShortRepr):
     """What `tfrecreg salvage` did."""
 
     target: str

@@ -62,7 +62,7 @@ def salvage(
     engine = engine or LocalEngine(1)
     named = named_targets(targets)
     if not named:
-        raise UsageError("nothing is named to salvage", hint="name shards, or a build or release")
+        raise UsageError("there is no target to salvage", hint="name shards, or a build or release")
     root = registry if registry is not None else find_registry()
     opened = open_registry(root) if root is not None else None
     path = free_folder(output, opened, "a salvage")

@@ -42,8 +42,7 @@ _AGAIN_BYTES = 1 << 30
 _MOST_APART = 1 << 16
 """Maximum number of consecutive rejected records that a search crosses."""
 _DOUBT = (
-    "the checksums hold; whether these are records of the shard, or of the payload of one that is "
-    "lost, nothing tells"
+    "the checksums are valid, but these records may come from inside the payload of a lost record"
 )
 
 

@@ -30,7 +30,7 @@ from tfrecreg.shardset.target import find_target
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 from tfrecreg.validators.schema.records import SchemaPart, SchemaVisitor
 from tfrecreg.validators.schema.validator import SchemaValidator
 
@@ -45,8 +45,8 @@ class AcceptOptions:
     """Path of a schema to change instead of the target's own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Proposal(ShortRepr):
     """A change of a schema with which data that break it pass."""
 
     target: str

@@ -18,11 +18,11 @@ from tfrecreg.schema.compat import Mode, clashes
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.text import safe
+from tfrecreg.text import ShortRepr, safe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaDiff:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SchemaDiff(ShortRepr):
     """The difference between two schemas."""
 
     expected: str
@@ -63,8 +63,8 @@ class CompatibilityOptions:
     fail_on: FailOn = FailOn.ERROR
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompatibilityReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CompatibilityReport(ShortRepr):
     """The result of comparing one schema with others."""
 
     schema: str

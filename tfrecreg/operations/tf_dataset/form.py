@@ -139,7 +139,7 @@ def _supervised(
         return None
     if request.features is not None or request.with_key or request.with_digest:
         raise UsageError(
-            "`as_supervised` makes pairs of input and label, and has no place for others",
+            "`as_supervised` makes pairs of input and label, and cannot hold other features",
             hint="leave out `features`, `with_key` and `with_digest`",
         )
     if request.as_supervised is not True:
@@ -148,7 +148,8 @@ def _supervised(
         return feature, label
     labels = [each for each in schema.labels() if each in specs]
     labels = labels or [each for each in _LABELS if each in specs][:1]
-    images = [each for each in schema.images() if each in specs]
+    pictures = (*schema.images(), *schema.pixels())
+    images = [each for each in dict.fromkeys(pictures) if each in specs]
     for found, what in ((images, "image"), (labels, "label")):
         if len(found) != 1:
             raise UsageError(
@@ -185,7 +186,7 @@ def _image_sizes(
     if not request.decode:
         if request.channels or request.image_size is not None:
             raise UsageError(
-                "`channels` and `image_size` are about decoded images", hint="add `decode=True`"
+                "`channels` and `image_size` need `decode=True`", hint="add `decode=True`"
             )
         return {}
     if request.channels not in _CHANNELS:
@@ -198,15 +199,15 @@ def _image_sizes(
             f"`image_size` should be height and width, found {request.image_size}",
             hint="`image_size=(224, 224)`",
         )
-    if not schema.images():
+    pixels = schema.byte_pixels()
+    if not schema.images() and not schema.pixels():
         raise UsageError(
             "the schema has no feature that holds images",
             hint="`image_domain {}` in the schema says that a feature does",
         )
+    sizes = {name: _image_shape(schema, name, request) for name in schema.images()} | pixels
     return {
-        name: _image_shape(schema, name, request)
-        for name in schema.images()
-        if name in chosen and _is_single(specs[name])
+        name: size for name, size in sizes.items() if name in chosen and _is_single(specs[name])
     }
 
 

@@ -52,8 +52,8 @@ def read_payloads(
     size = max(1, min(_MOST, _BYTES // max(1, records.mean_bytes)))
 
     def of_piece(pattern: Any, skip: Any, first: Any, count: Any, is_last: Any) -> Any:
-        # A file that is gone meanwhile is no error but no file: errors are passed over below, and
-        # TensorFlow would try to open it for ever.
+        # A file that was removed meanwhile is an empty list, not an error: errors are passed over
+        # below, and TensorFlow would try to open it for ever.
         paths = tensorflow.io.matching_files(pattern)
         payloads = data.TFRecordDataset(paths, compression_type=kind).ignore_errors().skip(skip)
         # Of a piece that ends with its shard one record more is asked for, to see that none is.

@@ -89,8 +89,9 @@ class Converter:
             position: its number in the split.
 
         Raises:
-            RawDataError: it is not a dictionary, it has no key, or a value of it has no lossless
-                place in an example. The message names split, element, key and feature.
+            RawDataError: it is not a dictionary, it has no key, or a value of it cannot be
+                stored in an example without loss. The message names split, element, key
+                and feature.
         """
         if not isinstance(element, Mapping):
             kind = safe(type(element).__name__)
@@ -136,7 +137,7 @@ class Converter:
     def changed(self, position: int, key: str) -> RawDataError:
         """The error for an element that changed since the first pass."""
         return RawDataError(
-            f"{self._place(position, key)} was another one when it was read before",
+            f"{self._place(position, key)} changed between two reads",
             hint="a sequence gives the same elements each time: leave out random augmentation; or "
             "pass `iter(data)`, which is read once",
         )

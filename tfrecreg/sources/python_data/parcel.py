@@ -39,7 +39,7 @@ class SequenceSplit:
         """The record of an element.
 
         Raises:
-            RawDataError: it cannot be read, or has no place in an example.
+            RawDataError: it cannot be read, or cannot be stored in an example.
         """
         return self.converter.convert(position, self.converter.element_of(self.sequence, position))
 

@@ -103,8 +103,8 @@ class PythonSource(Source):
         """Read the data for the first time, unless that was done.
 
         Raises:
-            RawDataError: an element cannot be read or has no lossless place in an example, two
-                have the same key, or a split is empty.
+            RawDataError: an element cannot be read or cannot be stored in an example without
+                loss, two have the same key, or a split is empty.
             UsageError: there are class names of a feature that no element has.
         """
         features = {name for split in self._surveyed() for name in split.features}

@@ -41,8 +41,8 @@ class Spool:
         """Write the record of each element and yield it. The file is there when the iterator ends.
 
         Raises:
-            RawDataError: the iterable failed, or an element has no place in an example. The file
-                is not there then.
+            RawDataError: the iterable failed, or an element cannot be stored in an example. Then
+                there is no file.
         """
         with ShardWriter(self.storage, self.path, index_path=self._index) as writer:
             position = 0

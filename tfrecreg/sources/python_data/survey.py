@@ -72,7 +72,7 @@ def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
     """Convert the elements and yield their keys, sizes and digests, part by part.
 
     Raises:
-        RawDataError: an element cannot be read, or has no place in an example.
+        RawDataError: an element cannot be read, or cannot be stored in an example.
     """
     split = task.parcel.open()
     parts = []
@@ -176,7 +176,7 @@ def survey_sequence(
         draft: whether to summarize them for a schema.
 
     Raises:
-        RawDataError: an element cannot be read or has no place in an example, two have the same
+        RawDataError: an element cannot be read or cannot be stored in an example, two have the same
             key, or there are none.
     """
     found = SurveyedSplit(converter, draft=draft)

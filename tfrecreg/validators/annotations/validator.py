@@ -9,7 +9,8 @@ from typing import Any
 from tfrecreg.codes import ANN002, ANN005, ANN006, ANN007, SCH006, SCH007, CodeList
 from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.label_maps import LabelMap, class_name, named_classes, read_label_map
+from tfrecreg.foreign.label_maps import read_label_map
+from tfrecreg.label_maps import LabelMap, class_name, named_classes
 from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.text import safe

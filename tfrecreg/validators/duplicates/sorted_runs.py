@@ -93,11 +93,15 @@ class RunBuilder:
         storage: where to write them; None to return them as bytes, on a machine that does not
             share a folder with the parent.
         limit: maximum number of rows of a run.
+        distinct: whether equal records of a run are one row.
     """
 
-    def __init__(self, storage: Storage | None, limit: int = _MOST_ROWS) -> None:
+    def __init__(
+        self, storage: Storage | None, limit: int = _MOST_ROWS, *, distinct: bool = True
+    ) -> None:
         self._storage = storage
         self._limit = limit
+        self._distinct = distinct
         self._runs: list[Run] = []
         self._pairs: list[Pair] = []
         self._clear()
@@ -157,7 +161,8 @@ class RunBuilder:
         order = np.lexsort((digests[:, 1], digests[:, 0]))  # stable: records stay in order
         digests = digests[order]
         new = np.ones(len(order), np.bool_)
-        new[1:] = (digests[1:] != digests[:-1]).any(axis=1)
+        if self._distinct:
+            new[1:] = (digests[1:] != digests[:-1]).any(axis=1)
         starts = np.flatnonzero(new)
         rows = np.empty(len(starts), RUN_ROW)
         rows["high"], rows["low"] = digests[starts].T

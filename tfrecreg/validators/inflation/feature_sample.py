@@ -171,6 +171,10 @@ _HEADS = 8
 """Approximate overhead in bytes of a longer list of numbers."""
 
 
+_PLAIN = ("bytes", "float", "int64")
+"""Storage of numbers one after the other, without a format around them."""
+_SHAPES = 4
+"""Maximum number of shapes of images to tell apart."""
 _SPREAD = ("held", "numbers", "values", "pixels", "text")
 _SUMS = (
     *("records", "wire", "content", "levels", "tried", "png", "trials"),
@@ -220,6 +224,8 @@ class FeatureSample:
     trials: int = 0
     formats: dict[str, int] = field(default_factory=dict)
     """Size in bytes of encoded images by format."""
+    shapes: dict[str, int] = field(default_factory=dict)
+    """Number of images of pixels by height, width and channels: ``28x28x1``; the first few."""
 
     def merge(self, other: FeatureSample) -> None:
         """Add the sample of another shard."""
@@ -228,7 +234,11 @@ class FeatureSample:
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.whole.add(other.whole.low, other.whole.high, other.whole.count)
-        for ours, theirs in ((self.formats, other.formats), (self.texts, other.texts)):
+        for ours, theirs in (
+            (self.formats, other.formats),
+            (self.texts, other.texts),
+            (self.shapes, other.shapes),
+        ):
             for name, size in theirs.items():
                 ours[name] = ours.get(name, 0) + size
 
@@ -280,6 +290,9 @@ class FeatureSample:
         for sides in found.sides[:1]:
             self.pixels += found.total
             self._try(levels, sides)
+            shape = "x".join(map(str, sides))
+            if found.form in _PLAIN and (shape in self.shapes or len(self.shapes) < _SHAPES):
+                self.shapes[shape] = self.shapes.get(shape, 0) + 1
 
     def _levels(self, found: StoredNumbers) -> Array | None:
         """Count the numbers that could be narrower; return them as bytes if they fit."""

@@ -139,6 +139,33 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
     return Cause(INF002, feature.name, _savings(holds, cure, after, total), after)
 
 
+def hidden_by_base(total: ShardSizes, raw: RawSize | None) -> Iterator[str]:
+    """The features whose pixels are not judged, as the raw data are larger than they are.
+
+    These may hold more than the files of these records, or hold the pixels uncompressed in wider
+    numbers: nothing tells which.
+    """
+    for name in sorted(total.samples) if raw is not None else ():
+        feature = _Feature(name, total.features.get(name, 0), total.samples[name], 0.0, 1.0)
+        alone = _pixels(feature, total, None)
+        if raw is None or alone is None or not _is_worth_it(alone, total):
+            continue
+        if raw.decoded > RATIO * feature.sample.all_pixels:
+            yield (
+                f"{alone.message}: not judged (INF002), as the raw data are larger, "
+                f"{si_bytes(raw.decoded)}; name the raw data of these records alone"
+            )
+
+
+def _declarable(total: ShardSizes) -> Iterator[str]:
+    """Features whose values are the pixels of images of one size, as an option of `adopt`."""
+    for name, sample in sorted(total.samples.items()):
+        shape = next(iter(sample.shapes), "")
+        if len(sample.shapes) == 1 and sum(sample.shapes.values()) == sample.records:
+            height, width, channels = map(int, shape.split("x"))
+            yield f"image={safe(name)}:{height}x{width}x{channels or 1}"
+
+
 def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
     """Find INF003: numbers that would fit in fewer bytes each."""
     sample = feature.sample
@@ -280,6 +307,11 @@ class InflationValidator(Validator):
             place = places.get(cause.feature)
             tally.add(cause.code, cause.message, place, split="", feature=cause.feature)
             cures[f"{cause.code.code} {cause.feature}".strip()] = cause.after
+        if hidden := list(hidden_by_base(total, target.raw)):
+            yield Measure("inflation.hidden", len(hidden), "; ".join(hidden))
+        if target.kind == "files" and (options := list(_declarable(total))):
+            text = " ".join(f"--option {option}" for option in options)
+            yield Measure("inflation.pixels", text, f"`adopt` declares them as images: {text}")
         if cures:
             text = ", ".join(f"{cause} {si_bytes(after)}" for cause, after in cures.items())
             yield Measure("inflation.cures", cures, text)

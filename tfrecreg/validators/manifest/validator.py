@@ -1,7 +1,7 @@
 """The `manifest` validator: all files exist and are unchanged, and there are no others.
 
 With a manifest the files are compared with its digests (blake3). Bare files are compared with their
-names: a set of `-of-00005` has five members.
+names: a set of `-of-00005` has five members; and with the `dataset_info.json` beside them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ from tfrecreg.validators.manifest.bare_files import (
     check_counts,
     check_payloads,
     check_sets,
+)
+from tfrecreg.validators.manifest.described_folders import (
+    DESCRIBED,
+    CountedShard,
+    check_described,
+    descriptions,
 )
 from tfrecreg.validators.manifest.training_hosts import (
     HostLoad,
@@ -66,7 +72,7 @@ class ManifestValidator(Validator):
 
     name = "manifest"
     Options = HostsOptions
-    codes: Sequence[Code] = CodeList("SHD00*")
+    codes: Sequence[Code] = CodeList("SHD00*", "SHD012")
     needs = Need.DIGESTS
     part_codec = JsonCodec(_SeenShard)
 
@@ -105,6 +111,17 @@ class ManifestValidator(Validator):
             unnamed = check_sets(tally, target.shards)
             check_counts(tally, [(shard, part.end.records) for shard, part in seen if part.sound])
             _check_marks(tally, seen)
+            beside = descriptions(target.shards)
+            check_described(
+                tally,
+                beside.infos,
+                (
+                    CountedShard(shard, part.sound, part.end.records, part.end.payload_bytes)
+                    for shard, part in seen
+                ),
+            )
+            if beside.notes:
+                yield Measure(DESCRIBED, len(beside.infos), "; ".join(beside.notes))
             payloads = [(shard, part.payloads) for shard, part in seen]
             yield from bare_measures(payloads, unnamed)
             if target.schema is None:

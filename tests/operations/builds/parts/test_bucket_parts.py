@@ -389,7 +389,9 @@ def test_shards_of_other_code_are_found_by_making_them_again(
     with pytest.raises(RefusedError) as raised:
         lake.collect(verify=SkipLimit.parse("100%"))
     name = "digits-test.tfrecord-00000-of-00003"
-    assert f"`{name}` is not what the raw data give here: record 0, `" in raised.value.message
+    assert (
+        f"`{name}` differs from what the raw data produce here: record 0, `" in raised.value.message
+    )
     assert raised.value.hint is not None
     assert f"remove `{PLAN}/receipts/{name}.json` and `memory:/{shards_of(lake)}/{name}`, and" in (
         raised.value.hint
@@ -510,8 +512,8 @@ def test_gc_removes_what_a_plan_left_and_not_the_plan(lake: Lake, memory: Any) -
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("https://example.org/plan", "a plan is not kept in `https://example.org/plan`: parts"),
-        ("https://example.org/plan?X-Sig=secret", "a plan is not kept in `https://example.org/p"),
+        ("https://example.org/plan", "a plan cannot be in `https://example.org/plan`: parts"),
+        ("https://example.org/plan?X-Sig=secret", "a plan cannot be in `https://example.org/p"),
         ("file:///tmp/plan", "`file:///tmp/plan` is a local path written as a URL"),
         ("s3://", "`s3://` names no bucket or host"),
         ("nonsense://lake/x", "`nonsense://lake/x` is not read: `nonsense://` is not known as"),

@@ -252,7 +252,10 @@ def test_a_shard_of_other_code_is_found_by_making_it_again(site) -> None:
     with pytest.raises(RefusedError) as caught:
         site.collect(verify="100%")
     message = caught.value.message
-    assert f"`{site.shard('test', 0)}` is not what the raw data give here: record 0, `" in message
+    assert (
+        f"`{site.shard('test', 0)}` differs from what the raw data produce here: record 0, `"
+        in message
+    )
     assert message.endswith("`, differs")
     assert not (site.data / "digits").exists()
     site.collect()  # what nobody makes again, nobody finds
@@ -261,7 +264,7 @@ def test_a_shard_of_other_code_is_found_by_making_it_again(site) -> None:
 def test_a_skipped_item_that_could_be_made_is_found_by_making_it_again(made) -> None:
     rewrite(made, [3], item_keys(made.plan, made.shard(*SHARD))[3:4])
     message = refusal(made, verify="100%")
-    assert "is not what the raw data give here: record 3 is `" in message
+    assert "differs from what the raw data produce here: record 3 is `" in message
 
 
 def test_without_raw_data_nothing_can_be_made_again(site) -> None:

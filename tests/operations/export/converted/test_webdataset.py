@@ -6,6 +6,7 @@ import json
 import tarfile
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -72,7 +73,7 @@ def test_image_and_label_are_decoded(write: Write) -> None:
     }
     (sample,) = samples(write([example], ["cats/7.png"]))
     assert sample.keys() == {"__key__", "png", "cls", "json"}
-    assert sample["__key__"] == "cats%2F7%2Epng"
+    assert sample["__key__"] == "cats/7"
     assert sample["png"].shape == (2, 3, 3)
     assert sample["cls"] == 7
     assert sample["json"] == {
@@ -190,9 +191,9 @@ KEYS = [
 ]
 
 
-def test_keys_are_names_and_each_sample_has_its_own(write: Write) -> None:
+def test_escaped_keys_are_names_and_each_sample_has_its_own(write: Write) -> None:
     examples = [{"sizes": int64_feature(number)} for number in range(len(KEYS))]
-    found = samples(write(examples, KEYS))
+    found = samples(write(examples, KEYS, replace(made(), plain_names=False)))
     assert [each["json"]["features"]["sizes"] for each in found] == list(range(len(KEYS)))
     assert [each["json"]["key"] for each in found] == KEYS
     names = [each["__key__"] for each in found]
@@ -214,6 +215,39 @@ def test_keys_are_names_and_each_sample_has_its_own(write: Write) -> None:
     ]
     for name, key in zip(names[:6], KEYS, strict=False):
         assert unquote_to_bytes(name) == key.encode("utf-8", "surrogateescape")
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("cat/1.jpg", "cat/1"),
+        ("cat/1.PNG", "cat/1"),
+        ("v1.0/a+b=c@d,e", "v1.0/a+b=c@d,e"),
+        ("a.b", "a%2Eb"),
+        ("a.b.jpg", "a%2Eb%2Ejpg"),
+        (".jpg", "%2Ejpg"),
+        ("/a", "%2Fa"),
+        ("a//b", "a%2F%2Fb"),
+        ("a/../b", "a%2F%2E%2E%2Fb"),
+        ("./a", "%2E%2Fa"),
+        ("a/", "a%2F"),
+        ("__x__/a", "__x__%2Fa"),
+        ("ü", "%C3%BC"),
+        ("a\n", "a%0A"),
+        ("a%2Eb", "a%252Eb"),
+    ],
+)
+def test_a_safe_key_is_the_name_of_its_sample(write: Write, key: str, name: str) -> None:
+    (sample,) = samples(write([{}], [key]))
+    assert sample["__key__"] == name
+    assert sample["json"]["key"] == key
+
+
+def test_keys_that_differ_by_their_suffix_have_different_names(write: Write) -> None:
+    keys = ["a/1.jpg", "a/1.png", "a/1"]
+    found = samples(write([{}, {}, {}], keys))
+    assert [each["__key__"] for each in found] == ["a/1", "a%2F1%2Epng", "a%2F1"]
+    assert [each["json"]["key"] for each in found] == keys
 
 
 def test_without_an_index_samples_are_numbered(write: Write) -> None:

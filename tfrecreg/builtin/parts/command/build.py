@@ -46,8 +46,7 @@ def command(session: Session, folder: str, text: str, raw: str | None, engine: E
     if session.as_json:
         session.print_json(result)
         return
-    from tfrecreg.commands.console import count
-    from tfrecreg.text import si_bytes
+    from tfrecreg.text import count, si_bytes
 
     if not result.shards:
         session.out.print(f"part {result.part} of {result.dataset} has no shards: nothing to do")

@@ -25,14 +25,13 @@ def command(session: Session, name: str, folder: str, settings: dict[str, Any]) 
     from tfrecreg.operations.builds.settings import BuildRequest
 
     registry = session.open()
-    session.warn_of_broken_plugins()
+    session.warn_of_broken_plugins(settings["source"])
     request = BuildRequest(name=name, **settings)
     written = plan_to(registry, request, folder, progress=session.progress())
     if session.as_json:
         session.print_json(written)
         return
-    from tfrecreg.commands.console import count
-    from tfrecreg.text import safe
+    from tfrecreg.text import count, safe
 
     where = safe(written.folder, limit=1000)
     items = count(sum(written.items.values()), "item")

@@ -11,6 +11,7 @@ import click
 from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import count
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -83,8 +84,6 @@ def command(
 
 
 def _print_collected(session: Session, collected: Collected) -> None:
-    from tfrecreg.commands.console import count
-
     here = len(collected.made_here)
     said = f"{count(collected.from_parts, 'shard')} of parts, {here} made here"
     if collected.verified:

@@ -123,7 +123,7 @@ def _collect(
     engine: Engine,
     progress: Progress,
 ) -> Collected:
-    prepared = open_planned(folder, request.raw)
+    prepared = open_planned(folder, request.raw, lambda: registry)
     moved = request.raw is not None
     base, shards = base_of_plan(folder, registry), folder.document.shards
     plan = folder.plan([folder.planned(shard, base) for shard in shards], base)

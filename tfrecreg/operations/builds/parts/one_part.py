@@ -141,7 +141,7 @@ def run_part(
     _leave_note(folder, part)
     if not shards:
         return _part_result(folder, part, (), 0)
-    prepared = open_planned(folder, raw)
+    prepared = open_planned(folder, raw, registry)
     opened = registry() if registry is not None and folder.document.base is not None else None
     base = base_of_plan(folder, opened)
     moved = raw is not None

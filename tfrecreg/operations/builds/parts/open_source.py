@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tfrecreg._version import __version__
 from tfrecreg.amounts import SkipLimit
+from tfrecreg.entry_points import is_local
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.request import Prepared, code_of_source
 from tfrecreg.operations.builds.settings import BuildSettings
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.manager import plugins, plugins_of
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import Progress, counting
 from tfrecreg.registry.registry import Registry
@@ -41,11 +42,14 @@ class RawState:
     """Raw file to its size and modification time here."""
 
 
-def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
+def open_planned(
+    folder: PlanFolder, raw: str | None, registry: Callable[[], Registry] | None
+) -> Prepared:
     """The source of the plan, opened on its raw data, which need not exist.
 
     Args:
         raw: the folder of the raw data, or its URL; None for that of the plan.
+        registry: opens the registry, which has a local source.
 
     Raises:
         UsageError: this machine has other versions or options than the plan.
@@ -54,12 +58,15 @@ def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
     document = folder.document
     said = document.source
     name = f"{said.distribution}:{said.name}"
-    announced = plugins().find(SourceRecord, name)
-    options, text = plugins().source_options(name, said.options)
+    known = plugins()
+    if is_local(name) and registry is not None:
+        known = plugins_of(registry().config)
+    announced = known.find(SourceRecord, name)
+    options, text = known.source_options(name, said.options)
     planned = document.planned
     place = raw if raw is not None else planned.raw if planned is not None else ""
     storage = raw_storage(place or ".")
-    source = plugins().open_source(name, storage, options)
+    source = known.open_source(name, storage, options)
     differences = list(_differences(folder, announced.version, text, source))
     if differences:
         raise UsageError(
@@ -123,7 +130,7 @@ def read_raw_state(
     """Hold raw files of this machine against those of the plan; None if they are not here.
 
     The source does not list them again: some read all their raw data for that. Files that were
-    added since are no part of the plan.
+    added since are not part of the plan.
 
     Args:
         moved: whether they are a copy, whose files have other times.

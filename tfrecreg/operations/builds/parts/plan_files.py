@@ -93,7 +93,7 @@ def plan_store(folder: str) -> Store | None:
     root = named_url(folder)
     if not is_bucket(root):
         raise UsageError(
-            f"a plan is not kept in `{safe(root, limit=1000)}`: parts cannot put files there",
+            f"a plan cannot be in `{safe(root, limit=1000)}`: parts cannot write files there",
             hint="name a folder in a bucket, or on a file system that all machines of the build "
             "see",
         )

@@ -94,10 +94,10 @@ def expect_same(
             difference = _difference(shard, again, receipt, here, folder.shards)
             if difference:
                 raise RefusedError(
-                    f"nothing was published: `{shard.path}` is not what the raw data give "
-                    f"here: {difference}",
-                    hint="parts with other code or raw data made it, and other shards of that part "
-                    f"are not to be trusted; {made_again(shard.path, folder)}",
+                    f"nothing was published: `{shard.path}` differs from what the raw data "
+                    f"produce here: {difference}",
+                    hint="it was made with other code or raw data: do not trust other shards of "
+                    f"that part; {made_again(shard.path, folder)}",
                 )
         stage.remove(BUILD)
 

@@ -1,0 +1,154 @@
+"""The source `folder`: every file, or every group of files of one stem, becomes one example."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from tfrecreg.api import (
+    Feature,
+    ImageError,
+    Item,
+    MediaError,
+    RawDataError,
+    RawFile,
+    Remark,
+    Skipped,
+    Source,
+    Storage,
+    Written,
+    bytes_feature,
+    int64_feature,
+    media_features,
+    media_kind,
+    media_schema,
+    safe,
+)
+from tfrecreg_folder.folder_options import FolderOptions
+from tfrecreg_folder.grouping import FilePart, FileState, Grouping, paired_parts, unpack
+
+_LABEL, _TEXT = "class/label", "class/text"
+_MAX_BYTES = 1 << 30
+"""Most bytes of a file: a record may have twice as many, and a worker holds a few copies."""
+
+
+class FolderSource(Source):
+    """Files of any kind. An item's key is its path below the folder of its split; with `pair`
+    without the suffix.
+
+    The folder is listed once, in the parent. A worker opens only the files of its items.
+    """
+
+    Options: ClassVar[type[Any]] = FolderOptions
+
+    def __init__(self, raw: Storage, options: FolderOptions) -> None:
+        self._raw = raw
+        self._options = options
+        self._grouping: Grouping | None = None
+        self._pair = paired_parts(options)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The listing stays in the parent: an item has all that a worker needs.
+        return type(self), (self._raw, self._options)
+
+    def raw_files(self) -> Iterator[RawFile]:
+        yield from self._list().raw_files()
+
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        return {_LABEL: self._list().classes} if self._options.labels == "folder" else {}
+
+    def items(self) -> Iterator[Item | Skipped | Remark]:
+        grouping = self._list()
+        yield from grouping.entries
+        yield from grouping.remarks
+
+    def schema(self) -> str:
+        parts = self._list().parts
+        required = bool(self._pair) or len(parts) == 1
+        text = "".join(media_schema(part.kind, part.base, required=required) for part in parts)
+        if self._options.labels == "folder":
+            most = max(len(self._list().classes) - 1, 0)
+            domain = f"int_domain {{ min: 0 max: {most} is_categorical: true }}"
+            for name, rest in ((_LABEL, f"type: INT {domain}"), (_TEXT, "type: BYTES")):
+                presence = "presence { min_fraction: 1 min_count: 1 } shape {}"
+                text += f'feature {{\n  name: "{name}"\n  {presence} {rest}\n}}\n'
+        return text
+
+    def describe(self) -> Mapping[str, str]:
+        """Summary of the raw data, for `--dry-run`."""
+        grouping = self._list()
+        suffixes = Counter(each.suffix for each in grouping.files)
+        shown = [
+            f"{count} .{safe(suffix)}" if suffix else f"{count} without suffix"
+            for suffix, count in suffixes.most_common(8)
+        ]
+        found = {
+            "layout": grouping.layout,
+            "files": ", ".join(shown) + (" …" if len(suffixes) > 8 else ""),
+            "features": ", ".join(f"{part.base}/…" for part in grouping.parts),
+        }
+        if self._options.labels == "folder":
+            names = ", ".join(f"`{safe(name, limit=60)}`" for name in grouping.classes[:3])
+            found["classes"] = (
+                f"{len(grouping.classes)} ({names}{' …' * (len(grouping.classes) > 3)})"
+            )
+        if grouping.remarks:
+            found["left out"] = ", ".join(remark.detail for remark in grouping.remarks)
+        return found
+
+    def raw_path(self, split: str, key: str) -> str | None:
+        """The file of a record; with `pair` the first one of its files, if its suffix is written as
+        in the option.
+        """
+        folders = {name: folder for folder, name in self._list().splits.items()}
+        path = f"{folders[split]}/{key}" if split in folders else key
+        if not self._options.pair:
+            return path
+        path = f"{path}.{self._options.paired[0]}"
+        seen = self._raw.stat(path, follow="all") if self._raw.is_local else None
+        return path if seen is not None else None
+
+    def example(self, item: Item) -> Written | Skipped:
+        state = unpack(item.state)
+        example: dict[str, Feature] = {}
+        remarks = []
+        for path, part in zip(state.paths, self._parts_of(state), strict=True):
+            name = path.rpartition("/")[2]
+            try:
+                made = media_features(part.kind, part.base, name, self._read(path))
+            except (ImageError, MediaError) as error:
+                detail = f"`{safe(path)}`: {error.detail}" if self._options.pair else error.detail
+                return Skipped(item.split, item.key, error.code, detail)
+            example.update(made.features)
+            if made.code:
+                remarks.append(Remark(item.split, item.key, made.code, made.detail))
+        if state.label >= 0:
+            example[_LABEL] = int64_feature(state.label)
+            example[_TEXT] = bytes_feature(state.name)
+        return Written(example, remarks)
+
+    def _parts_of(self, state: FileState) -> Sequence[FilePart]:
+        if self._pair:
+            return self._pair
+        kind = media_kind(state.paths[0])
+        return [FilePart("", kind, kind)]
+
+    def _read(self, path: str) -> bytes:
+        with self._raw.open(path) as file:
+            size = file.size
+            if size > _MAX_BYTES:
+                raise MediaError(f"a file of {size} bytes, at most {_MAX_BYTES} go in", "SRC063")
+            data = file.read_at(0, size)
+        if len(data) != size:
+            raise RawDataError(
+                f"`{safe(path)}` became shorter while it was read: expected {size} bytes, found "
+                f"{len(data)}",
+                hint="build again when no other process writes to the raw data",
+            )
+        return data
+
+    def _list(self) -> Grouping:
+        if self._grouping is None:
+            self._grouping = Grouping(self._raw, self._options)
+        return self._grouping

@@ -1,0 +1,15 @@
+"""The bundled source `table`: the rows of CSV, TSV, JSON Lines and Parquet files.
+
+It is a plugin like any other: it is announced through the entry-point group `tfrecreg` and imports
+nothing of the project but `tfrecreg.api`.
+
+- `plugin`: announces the source, and loads it only when it is used
+- `source`: :class:`~tfrecreg_table.source.TableSource`, which lists and makes examples
+- `table_options`: the options, and the typed mapping of columns to features
+- `table_files`: the tables of the raw folder, and their splits
+- `rows`: what a reader of rows gives; `csv_rows`, `json_rows`, `parquet_rows`: one reader each
+- `survey`: the types of columns that were given none, by all their values
+- `listing`: the first pass, which finds rows, keys, splits, types and classes
+- `values`: a value of a row as a feature
+- `table_schema`: the schema, made from the columns
+"""

@@ -1,0 +1,156 @@
+"""The tables of a raw folder, and the split that each is."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tfrecreg.api import RawDataError, Reader, Storage, normal_splits, open_local, safe
+from tfrecreg_table.csv_rows import CsvRows
+from tfrecreg_table.json_rows import JsonRows
+from tfrecreg_table.parquet_rows import ParquetRows
+from tfrecreg_table.rows import RowReader
+from tfrecreg_table.table_options import TableOptions, unsafe_path
+
+TABLE_SUFFIXES = ("csv", "tsv", "tab", "txt", "jsonl", "ndjson", "json", "parquet")
+_FOUND = ("csv", "tsv", "jsonl", "ndjson", "parquet")
+"""Suffixes of tables that are found without being named."""
+UNNAMED_SPLIT = "train"
+_STEM = re.compile(r"([A-Za-z]+)(?:[-_.0-9].*)?", re.DOTALL)
+_USUAL = ("train", "validation", "test")
+_HINT = "--option file=train.csv names one; a table a split: --option file=train.csv,test.csv"
+
+
+class TableFile(NamedTuple):
+    """One table."""
+
+    path: str
+    """Below the raw folder."""
+    split: str
+    """By its name; the default one if a column has the splits."""
+    size: int
+    """In bytes."""
+
+    @property
+    def suffix(self) -> str:
+        """In lower case, without the dot."""
+        return suffix_of(self.path)
+
+    @property
+    def has_types(self) -> bool:
+        """Whether its values have types of their own."""
+        return self.suffix in ("jsonl", "ndjson", "json", "parquet")
+
+
+def suffix_of(path: str) -> str:
+    """What follows the last dot, in lower case."""
+    return path.rpartition(".")[2].lower()
+
+
+def open_rows(
+    raw: Storage, path: str, options: TableOptions, wanted: Sequence[str] | None = None
+) -> RowReader:
+    """The reader of a table.
+
+    Args:
+        wanted: the columns that are used, where reading fewer is cheaper; None for all.
+
+    Raises:
+        RawDataError: it cannot be read.
+    """
+    file: Reader = open_local(raw, path)
+    try:
+        made = _rows_of(file, path, options, wanted)
+    except BaseException:
+        file.close()
+        raise
+    weakref.finalize(made, file.close)
+    return made
+
+
+def _rows_of(
+    file: Reader, path: str, options: TableOptions, wanted: Sequence[str] | None
+) -> RowReader:
+    suffix = suffix_of(path)
+    if suffix == "parquet":
+        return ParquetRows(file, path, wanted)
+    if suffix in ("jsonl", "ndjson", "json"):
+        return JsonRows(file, path)
+    delimiter = "\t" if options.delimiter == "tab" else options.delimiter or ""
+    return CsvRows(file, path, delimiter, options.header, options.missing)
+
+
+def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], list[str]]:
+    """The tables to read, and other tables beside them.
+
+    Raises:
+        RawDataError: a file is not there, or the names do not tell which tables are meant.
+    """
+    root = safe(raw.root, limit=4096)
+    if options.file:
+        return _with_splits([_named(raw, path) for path in options.file], options), []
+    found: list[tuple[str, int]] = []
+    for entry in raw.list("", recursive=False):
+        if suffix_of(entry.path) in _FOUND and not entry.path.startswith("."):
+            seen = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
+            if seen is not None and seen.kind == "file":
+                found.append((entry.path, seen.size))
+    found.sort()
+    if not found:
+        raise RawDataError(
+            f"`{root}` holds no table: expected {', '.join(f'.{each}' for each in _FOUND)}",
+            hint="name the folder with --raw, and a table of another name by `--option file=`",
+        )
+    if options.split_column is not None or len(found) == 1:
+        taken = found
+    else:
+        taken = [each for each in found if split_by_name(each[0]) in _USUAL]
+    if not taken:
+        names = ", ".join(f"`{safe(path, limit=60)}`" for path, _ in found[:4])
+        raise RawDataError(
+            f"`{root}` holds {len(found)} tables, none named after a split: {names}", hint=_HINT
+        )
+    left = [path for path, _ in found if (path, _) not in taken]
+    return _with_splits(taken, options), left
+
+
+def _named(raw: Storage, path: str) -> tuple[str, int]:
+    seen = None if unsafe_path(path) else raw.stat(path, follow="all")
+    if seen is None or seen.kind != "file":
+        raise RawDataError(
+            f"the table `{safe(path, limit=200)}` is not in `{safe(raw.root, limit=4096)}`",
+            hint="`file` takes paths below the raw folder",
+        )
+    if suffix_of(path) not in TABLE_SUFFIXES:
+        raise RawDataError(
+            f"`{safe(path, limit=200)}` has the suffix of no table: expected "
+            + ", ".join(f".{each}" for each in TABLE_SUFFIXES),
+            hint="rename it",
+        )
+    return path, seen.size
+
+
+def split_by_name(path: str) -> str:
+    """The split that a file is named after: `train` for `train-00001.csv`. Empty for none."""
+    match = _STEM.fullmatch(path.rpartition("/")[2].rpartition(".")[0])
+    return normal_splits([match[1]])[match[1]] if match is not None else ""
+
+
+def _with_splits(files: Sequence[tuple[str, int]], options: TableOptions) -> list[TableFile]:
+    if options.split_column is not None or len(files) == 1:
+        alone = split_by_name(files[0][0])
+        split = alone if alone in _USUAL and options.split_column is None else UNNAMED_SPLIT
+        return [TableFile(path, split, size) for path, size in files]
+    made = []
+    for path, size in files:
+        split = split_by_name(path)
+        if split not in _USUAL:
+            raise RawDataError(
+                f"the table `{safe(path, limit=200)}` is not named after a split: expected "
+                "`train`, `validation` or `test` at the beginning of its name",
+                hint="rename it, or name the column of the splits with `--option split_column=`",
+            )
+        made.append(TableFile(path, split, size))
+    return made

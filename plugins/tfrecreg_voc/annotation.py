@@ -1,0 +1,121 @@
+"""What an XML says of its image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tfrecreg.api import BadAnnotation, SkipImage, safe
+from tfrecreg_voc.xml_reader import Element, XmlError, parse_xml
+
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
+
+
+class VocObject(NamedTuple):
+    """One object."""
+
+    name: str
+    """Its class."""
+    box: tuple[float, float, float, float]
+    """xmin, ymin, xmax and ymax as they are written."""
+    difficult: int
+    truncated: int
+    occluded: int
+    pose: str
+    parts: int
+    """Number of its parts, which are not read."""
+
+
+class VocAnnotation:
+    """The annotation of one image.
+
+    Args:
+        data: the XML.
+
+    Raises:
+        SkipImage: it is not an annotation in XML.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            self._root = parse_xml(data)
+        except XmlError as error:
+            raise SkipImage("SRC041", f"its XML cannot be read: {error}") from None
+        if self._root.tag != "annotation":
+            detail = f"its XML is a `{safe(self._root.tag, limit=40)}`, expected `annotation`"
+            raise SkipImage("SRC041", detail)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels; 0 where it does not say them."""
+        size = self._root.find("size")
+        if size is None:
+            return 0, 0
+        return _pixels(size.text_of("width")), _pixels(size.text_of("height"))
+
+    @property
+    def filename(self) -> str:
+        """The name that it has for its image, without folders."""
+        return self._root.text_of("filename").replace("\\", "/").rpartition("/")[2]
+
+    @property
+    def segmented(self) -> bool:
+        """Whether it says that the image is segmented."""
+        return _flag(self._root.text_of("segmented")) == 1
+
+    @property
+    def class_names(self) -> set[str]:
+        """The classes of its objects."""
+        return {each.text_of("name") for each in self._root.all("object")} - {""}
+
+    def objects(self) -> Iterator[VocObject | BadAnnotation]:
+        """Its objects, and why others cannot be read."""
+        for each in self._root.all("object"):
+            try:
+                yield _object(each)
+            except BadAnnotation as error:
+                yield error
+
+
+def _object(element: Element) -> VocObject:
+    name = element.text_of("name")
+    if not name:
+        raise BadAnnotation("has no name")
+    box = element.find("bndbox")
+    if box is None:
+        raise BadAnnotation(f"(`{safe(name, limit=40)}`) has no box")
+    xmin, ymin, xmax, ymax = (_number(box, side) for side in _SIDES)
+    return VocObject(
+        name=name,
+        box=(xmin, ymin, xmax, ymax),
+        difficult=_flag(element.text_of("difficult")),
+        truncated=_flag(element.text_of("truncated")),
+        occluded=_flag(element.text_of("occluded")),
+        pose=element.text_of("pose") or "Unspecified",
+        parts=sum(1 for _ in element.all("part")),
+    )
+
+
+def _number(box: Element, side: str) -> float:
+    text = box.text_of(side)
+    try:
+        if "_" in text:  # Python takes `1_0` for ten
+            raise ValueError
+        return float(text)
+    except ValueError:
+        shown = safe(text, limit=20)
+        raise BadAnnotation(f"has `{shown}` as `{side}`, expected a number") from None
+
+
+def _flag(text: str) -> int:
+    """1 for what is set. LabelImg writes numbers, others words."""
+    return int(text.lower() in ("1", "true", "yes"))
+
+
+def _pixels(text: str) -> int:
+    """A side of the image; 0 for what is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return 0
+    return int(value) if 0 < value < 2**31 else 0

@@ -1,0 +1,199 @@
+"""A whole dataset: its splits, its classes, and what is remarked on before any image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tfrecreg.api import (
+    Item,
+    ObjectLabel,
+    RawDataError,
+    RawFile,
+    Remark,
+    SkipImage,
+    Skipped,
+    Storage,
+    choose_splits,
+    image_size,
+    paths_remark,
+    safe,
+)
+from tfrecreg_voc.annotation import VocAnnotation
+from tfrecreg_voc.raw_listing import VocListing
+from tfrecreg_voc.splits import VocEntry, VocSplit, find_voc_splits
+from tfrecreg_voc.voc_options import VOC_CLASSES, VocOptions
+from tfrecreg_voc.xml_reader import MAX_XML_BYTES
+
+_OVERHEAD = 600
+"""Bytes of an example beside the image: keys, lengths, names, the checksum."""
+_SHARE = 0.2
+"""Bytes of an object's features for each byte of its XML, roughly."""
+_MAX_CLASSES = 1 << 16
+
+
+class VocItemState(NamedTuple):
+    """The state of an item, packed as MessagePack. Paths; empty for what there is not."""
+
+    xml: str
+    masks: list[str]
+    """The PNG of each kind of the option `masks`, in its order."""
+
+
+class VocDataset:
+    """The raw data, listed and read once.
+
+    Raises:
+        RawDataError: they are not what this source reads.
+        UsageError: an option names something that is not there.
+    """
+
+    def __init__(self, raw: Storage, options: VocOptions) -> None:
+        self._raw = raw
+        self._options = options
+        self._listing = VocListing(raw)
+        every, self._remarks = find_voc_splits(raw, self._listing, options)
+        every = [split._replace(entries=[*map(self._found, split.entries)]) for split in every]
+        self._read_xmls = {entry.xml for split in every for entry in split.entries}
+        self._read_images = {entry.image for split in every for entry in split.entries}
+        self.splits = choose_splits(every, options.splits)
+        self.classes = self._classes(every)
+        self.labels: Mapping[str, ObjectLabel] = {
+            name: ObjectLabel(number, name.encode()) for number, name in enumerate(self.classes)
+        }
+
+    def raw_files(self) -> Iterator[RawFile]:
+        """The lists, the images, the XML and the PNGs of segmentations that are read."""
+        listing = self._listing
+        seen: set[str] = set()
+        for split in self.splits:
+            images = [entry.image for entry in split.entries]
+            paths = [*split.origins, *images, *(entry.xml for entry in split.entries)]
+            paths += [path for image in images if image for path in self._masks(image)]
+            for path in paths:
+                size = next(
+                    (
+                        kind[path]
+                        for kind in (listing.images, listing.xmls, listing.masks, listing.others)
+                        if path in kind
+                    ),
+                    None,
+                )
+                if size is not None and path not in seen and path not in listing.unusable:
+                    seen.add(path)
+                    yield RawFile(path, size, size)
+
+    def items(self) -> Iterator[Item | Skipped | Remark]:
+        """Every entry of every split, and the remarks on them together."""
+        yield from self._remarks
+        for split in self.splits:
+            unlabeled: list[str] = []
+            keys: dict[str, str] = {}
+            for entry in split.entries:
+                key = entry.image or entry.name
+                try:
+                    first = keys.setdefault(key, entry.name)
+                    if first != entry.name:
+                        key = f"{key}#{entry.name}"
+                        raise SkipImage(
+                            "SRC022", f"`{safe(entry.name)}` has the image of `{safe(first)}`"
+                        )
+                    yield self._item(split.name, entry, unlabeled)
+                except SkipImage as error:
+                    yield Skipped(split.name, key, error.code, error.detail)
+            if unlabeled:
+                yield paths_remark(split.name, "SRC043", unlabeled, "no XML; no objects")
+        yield from self._left_aside()
+
+    def _found(self, entry: VocEntry) -> VocEntry:
+        """An entry with the image that its XML names, where there is none of its own name."""
+        if entry.image or not entry.xml:
+            return entry
+        try:
+            name = self._annotation(entry.xml).filename
+        except SkipImage:
+            return entry
+        return entry._replace(image=self._listing.named_image(entry.xml, name))
+
+    def _item(self, split: str, entry: VocEntry, unlabeled: list[str]) -> Item:
+        listing = self._listing
+        if not entry.image:
+            raise SkipImage("SRC020", f"there is no image of `{safe(entry.xml or entry.name)}`")
+        size = image_size(entry.image, listing.entry(entry.image))
+        try:
+            entry.image.encode()
+            entry.xml.encode()
+        except UnicodeEncodeError:
+            raise SkipImage("SRC012", "the name is not UTF-8") from None
+        if entry.xml in listing.unusable:
+            raise SkipImage("SRC041", f"its XML `{safe(entry.xml)}` cannot be opened")
+        if not entry.xml:
+            if self._options.unlabeled == "skip":
+                raise SkipImage("SRC043", "a list names it, and it has no XML")
+            unlabeled.append(entry.image)
+        masks = self._masks(entry.image)
+        size += _OVERHEAD + int(listing.xmls.get(entry.xml, 0) * _SHARE)
+        size += sum(listing.masks.get(path, 0) for path in masks)
+        state = msgspec.msgpack.encode(VocItemState(entry.xml, masks))
+        return Item(split, entry.image, size, state)
+
+    def _masks(self, image: str) -> list[str]:
+        return [self._listing.mask_of(image, kind) for kind in self._options.masks]
+
+    def _annotation(self, xml: str) -> VocAnnotation:
+        if self._listing.xmls[xml] > MAX_XML_BYTES or xml in self._listing.unusable:
+            raise SkipImage("SRC041", "its XML is too large, or cannot be opened")
+        return read_annotation(self._raw, xml)
+
+    def _classes(self, splits: Iterable[VocSplit]) -> Sequence[str]:
+        """The classes of all splits, also of those that are not read."""
+        if self._options.classes:
+            return self._options.classes
+        names: set[str] = set()
+        for xml in (entry.xml for split in splits for entry in split.entries if entry.xml):
+            try:
+                names |= self._annotation(xml).class_names
+            except SkipImage:  # the image is skipped with this reason
+                continue
+            if len(names) > _MAX_CLASSES:
+                raise RawDataError(
+                    f"there are more than {_MAX_CLASSES} names of classes",
+                    hint="--option classes= names those to read, --option dangling=drop leaves out "
+                    "the others",
+                )
+        return VOC_CLASSES if names <= {*VOC_CLASSES} else sorted(names, key=str.encode)
+
+    def _left_aside(self) -> Iterator[Remark]:
+        """XML and images in no split, PNGs that are not asked for, and all other files."""
+        first = self.splits[0].name
+        listing = self._listing
+        if unused := [path for path in listing.xmls if path not in self._read_xmls]:
+            yield paths_remark(first, "SRC042", unused, "in no split")
+        if orphans := [path for path in listing.images if path not in self._read_images]:
+            yield paths_remark(first, "SRC030", orphans, "neither an XML nor a list names it")
+        if listing.masks and not self._options.masks:
+            why = "segmentations, which --option masks=class,object reads"
+            yield paths_remark(first, "SRC015", [*listing.masks], why)
+        lists = {origin for split in self.splits for origin in split.origins}
+        strays = [
+            path
+            for path in listing.others
+            if path not in lists and not (path.endswith(".txt") and "ImageSets/" in path)
+        ]
+        if strays:
+            yield paths_remark(first, "SRC015", strays, "neither an image nor an XML")
+
+
+def read_annotation(raw: Storage, path: str) -> VocAnnotation:
+    """The annotation in a file.
+
+    Raises:
+        SkipImage: it is too large, or not an annotation in XML.
+    """
+    with raw.open(path) as file:
+        if file.size > MAX_XML_BYTES:
+            raise SkipImage("SRC041", f"its XML has {file.size:,} bytes, more than an XML has")
+        data = file.read_at(0, file.size)
+    return VocAnnotation(data)

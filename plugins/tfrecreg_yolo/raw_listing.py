@@ -1,0 +1,119 @@
+"""The files of the raw data: images, label files and others; and how a label file is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tfrecreg.api import Entry, RawDataError, Storage, list_files, safe
+
+_IMAGE_SUFFIXES = (
+    *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp"),
+    # Images that no record can have: they are skipped with a reason (SRC003).
+    *(".tif", ".tiff", ".mpo", ".dng", ".pfm", ".heic", ".heif", ".avif", ".jp2"),
+)
+_NOT_LABELS = frozenset({"classes.txt", "obj.names", "labels.txt", "train.txt", "val.txt"})
+_SYSTEM_FOLDER = "__MACOSX"
+
+
+class YoloListing:
+    """All files of the raw data, links followed.
+
+    Raises:
+        RawDataError: there are none.
+    """
+
+    def __init__(self, raw: Storage) -> None:
+        self.images: dict[str, int] = {}
+        """Size in bytes of each image, by path."""
+        self.texts: dict[str, int] = {}
+        """The same of files that may be label files."""
+        self.others: dict[str, int] = {}
+        """The same of all other files. Hidden ones are among them."""
+        self.unusable: dict[str, Entry] = {}
+        """What has the name of an image or of a label file and is not a file."""
+        for entry in list_files(raw):
+            path = entry.path
+            name = path.lower()
+            if _is_hidden(path):
+                self.others[path] = entry.size
+            elif name.endswith((*_IMAGE_SUFFIXES, ".txt")):
+                is_image = not name.endswith(".txt")
+                (self.images if is_image else self.texts)[path] = entry.size
+                if entry.kind != "file":
+                    self.unusable[path] = entry
+            else:
+                self.others[path] = entry.size
+        if not self.images:
+            raise RawDataError(
+                f"`{safe(raw.root, limit=4096)}` holds no image",
+                hint="name the folder with `images` and `labels`, or the one with `data.yaml`",
+            )
+        self.folders: set[str] = {parent for path in self.images for parent in parents(path)}
+        """Folders with images in them, also below; the raw folder is the empty path."""
+
+    def entry(self, path: str) -> Entry | None:
+        """What is at the path of an image or of a label file."""
+        if path in self.unusable:
+            return self.unusable[path]
+        size = self.images.get(path, self.texts.get(path))
+        return None if size is None else Entry(path, "file", size, 0, 0)
+
+    def below(self, folder: str) -> Iterator[str]:
+        """The images in a folder, also below."""
+        prefix = f"{folder}/" if folder else ""
+        return (path for path in self.images if path.startswith(prefix))
+
+    def label_rule(self, image: str) -> int:
+        """Which of :func:`label_paths` is the label file of an image; -1 without one."""
+        for number, path in enumerate(label_paths(image)):
+            if path in self.texts:
+                return number
+        return -1
+
+    def unused_labels(self, read: Iterable[str]) -> list[str]:
+        """Label files without an image: other texts in folders of labels.
+
+        Args:
+            read: texts that are something else.
+        """
+        used = {*read}
+        folders: set[str] = set()
+        for image in self.images:
+            paths = label_paths(image)
+            folders.update(path.rpartition("/")[0] for path in paths)
+            used.update(paths)
+        return [
+            path
+            for path in self.texts
+            if path not in used
+            and path.rpartition("/")[0] in folders
+            and path.rpartition("/")[2].lower() not in _NOT_LABELS
+            # A text beside images in the raw folder itself, such as README.dataset.txt.
+            and ("/" in path or "readme" not in path.lower())
+        ]
+
+
+def label_paths(image: str) -> Sequence[str]:
+    """Where the label file of an image may be, the first that exists: with the last folder `images`
+    replaced by `labels`, and beside the image.
+    """
+    stem, dot, _ = image.rpartition(".")
+    beside = f"{stem if dot else image}.txt"
+    folders = beside.split("/")
+    for place in range(len(folders) - 2, -1, -1):
+        if folders[place] == "images":
+            folders[place] = "labels"
+            return "/".join(folders), beside
+    return (beside,)
+
+
+def parents(path: str) -> Iterator[str]:
+    """The folders that a path is in, the innermost first, the empty one last."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _is_hidden(path: str) -> bool:
+    """Whether a part of a path is hidden, or of a folder that systems leave."""
+    return any(part.startswith(".") or part == _SYSTEM_FOLDER for part in path.split("/"))

@@ -1,0 +1,138 @@
+"""The rows of a label file: a class and coordinates, as shares of the image's sides."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tfrecreg.api import BadAnnotation, SkipImage, safe
+from tfrecreg_yolo.yolo_options import YoloTask
+
+MAX_LABEL_BYTES = 1 << 24
+"""Most bytes of a label file."""
+
+
+class YoloRow(NamedTuple):
+    """One object."""
+
+    number: int
+    """Its line in the file, from 1."""
+    category: int
+    box: tuple[float, float, float, float]
+    """Left, top, width and height."""
+    polygon: list[float]
+    """x and y of each point in turn; empty without one."""
+    keypoints: list[float]
+    """x, y and visibility of each keypoint in turn."""
+
+
+class LabelRowReader:
+    """Reads rows of one task.
+
+    Args:
+        shape: number of keypoints, and of numbers for each.
+    """
+
+    def __init__(self, task: YoloTask, shape: Sequence[int]) -> None:
+        self._task = task
+        self._numbers = shape[1] if task == "pose" else 0
+        self._box_count = 5 + (shape[0] * shape[1] if task == "pose" else 0)
+        self._expected = {
+            "detect": "5: class, x, y, width, height",
+            "segment": "a class and at least three points",
+            "pose": f"{self._box_count}: class, x, y, width, height and the keypoints",
+            "obb": "9: class and four points",
+        }[task]
+
+    def read(self, line: bytes, number: int) -> YoloRow:
+        """The object of a line.
+
+        Raises:
+            BadAnnotation: the line is not a row of this task.
+        """
+        values = _parse_numbers(line)
+        category = values[0]
+        if not category.is_integer() or abs(category) > 1 << 31:
+            raise BadAnnotation(f"has the class {category:g}, expected a whole number")
+        count = len(values)
+        polygon: list[float] = []
+        if count == self._box_count and self._task != "obb":
+            x, y, width, height = values[1:5]
+            box = x - width / 2, y - height / 2, width, height
+        elif (self._task == "segment" and count > 6 and count % 2) or (
+            self._task == "obb" and count == 9
+        ):
+            polygon = values[1:]
+            box = _around(polygon)
+        else:
+            raise BadAnnotation(f"has {count} numbers, expected {self._expected}")
+        keypoints = self._keypoints(values[5:]) if self._task == "pose" else []
+        return YoloRow(number, int(category), box, polygon, keypoints)
+
+    def _keypoints(self, values: list[float]) -> list[float]:
+        """Triples. Without a visibility, a point at the origin or left or above of it is none."""
+        if self._numbers == 3:
+            return values
+        pairs = zip(values[::2], values[1::2], strict=True)
+        return [each for x, y in pairs for each in (x, y, 0.0 if x <= 0 and y <= 0 else 2.0)]
+
+
+def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines of a label file that are not empty, with their numbers from 1.
+
+    Raises:
+        SkipImage: it is not a text of lines.
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
+        raise SkipImage("SRC041", "its label file is not plain text: write it again as UTF-8")
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+        if line.strip():
+            yield number, line
+
+
+def _parse_numbers(line: bytes) -> list[float]:
+    """The numbers of a row, which may be infinite or NaN.
+
+    Raises:
+        BadAnnotation: a word is not a number.
+    """
+    words = line.split()
+    try:
+        if b"_" not in line:  # Python takes `1_0` for ten
+            return [*map(float, words)]
+    except ValueError:
+        pass
+    bad = next(word for word in words if b"_" in word or not _is_number(word))
+    shown = safe(bad.decode("utf-8", "replace"), limit=20)
+    raise BadAnnotation(f"has `{shown}` where a number is expected")
+
+
+def find_task(counts: Counter[int]) -> YoloTask | None:
+    """The task of rows, by the number of their coordinates; None where it may be one of several.
+
+    Args:
+        counts: number of rows by number of coordinates, the class not counted.
+    """
+    shapes = {count for count in counts if count >= 6 and count % 2 == 0}
+    if not shapes:
+        return "detect"
+    return None if shapes == {8} else "segment"
+
+
+def _around(points: list[float]) -> tuple[float, float, float, float]:
+    """The box around points."""
+    xs, ys = points[::2], points[1::2]
+    if not math.isfinite(sum(points)):
+        return math.nan, math.nan, math.nan, math.nan
+    left, top = min(xs), min(ys)
+    return left, top, max(xs) - left, max(ys) - top
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""YAML as plain texts, lists and mappings.
+
+PyYAML parses it, and none of its constructors runs: a scalar is the text that it is written as, so
+that a class called `no` is not False. What makes a small file large is refused: aliases, nesting.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tfrecreg.api import MissingExtraError, RawDataError, Storage, read_text, safe
+
+_MAX_BYTES = 1 << 20
+"""Most bytes of a YAML file: the names of ten thousand classes."""
+_MAX_DEPTH = 32
+
+YamlValue: TypeAlias = "str | Sequence[YamlValue] | Mapping[str, YamlValue]"
+"""A scalar, a list or a mapping."""
+
+
+def read_yaml(raw: Storage, path: str) -> Mapping[str, YamlValue]:
+    """The mapping that a YAML file consists of; empty for an empty file.
+
+    Raises:
+        RawDataError: it is too large, not UTF-8, not YAML, or not a mapping; it has an alias, a key
+            twice, or is nested too deeply.
+        MissingExtraError: PyYAML is not installed.
+    """
+    yaml = _require_yaml()
+    text = read_text(raw, path, limit=_MAX_BYTES)
+    try:
+        node = yaml.compose(text, Loader=_loader(yaml))
+        found = "" if node is None else _value(yaml, node)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        where = "" if mark is None else f", line {mark.line + 1}"
+        reason = getattr(error, "problem", None) or "it is nested too deeply or has odd characters"
+        raise RawDataError(
+            f"`{safe(path)}`{where} is not YAML that can be read: {safe(reason)}",
+            hint="correct the file; it has `train`, `val` and `names`",
+        ) from None
+    if found == "":
+        return {}
+    if not isinstance(found, Mapping):
+        raise RawDataError(
+            f"`{safe(path)}` is not a mapping: expected `train: …`, `val: …` and `names: …`",
+            hint="another file may describe the dataset: --option data=FILE",
+        )
+    return found
+
+
+def _require_yaml() -> Any:
+    try:
+        return importlib.import_module("yaml")
+    except ModuleNotFoundError:
+        raise MissingExtraError("reading `data.yaml`", "yaml") from None
+
+
+def _loader(yaml: Any) -> Any:
+    """A loader that makes nodes, and refuses aliases and deep nesting."""
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        depth = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                event = self.peek_event()
+                raise yaml.MarkedYAMLError(
+                    problem="an alias, which is not followed", problem_mark=event.start_mark
+                )
+            self.depth += 1
+            if self.depth > _MAX_DEPTH:
+                event = self.peek_event()
+                raise yaml.MarkedYAMLError(
+                    problem=f"more than {_MAX_DEPTH} levels", problem_mark=event.start_mark
+                )
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+    return Loader
+
+
+def _value(yaml: Any, node: Any) -> YamlValue:
+    """A node without its tag."""
+    if isinstance(node, yaml.ScalarNode):
+        return str(node.value)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(yaml, each) for each in node.value]
+    found: dict[str, YamlValue] = {}
+    for key, value in node.value:
+        name = _value(yaml, key)
+        if not isinstance(name, str):
+            raise yaml.MarkedYAMLError(problem="a key is no text", problem_mark=key.start_mark)
+        if name in found:
+            raise yaml.MarkedYAMLError(
+                problem=f"the key `{name}` is there twice", problem_mark=key.start_mark
+            )
+        found[name] = _value(yaml, value)
+    return found

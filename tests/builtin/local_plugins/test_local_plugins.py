@@ -1,0 +1,320 @@
+"""Plugins in files of a registry: trusted code alone runs, and what other code made is not kept."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import py_compile
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from local_plugin_support import SOURCE, LocalRegistry, local_registry
+from sources_support import tfrecreg as command
+
+import tfrecreg
+from tfrecreg.builtin.local_plugins import trust
+from tfrecreg.builtin.local_plugins.code import read_code
+from tfrecreg.errors import TfrecregError
+from tfrecreg.testing.kit import Workers
+
+__all__ = ["local_registry"]
+
+
+UNPACK = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb'))"
+
+
+def build(home: LocalRegistry, **more: Any) -> tfrecreg.Build:
+    registry = tfrecreg.open(home.root)
+    arguments = {"source": home.word, "raw": home.root / "raw", "progress": False, **more}
+    return registry["texts"].build(**arguments)
+
+
+def refusal(function: Any, *arguments: Any, **more: Any) -> tuple[str, str, int]:
+    with pytest.raises(TfrecregError) as caught:
+        function(*arguments, **more)
+    return caught.value.message, caught.value.hint, caught.value.exit_code
+
+
+def texts(built: tfrecreg.Build) -> list[bytes]:
+    return sorted(row["text"] for row in tfrecreg.data_source(built, split="train"))
+
+
+def test_code_that_is_not_trusted_does_not_run(local_registry: LocalRegistry) -> None:
+    local_registry.put("sources/texts.py", f"open({str(local_registry.root / 'ran')!r}, 'w')")
+    assert refusal(build, local_registry) == (
+        "the local plugin `./sources/texts.py` is not trusted on this machine, so it does not run",
+        "read its folder, then: tfrecreg plugins trust sources/texts.py",
+        2,
+    )
+    assert not (local_registry.root / "ran").exists()
+
+
+def test_a_trusted_source_builds_and_is_in_the_manifest(local_registry: LocalRegistry) -> None:
+    local_registry.trust("sources")
+    built = build(local_registry)
+    assert texts(built) == [b"Anna", b"Carl", b"berta"]
+    source = built.manifest.source
+    assert (source.distribution, source.name) == ("./sources/texts.py", "Lines")
+    assert source.version == read_code(str(local_registry.root / "sources")).digest
+    saved = (local_registry.root / "datasets/texts.toml").read_text()
+    assert 'source = "./sources/texts.py:Lines"' in saved
+    assert texts(build(local_registry, source=None, raw=None)) == texts(built)
+
+
+def test_changed_code_is_trusted_again_or_always(local_registry: LocalRegistry) -> None:
+    local_registry.trust("sources")
+    build(local_registry)
+    local_registry.put("sources/lines.py", "def lines_of(data):\n    return [data.strip()]\n")
+    message, hint, _ = refusal(build, local_registry)
+    assert "`./sources/texts.py` has changed since it was trusted" in message
+    assert hint.endswith("tfrecreg plugins trust sources/texts.py")
+    local_registry.trust("sources", how=trust.ALWAYS)
+    assert texts(build(local_registry)) == [b"Anna\nberta\nCarl"]
+
+
+def test_what_former_code_made_is_not_kept(local_registry: LocalRegistry) -> None:
+    local_registry.trust("sources", how=trust.ALWAYS)
+    fails = SOURCE.replace(
+        'return {"text": bytes_feature(item.state)}',
+        'if b"berta" in item.state:\n            raise ValueError("berta")\n'
+        '        return {"text": bytes_feature(item.state.upper())}',
+    )
+    local_registry.put("sources/texts.py", fails)
+    message, _, code = refusal(build, local_registry, records_per_shard=1)
+    assert "the source `Lines` of `./sources/texts.py`" in message
+    assert "ValueError: berta (texts.py, line 34)" in message
+    assert code == 3
+    local_registry.put("sources/texts.py", SOURCE)
+    assert texts(build(local_registry, records_per_shard=1)) == [b"Anna", b"Carl", b"berta"]
+
+
+def test_worker_processes_load_the_code_that_the_command_has(
+    local_registry: LocalRegistry,
+) -> None:
+    local_registry.trust("sources")
+    built = build(local_registry, engine=Workers(2), records_per_shard=1)
+    assert len(built.manifest.shards) == 3
+
+
+def test_a_worker_refuses_other_code(local_registry: LocalRegistry, tmp_path: Path) -> None:
+    local_registry.trust("sources", how=trust.ALWAYS)
+    module = read_code(str(local_registry.root / "sources")).load("texts.py")
+    (tmp_path / "pickled").write_bytes(pickle.dumps(module.Lines))
+    local_registry.put("sources/lines.py", "changed = True\n")
+    done = subprocess.run(
+        [sys.executable, "-c", UNPACK, str(tmp_path / "pickled")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "has changed since the command began" in done.stderr
+
+
+def test_caches_of_python_in_the_registry_do_not_run(local_registry: LocalRegistry) -> None:
+    marks = local_registry.root / "ran"
+    evil = local_registry.put("evil.py", f"open({str(marks)!r}, 'w')\n")
+    cache = local_registry.root / "sources/__pycache__"
+    cache.mkdir()
+    for name in ("texts", "lines"):
+        py_compile.compile(
+            str(evil),
+            cfile=str(cache / f"{name}.{sys.implementation.cache_tag}.pyc"),
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+    local_registry.trust("sources")
+    build(local_registry)
+    assert not marks.exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("./../outside.py:Lines", "the local plugin `./../outside.py` is outside of the registry"),
+        ("./linked/outside.py:Lines", "the local plugin `./linked/outside.py` is outside of"),
+        ("./sources/no.py:Lines", "there is no local plugin `./sources/no.py`"),
+        ("./sources/texts.py:Line", "`./sources/texts.py` has no source `Line`; did you mean `Li"),
+        ("sources/texts.py:Lines", "no source named `sources/texts.py:Lines`"),
+    ],
+)
+def test_a_word_for_no_source_of_the_registry_is_refused(
+    local_registry: LocalRegistry, word: str, message: str
+) -> None:
+    (local_registry.root.parent / "outside.py").write_text(SOURCE)
+    (local_registry.root / "linked").symlink_to(local_registry.root.parent)
+    local_registry.trust("sources")
+    found, hint, _ = refusal(build, local_registry, source=word)
+    assert message in found
+    assert hint
+
+
+def test_a_link_to_code_elsewhere_is_refused(local_registry: LocalRegistry) -> None:
+    outside = local_registry.root.parent / "outside.py"
+    outside.write_text("x = 1")
+    (local_registry.root / "sources/more.py").symlink_to(outside)
+    read_code.cache_clear()
+    assert "more.py` is a link to a file elsewhere" in refusal(build, local_registry)[0]
+
+
+def test_a_check_runs_local_validators(local_registry: LocalRegistry) -> None:
+    local_registry.trust("sources")
+    build(local_registry)
+    local_registry.with_check()
+    registry = tfrecreg.open(local_registry.root)
+    assert "`./checks/capitals.py` is not trusted" in refusal(registry["texts"].built.check)[0]
+    local_registry.trust("checks")
+    report = tfrecreg.open(local_registry.root)["texts"].built.check()
+    assert [(each.code, each.count) for each in report.findings] == [("LOC001", 1)]
+
+
+def test_a_check_without_a_broken_local_validator_is_incomplete(
+    local_registry: LocalRegistry,
+) -> None:
+    local_registry.trust("sources")
+    build(local_registry)
+    local_registry.with_check("import no_such_module\n")
+    local_registry.trust("checks")
+    report = tfrecreg.open(local_registry.root)["texts"].built.check()
+    assert report.exit_code == 3
+    assert report.errors == (
+        "the local plugin `./checks/capitals.py` is broken: ModuleNotFoundError: No module named "
+        "'no_such_module'",
+    )
+
+
+def test_a_check_of_raw_data_and_a_repair_find_the_source(
+    local_registry: LocalRegistry,
+) -> None:
+    local_registry.trust("sources")
+    built = build(local_registry)
+    report = built.check(raw=local_registry.root / "raw", only="source")
+    assert any("`./sources/texts.py:Lines` does not make" in each.text for each in report.measures)
+    (shard,) = (local_registry.root / "data/texts").glob("texts-train*")
+    before = shard.read_bytes()
+    shard.write_bytes(before[:-1])
+    home = ["-C", str(local_registry.root)]
+    local_registry.trust("sources", how=None)
+    refused = command(*home, "repair", "texts")
+    assert "tfrecreg plugins trust sources/texts.py" in refused.stderr
+    assert refused.returncode == 2
+    local_registry.trust("sources")
+    repaired = command(*home, "repair", "texts")
+    assert repaired.returncode == 0, repaired.stderr
+    assert shard.read_bytes() == before
+
+
+def test_a_pattern_that_matches_nothing_is_refused(local_registry: LocalRegistry) -> None:
+    with (local_registry.root / "tfrecreg.toml").open("a") as file:
+        file.write('\n[plugins]\nlocal = ["check/*.py"]\n')
+    local_registry.trust("sources")
+    assert refusal(build, local_registry)[0] == (
+        "`tfrecreg.toml`: `plugins.local` names `check/*.py`, and no file matches"
+    )
+
+
+def test_the_list_of_trusted_code_is_not_in_the_registry(
+    local_registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(local_registry.root / "state"))
+    assert refusal(local_registry.trust, "sources")[0].startswith(
+        "the list of trusted plugins would be in the registry"
+    )
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"folders": {"/a": 1}}'])
+def test_a_damaged_list_is_refused(
+    local_registry: LocalRegistry, tmp_path: Path, text: str
+) -> None:
+    place = tmp_path / "state/tfrecreg/trusted.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+    message, hint, code = refusal(build, local_registry)
+    assert "trusted.json` is damaged" in message
+    assert (hint[:9], code) == ("remove it", 2)
+
+
+@pytest.mark.slow
+def test_parts_of_a_local_source_are_made_in_the_registry(
+    local_registry: LocalRegistry, tmp_path: Path
+) -> None:
+    local_registry.trust("sources")
+    root = str(local_registry.root)
+    build(local_registry)
+    for arguments in (
+        ["plan", "texts", str(tmp_path / "plan")],
+        ["build", str(tmp_path / "plan"), "--part", "1/1"],
+        ["publish", str(tmp_path / "plan")],
+    ):
+        done = command("-C", root, "parts", *arguments)
+        assert done.returncode == 0, done.stderr
+
+
+def test_trust_and_listings_at_the_command_line(local_registry: LocalRegistry) -> None:
+    local_registry.with_check()
+    home = ["-C", str(local_registry.root)]
+    build_it = [*home, "build", "texts", "--source", local_registry.word, "--raw"]
+    build_it.append(str(local_registry.root / "raw"))
+    refused = command(*build_it)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[0] == (
+        "error: the local plugin `./checks/capitals.py` is not trusted on this machine, so it does "
+        "not run"
+    )
+    assert "broken: ./checks/capitals.py: not trusted on this machine: tfrecreg plugins trust " in (
+        command(*home, "plugins", "list").stdout
+    )
+    trusted = command(*home, "plugins", "trust", "checks/capitals.py", "sources/texts.py", "--json")
+    folders = json.loads(trusted.stdout)["folders"]
+    assert [(each["folder"], each["files"]) for each in folders] == [
+        ("checks", ["capitals.py"]),
+        ("sources", ["lines.py", "texts.py"]),
+    ]
+    assert command(*build_it).returncode == 0
+    listed = command(*home, "plugins", "list").stdout
+    assert "Lines" in listed
+    assert "capitals" in listed
+    shown = command(*home, "plugins", "show", local_registry.word).stdout
+    assert "Whether texts are in lower case." in shown
+    assert "LOC001 no-capitals (error)" in command(*home, "explain", "loc001").stdout
+    assert "trusted always" in command(*home, "plugins", "trust", "--always").stdout
+    kept = command(*home, "plugins", "trust", "checks/capitals.py").stdout
+    assert kept.startswith("checks: trusted always, code ")
+    revoked = command(*home, "plugins", "trust", "--revoke")
+    assert revoked.stdout.count("trusted no longer") == 2
+    assert command(*build_it).returncode == 2
+
+
+def test_trust_without_local_plugins_is_refused(local_registry: LocalRegistry) -> None:
+    done = command("-C", str(local_registry.root), "plugins", "trust")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the registry names no local plugin")
+    both = command("-C", str(local_registry.root), "plugins", "trust", "--always", "--revoke")
+    assert both.returncode == 2
+    assert "`--always` and `--revoke` exclude each other" in both.stderr
+
+
+def test_a_local_plugin_that_exits_is_named(local_registry: LocalRegistry) -> None:
+    local_registry.put("sources/texts.py", f"import os\n{SOURCE}\nos._exit(0)\n")
+    local_registry.trust("sources")
+    done = command(
+        *("-C", str(local_registry.root), "build", "texts", "--source", local_registry.word),
+        *("--raw", str(local_registry.root / "raw")),
+    )
+    assert done.returncode == 3
+    assert "`./sources/texts.py`" in done.stderr
+
+
+def test_a_release_names_the_file_and_its_code(
+    local_registry: LocalRegistry, tmp_path: Path
+) -> None:
+    local_registry.trust("sources")
+    version = build(local_registry).manifest.source.version
+    dataset = tfrecreg.open(local_registry.root)["texts"]
+    dataset.release(version="1.0.0", progress=False)
+    dataset["1.0.0"].export(tmp_path / "out", to="intoto", progress=False)
+    statements = [path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert any('"./sources/texts.py"' in text and version in text for text in statements)
+    assert not any("pkg:pypi/./" in text for text in statements)

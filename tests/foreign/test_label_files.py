@@ -1,0 +1,77 @@
+"""Label maps of TensorFlow's object detection, read strictly, and the feature they are for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfrecreg.errors import UsageError
+from tfrecreg.foreign.label_files import feature_of_maps, label_files_in
+from tfrecreg.foreign.label_maps import parse_label_map
+from tfrecreg.storage.local import LocalStorage
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("item { id: 1 name: 'a' }\nitem: { id: 2, name: \"b\" }", {1: "a", 2: "b"}),
+        ("# map\nitem {\n  name: 'a' # first\n  id: 0\n}", {0: "a"}),
+        ('item < id: 3 display_name: "cat" >', {3: "cat"}),
+        ('item { id: 1 name: "/m/01g317" display_name: "person" }', {1: "person"}),
+        ('item { id: 1 name: "n01" display_name: "tench" }', {1: "n01"}),
+        ('item { id: 1 name: "a" keypoints { id: 4 label: "nose" } }', {1: "a"}),
+        ('item { id: 1 name: "\\303\\251" }', {1: "é"}),
+        ('\ufeffitem { id: 1 name: "a" }', {1: "a"}),
+    ],
+)
+def test_items_are_read(text: str, names: dict[int, str]) -> None:
+    assert parse_label_map(text.encode(), "m.pbtxt") == names
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"item { id: 1 name: 'a'", "does not parse: 1:20 : Expected"),
+        (b"item { id: 1 name: 'a' }}", "does not parse: 1:25"),
+        (b"item { id: x name: 'a' }", "does not parse: 1:12"),
+        (b"item { id: 99999999999 name: 'a' }", "does not parse: 1:12"),
+        (b"item { name: 'a' }", "m.pbtxt`: item 1 has no `id`"),
+        (b"item { id: 1 name: 'a' } item { id: 2 }", "m.pbtxt`: item 2 has no `name`"),
+        (b"item { id: 1 name: 'a' } item { id: 1 name: 'b' }", "two names for the class 1"),
+        (b"item { id: 1 name: '\xff' }", "is not UTF-8"),
+        (b"item {" * 5000, "does not parse: "),
+        (b"", "names no class"),
+    ],
+)
+def test_what_is_no_label_map_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_label_map(data, "m.pbtxt")
+    assert refused.value.message.startswith("the label map `m.pbtxt`")
+    assert message in refused.value.message
+
+
+def test_a_file_of_lines_is_one() -> None:
+    assert parse_label_map(b"# classes\ncat\r\n\ndog\n", "classes.txt") == {1: "cat", 3: "dog"}
+
+
+def test_label_files_are_known_by_their_names(tmp_path: Path) -> None:
+    for name in (
+        *("label_map.pbtxt", "pets_label_map.pbtxt", "pets-labelmap.pbtxt", "classes.txt"),
+        *("schema.pbtxt", "my_classes.txt", "label_map.txt", "ssd.pbtxt"),
+    ):
+        (tmp_path / name).write_text("")
+    found = label_files_in(LocalStorage(tmp_path), "")
+    assert found == [
+        "classes.txt",
+        "label_map.pbtxt",
+        "pets-labelmap.pbtxt",
+        "pets_label_map.pbtxt",
+    ]
+
+
+def test_objects_come_before_images() -> None:
+    assert feature_of_maps({"image/class/label", "image/object/class/label"}) == (
+        "image/object/class/label"
+    )
+    assert feature_of_maps({"other"}) is None

@@ -1,0 +1,110 @@
+"""Registries with local plugins, and what this user trusts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfrecreg.builtin.local_plugins import trust
+from tfrecreg.builtin.local_plugins.code import read_code
+from tfrecreg.operations.init import init
+
+__all__ = ["CHECK", "SOURCE", "LocalRegistry", "local_registry"]
+
+SOURCE = '''
+from dataclasses import dataclass
+
+from tfrecreg.api import Item, RawDataError, RawFile, Source, bytes_feature
+
+from .lines import lines_of
+
+
+@dataclass(frozen=True)
+class LinesOptions:
+    lower: bool = False
+    """Whether texts are in lower case."""
+
+
+class Lines(Source):
+    """A record a line of a text file."""
+
+    Options = LinesOptions
+
+    def raw_files(self):
+        files = [each for each in self.raw.list() if each.path.endswith(".txt")]
+        if not files:
+            raise RawDataError("no `.txt` file", hint="add one")
+        for each in files:
+            yield RawFile(each.path, each.size, each.size)
+
+    def items(self):
+        for file in self.raw_files():
+            for number, line in enumerate(lines_of(self.raw.read(file.path))):
+                yield Item("train", f"{file.path}-{number}", len(line), line)
+
+    def example(self, item):
+        return {"text": bytes_feature(item.state)}
+
+    def schema(self):
+        return 'feature { name: "text" type: BYTES presence { min_fraction: 1 } shape {} }'
+'''
+LINES = "def lines_of(data):\n    return data.splitlines()\n"
+CHECK = '''
+from tfrecreg.api import Code, RecordValidator, Severity
+
+LOC001 = Code(
+    code="LOC001", rule="no-capitals", severity=Severity.ERROR,
+    summary="A text has no capital letter", hint="write one", page="Names have capitals.",
+)
+
+
+class Capitals(RecordValidator):
+    """Texts without a capital letter."""
+
+    name = "capitals"
+    codes = (LOC001,)
+    features = ("text",)
+
+    def look(self, example):
+        text = example["text"].values[0]
+        return None if text != text.lower() else f"found {text!r}"
+'''
+
+
+class LocalRegistry:
+    """A registry with a local source, which nothing names yet, and raw data for it."""
+
+    word = "./sources/texts.py:Lines"
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        init(root, with_dvc=False)
+        self.put("sources/texts.py", SOURCE)
+        self.put("sources/lines.py", LINES)
+        self.put("raw/a.txt", "Anna\nberta\nCarl\n")
+
+    def put(self, path: str, text: str) -> Path:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        read_code.cache_clear()
+        return place
+
+    def trust(self, *folders: str, how: str | None = "") -> None:
+        codes = [read_code(str(self.root / each)) for each in folders]
+        given = {each.folder: each.digest if how == "" else how for each in codes}
+        trust.change(given, registry=str(self.root))
+
+    def with_check(self, text: str = CHECK) -> None:
+        """The registry names a local validator."""
+        self.put("checks/capitals.py", text)
+        with (self.root / "tfrecreg.toml").open("a") as file:
+            file.write('\n[plugins]\nlocal = ["checks/*.py"]\n')
+
+
+@pytest.fixture
+def local_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalRegistry:
+    """A registry whose plugins are not trusted, with an empty list of what is."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return LocalRegistry(tmp_path / "registry")

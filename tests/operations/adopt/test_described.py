@@ -1,0 +1,419 @@
+"""Folders that describe themselves: `dataset_info.json` and `features.json` of TFDS and RLDS."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_support import png
+from tfds_support import CLASSES, TENSOR, connector, features_dict, write_tfds
+
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.operations.export.run import export
+from tfrecreg.schema.definition import BoolDomain, ImageDomain, IntDomain
+from tfrecreg.schema.proto import parse_schema
+
+PICTURE = png(4, 3)
+
+
+def pet(number: int) -> bytes:
+    """A record as TFDS serializes nested features."""
+    objects = number % 3
+    return encode(
+        {
+            "image": bytes_feature(png(4, 3, seed=number)),
+            "label": int64_feature(number % 2),
+            "name": bytes_feature(f"pet {number}"),
+            "meta/kind": int64_feature(number % 3),
+            "meta/ok": int64_feature(number % 2),
+            "objects/bbox": float_feature([0.5] * 4 * objects),
+            "objects/label": int64_feature([0] * objects),
+            "ragged/ragged_flat_values": int64_feature([1] * objects),
+            "ragged/ragged_row_lengths_0": int64_feature([1] * objects),
+            "grid": int64_feature(range(6)),
+        }
+    )
+
+
+FEATURES = features_dict(
+    image=connector("image", shape={"dimensions": ["3", "4", "3"]}),
+    label=CLASSES(2),
+    name=connector("text"),
+    meta=features_dict(kind=CLASSES(3), ok=TENSOR("bool")),
+    objects=connector(
+        "sequence",
+        feature=features_dict(
+            bbox=connector("boundingBox", dtype="float32", shape={"dimensions": ["4"]}),
+            label=CLASSES(2),
+        ),
+        length="-1",
+    ),
+    ragged=connector(
+        "sequence",
+        feature=connector("sequence", feature=TENSOR("int64"), length="-1"),
+        length="-1",
+    ),
+    grid=TENSOR("uint8", 2, 3),
+)
+LABELS = {
+    "label": ["cat", "dog"],
+    "meta-kind": ["x", "y", "z"],
+    "objects-label": ["ear", "tail"],
+}
+TERMS: dict[str, Any] = {
+    "description": 'Pets,\n"generated".',
+    "citation": "@article{pets, doi={10.1234/pets.5}}",
+    "redistributionInfo": {"license": "CC-BY-4.0"},
+    "location": {"urls": ["https://example.org/pets"]},
+}
+
+
+@pytest.fixture
+def tfds(tmp_path: Path) -> Path:
+    """Two splits, of three shards and of one."""
+    shards = [[pet(each) for each in range(at, 10, 3)] for at in range(3)]
+    splits = {"train": shards, "val": [[pet(20), pet(21)]]}
+    return write_tfds(tmp_path / "tfds/pets/1.2.3", splits, FEATURES, LABELS, **TERMS)
+
+
+def change(folder: Path, *path: str | int, to: Any) -> None:
+    """Set a value of `dataset_info.json`."""
+    file = folder / "dataset_info.json"
+    info = json.loads(file.read_text())
+    inner = info
+    for each in path[:-1]:
+        inner = inner[each]
+    inner[path[-1]] = to
+    file.write_text(json.dumps(info))
+
+
+def test_a_folder_of_tfds_is_adopted_with_all_that_it_knows(adopter, tfds: Path) -> None:
+    result = adopter.adopt(tfds)
+    manifest = adopter.manifest()
+    assert {split.name: split.records for split in manifest.splits} == {
+        "train": 10,
+        "validation": 2,
+    }
+    assert manifest.labels == {
+        "label": ["cat", "dog"],
+        "meta/kind": ["x", "y", "z"],
+        "objects/label": ["ear", "tail"],
+    }
+    text = (adopter.root / "schemas/pets.pbtxt").read_text()
+    schema = {each.name: each for each in parse_schema(text, "pets").features}
+    assert schema["label"].domain == IntDomain(0, 1, is_categorical=True)
+    assert schema["meta/kind"].domain == IntDomain(0, 2, is_categorical=True)
+    assert schema["objects/label"].domain == IntDomain(0, 1, is_categorical=True)
+    assert schema["meta/ok"].domain == BoolDomain()
+    assert schema["image"].domain == ImageDomain()
+    assert schema["grid"].shape == (2, 3)
+    assert schema["name"].is_text
+    assert schema["objects/bbox"].shape is None
+    assert adopter.check()["status"] == "pass"
+    assert result.terms == {
+        "license": "CC-BY-4.0",
+        "description": 'Pets,\n"generated".',
+        "citation": "@article{pets, doi={10.1234/pets.5}}",
+        "version": "1.2.3",
+        "homepage": "https://example.org/pets",
+        "doi": "10.1234/pets.5",
+    }
+    assert result.notes == (
+        "judged by the `dataset_info.json` beside the shards: `pets` 1.2.3 of TensorFlow Datasets, "
+        "2 splits, 12 records",
+    )
+
+
+def test_what_the_description_says_can_be_kept_for_the_dataset(adopter, tfds: Path) -> None:
+    lines = adopter.adopt(tfds).to_keep
+    assert lines[1:] == (
+        "to keep what it says, add to `datasets/pets.toml`:",
+        'license = "CC-BY-4.0"',
+        'description = "Pets,\\n\\"generated\\"."',
+        'citation = "@article{pets, doi={10.1234/pets.5}}"',
+    )
+    file = adopter.root / "datasets/pets.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("\n".join(lines[2:]))
+    assert adopter.registry.config.dataset("pets").description == 'Pets,\n"generated".'
+    assert len(adopter.adopt(tfds).to_keep) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "to", "code", "message"),
+    [
+        (
+            ("splits", 0, "shardLengths", 1),
+            "4",
+            "SHD003",
+            "`dataset_info.json` says 4 records, found 3",
+        ),
+        (
+            ("splits", 1, "numBytes"),
+            "77",
+            "SHD012",
+            "`dataset_info.json` says 77 bytes for the split `val`, its payloads have ",
+        ),
+    ],
+)
+def test_one_changed_count_is_found(
+    adopter, tfds: Path, path: tuple[str | int, ...], to: str, code: str, message: str
+) -> None:
+    change(tfds, *path, to=to)
+    found = adopter.check(str(tfds))["findings"]
+    assert [each["code"] for each in found] == [code]
+    assert found[0]["message"].startswith(message)
+    with pytest.raises(RefusedError) as refused:
+        adopter.adopt(tfds)
+    assert refused.value.message.startswith(f"the files of `pets` are not adopted: {message}")
+
+
+def test_a_split_without_a_shard_and_a_shard_without_a_split_are_found(adopter, tfds: Path) -> None:
+    (tfds / "pets-val.tfrecord-00000-of-00001").rename(tfds / "pets-more.tfrecord-00000-of-00001")
+    found = {each["code"]: each for each in adopter.check(str(tfds))["findings"]}
+    assert found.keys() == {"SHD001", "SHD005"}
+    message = "`dataset_info.json` lists the split `val`, and not all of it is there"
+    assert found["SHD001"]["message"] == message
+    assert found["SHD001"]["locations"][0]["shard"].endswith("pets-val.tfrecord-00000-of-00001")
+    assert found["SHD005"]["message"] == "`dataset_info.json` beside it does not list it"
+
+
+def test_shards_that_were_not_named_are_not_missing(adopter, tfds: Path) -> None:
+    report = adopter.check(str(tfds / "pets-train.tfrecord-00001-of-00003"))
+    assert report["findings"] == []
+    assert report["measures"]["manifest.described"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "it does not parse: not JSON at line 1 column 2"),
+        ("[]", "it is not an object"),
+        ('{"features": {}, "splits": {"train": {}}}', "it is not of TensorFlow Datasets"),
+        ('{"name": "x", "splits": [{"shardLengths": []}]}', "it has a split without a name"),
+        (
+            '{"name": "x", "splits": [{"name": "a", "shardLengths": ["-1"]}]}',
+            "`shardLengths` of the split `a` should be a number, found `-1`",
+        ),
+        (
+            '{"name": "x", "splits": [{"name": "a"}, {"name": "a"}]}',
+            "it lists the split `a` twice",
+        ),
+        (
+            '{"name": "x", "splits": [{"name": "a", "filepathTemplate": "../{SPLIT}"}]}',
+            "`filepathTemplate` of the split `a` is not that of files here: `../{SPLIT}`",
+        ),
+        (
+            '{"name": "x", "splits": [{"name": "a", "filepathTemplate": "{0.__class__}{X}"}]}',
+            "`filepathTemplate` of the split `a` is not that of files here",
+        ),
+        ("[" * 100_000, "it does not parse: nested too deeply"),
+    ],
+)
+def test_a_description_that_judges_nothing_is_told(
+    adopter, tfds: Path, text: str, reason: str
+) -> None:
+    (tfds / "dataset_info.json").write_text(text)
+    shards = tfds / "pets-train.tfrecord-*"
+    result = adopter.adopt(shards)
+    assert len(result.notes) == 1
+    assert f"`dataset_info.json` in `{tfds}` does not judge the shards: {reason}" in result.notes[0]
+    assert adopter.check(str(shards))["measures"]["manifest.described"] == 0
+
+
+def test_where_records_and_features_disagree_the_records_count(adopter, tfds: Path) -> None:
+    features = json.loads((tfds / "features.json").read_text())
+    inner = features["featuresDict"]["features"]
+    inner["label"] = CLASSES(1)
+    inner["grid"] = TENSOR("uint8", 2, 4)
+    inner["name"] = TENSOR("int64")
+    inner["absent"] = TENSOR("int64")
+    inner["sound"] = connector("audio", dtype="int64")
+    (tfds / "features.json").write_text(json.dumps(features))
+    notes = adopter.adopt(tfds).notes[1:]
+    head = "`features.json` and the records disagree about"
+    assert notes == (
+        "`features.json` declares `sound` of an unknown kind",
+        f"{head} `absent`: no record has it",
+        f"{head} `grid`: declared 8 values in a record, found 6 to 6",
+        f"{head} `label`: declared 1 classes, found number 1",
+        f"{head} `name`: declared INT, found BYTES",
+    )
+    assert adopter.check()["status"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "it does not parse"),
+        ('{"type": "a", "content": {}}', "it has the form of TensorFlow Datasets before 4.5"),
+        ("{}", "it is not of TensorFlow Datasets: expected `featuresDict`"),
+        ('{"featuresDict": {"features": []}}', "`features` of `` is not an object"),
+        ('{"featuresDict": {"features": {"a": 1}}}', "`a` is not a feature, or nested too deeply"),
+        (
+            json.dumps(features_dict(a=TENSOR("int64", -5))),
+            "a size of `a` is `-5`",
+        ),
+        (
+            '{"featuresDict": {"features": {"a": ' * 40 + "1" + "}}}" * 40,
+            "is not a feature, or nested too deeply",
+        ),
+    ],
+)
+def test_features_that_are_not_used_are_told(adopter, tfds: Path, text: str, reason: str) -> None:
+    (tfds / "features.json").write_text(text)
+    note = adopter.adopt(tfds).notes[1]
+    assert note.startswith(f"`{tfds}/features.json` is not used: ")
+    assert reason in note
+
+
+def test_the_steps_of_an_episode_are_lists(adopter, tmp_path: Path) -> None:
+    def episode(steps: int) -> bytes:
+        return encode(
+            {
+                "steps/action": int64_feature([number % 2 for number in range(steps)]),
+                "steps/observation/image": bytes_feature([PICTURE] * steps),
+                "steps/is_first": int64_feature([1] + [0] * (steps - 1)),
+            }
+        )
+
+    features = features_dict(
+        steps=connector(
+            "sequence",
+            feature=features_dict(
+                action=CLASSES(2),
+                is_first=TENSOR("bool"),
+                observation=features_dict(image=connector("image")),
+            ),
+            length="-1",
+        )
+    )
+    folder = write_tfds(
+        tmp_path / "rlds",
+        {"train": [[episode(number) for number in range(1, 5)]]},
+        features,
+        {"steps-action": ["left", "right"]},
+    )
+    adopter.adopt(folder)
+    assert adopter.manifest().labels == {"steps/action": ["left", "right"]}
+    text = (adopter.root / "schemas/pets.pbtxt").read_text()
+    schema = {each.name: each for each in parse_schema(text, "pets").features}
+    assert schema["steps/action"].domain == IntDomain(0, 1, is_categorical=True)
+    assert schema["steps/is_first"].domain == BoolDomain()
+    assert schema["steps/observation/image"].is_image
+
+
+def test_shards_go_to_the_splits_that_the_template_names(adopter, tmp_path: Path) -> None:
+    folder = write_tfds(
+        tmp_path / "odd",
+        {"a": [[pet(1)]], "b": [[pet(2), pet(3)]]},
+        template="{SPLIT}_part.{FILEFORMAT}-{SHARD_X_OF_Y}",
+    )
+    adopter.adopt(folder)
+    assert {split.name: split.records for split in adopter.manifest().splits} == {"a": 1, "b": 2}
+
+
+def test_of_an_unfinished_folder_whole_splits_are_taken(adopter, tfds: Path) -> None:
+    folder = tfds.with_name("incomplete.7ZG760_1.2.3")
+    tfds.rename(folder)
+    (folder / "dataset_info.json").unlink()
+    (folder / "pets-train.tfrecord-00001-of-00003").unlink()
+    whole = folder / "pets-val.tfrecord-00000-of-00001"
+    shutil.copy(whole, folder / f"incomplete.{'0' * 32}.pets-test.tfrecord-00000-of-00001")
+    notes = adopter.adopt(folder).notes
+    assert [split.name for split in adopter.manifest().splits] == ["validation"]
+    assert "left out, as not finished: `" in notes[0]
+    assert "pets-test.tfrecord-00000-of-00001`" in notes[0]
+    assert "left out, as not finished: 2 of the 3 shards of `" in notes[1]
+    assert notes[1].endswith("missing: 00001")
+    assert "a folder that TensorFlow Datasets did not finish" in notes[2]
+    whole.unlink()
+    with pytest.raises(UsageError, match="did not finish any split here") as refused:
+        adopter.adopt(folder)
+    assert "`download_and_prepare` makes the dataset anew" in (refused.value.hint or "")
+
+
+def test_beside_a_finished_version_an_unfinished_one_is_left_out(adopter, tfds: Path) -> None:
+    shutil.copytree(tfds, tfds.with_name("1.2.3.incompleteABC123"))
+    notes = adopter.adopt(tfds.parent).notes
+    assert notes[0] == "left out, as not finished: the folder `1.2.3.incompleteABC123`"
+    assert sum(split.records for split in adopter.manifest().splits) == 12
+
+
+def test_a_default_split_is_told(adopter, tmp_path: Path) -> None:
+    (adopter.foreign / "train-00000-of-00003.tfrecord").rename(tmp_path / "pets.tfrecord")
+    notes = adopter.adopt(tmp_path / "pets.tfrecord").notes
+    assert notes == ("no name says a split: all files are `train`; --split NAME=GLOB names it",)
+
+
+def test_an_export_to_tfds_comes_back_with_all_that_it_knows(adopter, tfds: Path) -> None:
+    adopter.adopt(tfds)
+    folder = adopter.root.parent / "exported"
+    export(adopter.registry, "pets", folder, to="tfds")
+    adopter.adopt(folder, name="again")
+    first, again = adopter.manifest(), adopter.manifest("again")
+    assert again.content == first.content
+    assert again.labels == first.labels
+    change(folder, "splits", 0, "numBytes", to="1")
+    assert [each["code"] for each in adopter.check(str(folder))["findings"]] == ["SHD012"]
+
+
+_BUILDER = """
+import sys
+import numpy as np
+import tensorflow_datasets as tfds
+from etils import epath
+
+class Pets(tfds.core.GeneratorBasedBuilder):
+    VERSION = tfds.core.Version("1.0.0")
+    pkg_dir_path = epath.Path(sys.argv[1])
+
+    def _info(self):
+        return self.dataset_info_from_configs(features=tfds.features.FeaturesDict({
+            "image": tfds.features.Image(shape=(4, 3, 3)),
+            "meta": {"kind": tfds.features.ClassLabel(names=["x", "y"])},
+            "steps": tfds.features.Dataset({"action": tfds.features.ClassLabel(names=["l", "r"])}),
+            "objects": tfds.features.Sequence({"bbox": tfds.features.BBoxFeature()}),
+        }))
+
+    def _split_generators(self, manager):
+        return {"train": self._generate_examples()}
+
+    def _generate_examples(self):
+        for number in range(6):
+            yield number, {
+                "image": np.full((4, 3, 3), number, np.uint8),
+                "meta": {"kind": number % 2},
+                "steps": [{"action": each % 2} for each in range(number + 1)],
+                "objects": [{"bbox": tfds.features.BBox(0.0, 0.0, 0.5, 0.5)}] * number,
+            }
+
+Pets(data_dir=sys.argv[1]).download_and_prepare()
+"""
+
+
+@pytest.mark.realdata
+def test_a_folder_that_tfds_itself_wrote_is_adopted(adopter, tmp_path: Path) -> None:
+    python = os.environ.get("TFRECREG_TFDS_PYTHON", sys.executable)
+    probe = subprocess.run(
+        [python, "-c", "import tensorflow_datasets"], capture_output=True, check=False
+    )
+    if probe.returncode:
+        pytest.skip(
+            "tensorflow_datasets is not installed: TFRECREG_TFDS_PYTHON names a Python that has it"
+        )
+    subprocess.run([python, "-c", _BUILDER, str(tmp_path)], check=True, capture_output=True)
+    folder = tmp_path / "pets/1.0.0"
+    adopter.adopt(folder)
+    assert adopter.manifest().labels == {"meta/kind": ["x", "y"], "steps/action": ["l", "r"]}
+    assert adopter.check()["status"] == "pass"
+    change(folder, "splits", 0, "shardLengths", 0, to="7")
+    assert [each["code"] for each in adopter.check(str(folder))["findings"]] == ["SHD003"]

@@ -1,0 +1,192 @@
+"""Builds of `table` and `folder`: the same bytes from a URL, by several processes, in parts, and
+grown from a release; and what their pages say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_support import jpeg
+from media_support import wav
+
+from tfrecreg.cli.main import main
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.operations.builds.conclude import BuildResult
+from tfrecreg.operations.builds.data import build
+from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
+from tfrecreg.operations.builds.parts.one_part import PlanPart, run_part
+from tfrecreg.operations.builds.parts.prepare_plan import plan_to
+from tfrecreg.operations.builds.settings import BuildRequest
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.run import check
+from tfrecreg.operations.init import init
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import SourceRecord
+from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.shards import ShardPolicy
+
+ROOT = Path(__file__).parents[2]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "kaggle": {"columns": ["id:file(images/{}.jpg)", "breed:label", "*"]},
+    "lines": {},
+    "parquet": {},
+    "sounds": {"pair": ["wav", "txt"], "labels": "folder"},
+}
+
+
+def write_raw(folder: Path) -> None:
+    """Small raw data of each kind."""
+    for name in ("kaggle/images", "lines", "parquet", "sounds/yes", "sounds/no"):
+        (folder / name).mkdir(parents=True)
+    rows = [f"c{n},{'tabby' if n % 3 else 'Zoë'},{n},{n / 4}" for n in range(20)]
+    (folder / "kaggle/train.csv").write_text("\n".join(["id,breed,age,weight", *rows]))
+    for n in range(20):
+        (folder / f"kaggle/images/c{n}.jpg").write_bytes(jpeg(width=3 + n))
+    lines = [json.dumps({"n": n, "tags": ["a"] * (n % 3), "box": {"x": n / 8}}) for n in range(20)]
+    (folder / "lines/train.jsonl").write_text("\n".join(lines))
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra `parquet`")
+    from pyarrow import Table
+
+    table = Table.from_pylist([json.loads(line) for line in lines])
+    parquet.write_table(table, folder / "parquet/data.parquet", row_group_size=6)
+    for n in range(12):
+        place = folder / f"sounds/{('yes', 'no')[n % 2]}/{n}"
+        place.with_suffix(".wav").write_bytes(wav(0.01 * (n + 1)))
+        place.with_suffix(".txt").write_text(f"word {n}")
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    write_raw(tmp_path / "raw")
+    return tmp_path / "raw"
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    init(tmp_path / "registry", with_dvc=False)
+    return open_registry(tmp_path / "registry")
+
+
+def requested(kind: str, raw: object) -> BuildRequest:
+    source = "folder" if kind == "sounds" else "table"
+    return BuildRequest(
+        name=kind,
+        source=source,
+        raw=f"{raw}/{kind}",
+        options=OPTIONS[kind],
+        policy=ShardPolicy(records_per_shard=4),
+    )
+
+
+def made(registry: Registry, kind: str, raw: object, jobs: int = 1) -> BuildResult:
+    return build(registry, requested(kind, raw), engine=LocalEngine(jobs))
+
+
+def content(result: BuildResult) -> list[tuple[str, str]]:
+    return [(shard.path, shard.blake3) for shard in result.manifest.shards]
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_a_url_gives_the_bytes_of_the_folder(kind, registry, raw, memory) -> None:
+    memory.put(str(raw), "/lake/raw", recursive=True)
+    local = made(registry, kind, raw)
+    assert len(local.manifest.shards) >= 3
+    assert not local.manifest.ledger["train"].skipped
+    assert content(made(registry, kind, "memory://lake/raw")) == content(local)
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_parts_give_the_bytes_of_one_build(kind, registry, raw, tmp_path) -> None:
+    whole = made(registry, kind, raw).manifest
+    plan_to(registry, requested(kind, raw), tmp_path / "plan")
+    for number in (2, 1):
+        run_part(str(tmp_path / "plan"), PlanPart(number, 2))
+    done = collect_parts(registry, CollectRequest(plan=str(tmp_path / "plan"), parts_only=True))
+    assert done.built.manifest == whole
+
+
+@pytest.mark.parametrize("kind", ["kaggle", "parquet"])
+def test_several_processes_give_the_bytes_of_one(kind, registry, raw) -> None:
+    assert content(made(registry, kind, raw, jobs=2)) == content(made(registry, kind, raw))
+
+
+def test_a_table_that_grew_keeps_its_shards(registry, raw) -> None:
+    first = made(registry, "lines", raw)
+    release(registry, ReleaseRequest(name="lines"))
+    table = raw / "lines/train.jsonl"
+    more = json.dumps({"n": 20, "tags": [], "box": {"x": 0}})
+    table.write_text(f"{table.read_text()}\n{more}\n")
+    grown = build(open_registry(registry.storage.root), BuildRequest(name="lines"))
+    assert grown.manifest.splits[0].records == 21
+    kept = {digest for _, digest in content(first)} & {digest for _, digest in content(grown)}
+    assert len(kept) >= 3
+    assert release(open_registry(registry.storage.root), ReleaseRequest(name="lines")).created
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_builds_pass_their_checks(kind, registry, raw) -> None:
+    made(registry, kind, raw)
+    options = CheckOptions(raw=f"{raw}/{kind}", skip=("annotations",))
+    (report,) = check([kind], options=options, registry=open_registry(registry.storage.root))
+    assert not [finding.code for finding in report.findings]
+
+
+def test_the_first_command_of_the_page_works(raw, tmp_path, monkeypatch, capsys) -> None:
+    text = (ROOT / "docs/sources/table.md").read_text("utf-8")
+    found = re.search(r"```bash\n(?P<command>.+)\n```", text)
+    assert found is not None
+    init(tmp_path / "here", with_dvc=False)
+    (raw / "kaggle").rename(tmp_path / "here/kaggle")
+    monkeypatch.chdir(tmp_path / "here")
+    program, *arguments = shlex.split(found["command"])
+    assert program == "tfrecreg"
+    assert main(arguments) == 0
+    manifest = json.loads(Path("data/cats/manifest.json").read_bytes())
+    assert manifest["labels"] == {"image/class/label": ["Zoë", "tabby"]}
+    assert manifest["ledger"]["train"]["remarks"] == {"SRC057": 1}
+
+
+@pytest.mark.parametrize("name", ["table", "folder"])
+def test_the_page_has_every_option_and_code(name) -> None:
+    text = (ROOT / f"docs/sources/{name}.md").read_text("utf-8")
+    kind = plugins().load(SourceRecord, name)
+    options = text.partition("## Options")[2]
+    for field in kind.Options.__dataclass_fields__:
+        assert f"| `{field}` |" in options, field
+    codes = range(50, 59) if name == "table" else range(60, 65)
+    spelled = set(re.findall(r"SRC0[56][0-9]", text))
+    missing = {f"SRC{number:03}" for number in codes} - spelled
+    assert missing <= {"SRC061", "SRC062"} if name == "table" else not missing
+
+
+def test_skipped_rows_fail_a_build_in_one_line(raw, tmp_path, monkeypatch, capsys) -> None:
+    init(tmp_path / "here", with_dvc=False)
+    monkeypatch.chdir(tmp_path / "here")
+    (raw / "kaggle/train.csv").write_text("a,b\n1,2\n3\n")
+    arguments = ["build", "x", "--source", "table", "--raw", str(raw / "kaggle")]
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert "1 of 2 items were skipped (SRC050: 1)" in error
+    assert "`train.csv`, line 3: 1 cells, and the table has 2 columns" in error
+    assert main([*arguments, "--max-skipped", "1"]) == 0
+    (raw / "kaggle/train.csv").write_bytes(b"a,b\n1,\xff\n")
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "error: `train.csv`, line 2: not UTF-8 (invalid start byte 0xff)" in error
+
+
+def test_parquet_without_pyarrow_names_the_extra(raw, tmp_path, monkeypatch, capsys) -> None:
+    init(tmp_path / "here", with_dvc=False)
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    arguments = ["build", "x", "--source", "table", "--raw", str(raw / "parquet")]
+    assert main(arguments) == 3
+    error = capsys.readouterr().err
+    assert "reading Parquet needs the extra `parquet`, which is not installed" in error

@@ -1,0 +1,253 @@
+"""Folders of files: what each becomes, and what is skipped."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import pytest
+from image_support import png
+from media_support import mp3, mp4, wav
+
+from tfrecreg.errors import UsageError
+
+
+def test_files_go_in_byte_for_byte_with_what_their_headers_say(raw) -> None:
+    sound, video, picture = wav(0.25), mp4(), png(5, 4)
+    raw.put("a.wav", sound)
+    raw.put("deep/er/b.MP4", video)
+    raw.put("c.png", picture)
+    raw.put("d.txt", "hello")
+    raw.put("e", b"\0")
+    made = raw.made()
+    assert {key: sorted(found) for (_, key), found in made.written.items()} == {
+        "a.wav": [
+            "audio/channels",
+            "audio/duration",
+            "audio/encoded",
+            "audio/filename",
+            "audio/format",
+            "audio/key/sha256",
+            "audio/sample_rate",
+        ],
+        "deep/er/b.MP4": [
+            "video/duration",
+            "video/encoded",
+            "video/filename",
+            "video/format",
+            "video/height",
+            "video/key/sha256",
+            "video/width",
+        ],
+        "c.png": [
+            "image/encoded",
+            "image/filename",
+            "image/format",
+            "image/height",
+            "image/key/sha256",
+            "image/width",
+        ],
+        "d.txt": ["file/bytes", "file/filename", "file/key/sha256"],
+        "e": ["file/bytes", "file/filename", "file/key/sha256"],
+    }
+    assert made.written["train", "a.wav"] == {
+        "audio/encoded": [sound],
+        "audio/filename": [b"a.wav"],
+        "audio/format": [b"wav"],
+        "audio/channels": [1],
+        "audio/sample_rate": [8000],
+        "audio/duration": [0.25],
+        "audio/key/sha256": [hashlib.sha256(sound).hexdigest().encode()],
+    }
+    found = made.written["train", "deep/er/b.MP4"]
+    assert (found["video/width"], found["video/height"]) == ([64], [48])
+    assert "min_count: 1" in raw.source().schema()
+
+
+def test_the_format_is_that_of_the_bytes(raw) -> None:
+    raw.put("a.wav", mp3(10))
+    assert raw.made().written["train", "a.wav"]["audio/format"] == [b"mp3"]
+    raw.put("a.wav", mp4(size=None))
+    assert raw.made().written["train", "a.wav"]["audio/format"] == [b"mp4"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code", "detail"),
+    [
+        ("a.wav", b"", "SRC061", "the file has no bytes"),
+        ("a.mp3", b"<html>", "SRC060", "expected a WAV, FLAC, MP3 or MP4, found something else"),
+        ("a.mp4", mp4(size=None), "SRC060", "the picture is missing in this MP4"),
+        ("a.m4a", mp4(sound=None), "SRC060", "the sound is missing in this MP4"),
+        ("a.jpg", b"", "SRC002", "the file has no bytes"),
+    ],
+)
+def test_a_file_without_a_valid_header_is_skipped(raw, name, data, code, detail) -> None:
+    raw.put(name, data)
+    assert raw.made().skipped == {("train", name): (code, detail)}
+
+
+def test_a_file_that_ends_too_early_has_a_remark(raw) -> None:
+    raw.put("a.wav", wav()[:-100])
+    made = raw.made()
+    assert made.remarked() == {
+        "SRC062": "8000 bytes of sound expected, found 7900; written as it is"
+    }
+    assert len(made.written) == 1
+
+
+def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
+    monkeypatch.setattr("tfrecreg_folder.source._MAX_BYTES", 10)
+    raw.put("a.bin", b"x" * 11)
+    assert raw.made().skipped["train", "a.bin"] == (
+        "SRC063",
+        "a file of 11 bytes, at most 10 go in",
+    )
+
+
+def test_folders_are_classes_if_the_option_says_so(raw) -> None:
+    raw.put("yes/a.wav", wav())
+    raw.put("no/deep/é/b.wav", wav())
+    made = raw.made("labels=folder")
+    assert made.values("class/text") == [["é".encode()], [b"yes"]]
+    assert made.values("class/label") == [[1], [0]]
+    assert raw.source("labels=folder").labels() == {"class/label": ["yes", "é"]}
+    assert "class/label" not in raw.made().written["train", "yes/a.wav"]
+    raw.put("loose.wav", wav())
+    assert raw.error("labels=folder").message.startswith(
+        "`loose.wav` is in no folder of a class, directly in `"
+    )
+
+
+def test_folders_named_like_splits_are_splits(raw) -> None:
+    raw.put("Train/yes/a.wav", wav())
+    raw.put("val/no/a.wav", wav())
+    made = raw.made("labels=folder")
+    assert list(made.written) == [("train", "yes/a.wav"), ("validation", "no/a.wav")]
+    assert raw.source().raw_path("validation", "no/a.wav") == "val/no/a.wav"
+    assert list(raw.made("layout=flat").written) == [
+        ("train", "Train/yes/a.wav"),
+        ("train", "val/no/a.wav"),
+    ]
+    raw.put("more/b.wav", wav())
+    assert "holds folders of splits (`Train`, `val`) and others (`more`)" in raw.error().message
+    assert {split for split, _ in raw.made("layout=split").written} == {
+        "train",
+        "validation",
+        "more",
+    }
+    raw.put("a-b/b.wav", wav())
+    assert raw.error("layout=split").message == (
+        "the name of the folder `a-b` cannot be the name of a split: expected letters, digits and "
+        "`_`"
+    )
+
+
+def test_files_of_one_stem_are_one_record(raw) -> None:
+    raw.put("x/clip.wav", wav())
+    raw.put("x/clip.TXT", "hello")
+    raw.put("x/clip.json", "{}")
+    raw.put("alone.wav", wav())
+    raw.put("two.wav", wav())
+    raw.put("two.txt", "a")
+    raw.put("two.TXT", "b")
+    made = raw.made("pair=wav,txt")
+    ((place, found),) = made.written.items()
+    assert place == ("train", "x/clip")
+    assert found["txt/bytes"] == [b"hello"]
+    assert found["audio/duration"] == [0.5]
+    assert made.skipped == {
+        ("train", "alone"): ("SRC064", "no `.txt` beside `alone.wav`"),
+        ("train", "two"): ("SRC064", "two files `.txt` beside `two.TXT`, `two.wav`"),
+    }
+    assert made.remarked() == {"SRC015": "1 stray name, `x/clip.json`"}
+    source = raw.source("pair=wav,txt")
+    assert source.raw_path("train", "x/clip") == "x/clip.wav"
+    assert {file.path for file in source.raw_files()} == {"x/clip.wav", "x/clip.TXT"}
+
+
+def test_two_sounds_of_a_pair_keep_their_suffixes(raw) -> None:
+    raw.put("a.wav", wav())
+    raw.put("a.mp3", mp3())
+    (found,) = raw.made("pair=wav,mp3").written.values()
+    assert {name.partition("/")[0] for name in found} == {"wav", "mp3"}
+
+
+def test_suffixes_choose_files(raw) -> None:
+    raw.put("a.wav", wav())
+    raw.put("b.txt", "x")
+    raw.put(".hidden", "x")
+    raw.put("Thumbs.db", "x")
+    made = raw.made("suffixes=.WAV")
+    assert list(made.written) == [("train", "a.wav")]
+    assert [remark.detail for remark in made.remarks] == [
+        "2 hidden names, the first of them `.hidden`",
+        "1 stray name, `b.txt`",
+    ]
+
+
+def test_names_that_cannot_be_opened_are_skipped(raw, tmp_path) -> None:
+    raw.put("a.txt", "x")
+    os.mkfifo(raw.path / "pipe.txt")
+    (raw.path / "gone.txt").symlink_to("nowhere")
+    (raw.path / "loop").symlink_to(".")
+    (tmp_path / "out.txt").write_text("out")
+    (raw.path / "out.txt").symlink_to("../out.txt")
+    made = raw.made()
+    assert {key: code for (_, key), (code, _) in made.skipped.items()} == {
+        "pipe.txt": "SRC010",
+        "gone.txt": "SRC011",
+        "loop": "SRC011",
+    }
+    assert made.written["train", "out.txt"]["file/bytes"] == [b"out"]
+    assert raw.made("symlinks=inside").skipped["train", "out.txt"][0] == "SRC011"
+    assert raw.made("symlinks=none").skipped["train", "out.txt"] == (
+        "SRC011",
+        "a symbolic link, and with `symlinks=none` none is followed",
+    )
+
+
+def test_a_name_that_is_not_utf8_is_skipped(raw) -> None:
+    raw.put(b"caf\xe9.txt", "x")
+    raw.put("a.txt", "x")
+    assert raw.made().codes() == ["SRC012"]
+
+
+def test_what_holds_no_file_is_refused(raw, tmp_path) -> None:
+    assert raw.error().message == f"`{raw.path}` holds no file with any suffix"
+    raw.put("a.txt", "x")
+    assert raw.error("suffixes=wav").message == f"`{raw.path}` holds no file with .wav"
+    raw.path = tmp_path / "gone"
+    assert raw.error().message == f"no such folder: `{tmp_path / 'gone'}`"
+
+
+def test_folders_too_deep_are_refused(raw) -> None:
+    raw.put("/".join(["d"] * 70) + "/a.txt", "x")
+    assert raw.error().message.endswith("is below 64 folders")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["pair=wav"], "the option `pair` needs two different suffixes or more"),
+        (["pair=wav,.WAV"], "the option `pair` needs two different suffixes or more"),
+        (["suffixes=a/b"], "the option `suffixes` has `a/b`, expected what follows the last dot"),
+        (["pair=wav,txt", "suffixes=wav"], "`pair` says which suffixes are taken, and `suffixes`"),
+    ],
+)
+def test_an_option_of_another_form_is_a_usage_error(raw, options, message) -> None:
+    with pytest.raises(UsageError) as caught:
+        raw.source(*options)
+    assert caught.value.message.startswith(message)
+    assert caught.value.exit_code == 2
+    assert caught.value.hint
+
+
+def test_the_folder_is_described(raw) -> None:
+    raw.put("yes/a.wav", wav())
+    raw.put("yes/b", "x")
+    assert raw.source("labels=folder").describe() == {
+        "layout": "no splits",
+        "files": "1 .wav, 1 without suffix",
+        "features": "audio/…, file/…",
+        "classes": "1 (`yes`)",
+    }

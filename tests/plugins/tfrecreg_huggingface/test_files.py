@@ -1,0 +1,344 @@
+"""Which files are read, by the README and by their names; and footers that cannot be true."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from image_support import png
+
+from tfrecreg.errors import MissingExtraError
+from tfrecreg_huggingface import columns, data_files, row_groups
+
+from .conftest import Raw, media, pa
+
+PNG = png(3, 2)
+CONFIGS = """---
+license: apache-2.0
+pretty_name: Pets
+dataset_info:
+- config_name: en
+  features:
+  - name: image
+    dtype: image
+  - name: label
+    dtype:
+      class_label:
+        names:
+          '0': cat
+          '1': dog
+- config_name: fr
+  features:
+  - name: label
+    dtype: int64
+configs:
+- config_name: en
+  data_files:
+  - split: train
+    path: en/train-*
+  - split: dev
+    path:
+    - en/dev-00000-of-00001.parquet
+- config_name: fr
+  data_files: fr/*.parquet
+---
+# Pets
+
+```bibtex
+@article{pets, title={Pets}}
+```
+"""
+
+
+def rows(raw: Raw, *names: str) -> None:
+    for number, name in enumerate(names):
+        raw.table(name, {"n": pa.array([number])})
+
+
+def splits(raw: Raw, *options: str) -> dict[str, str]:
+    return {
+        place.partition("/")[2]: place.partition("/")[0] for place in raw.made(*options).written
+    }
+
+
+def test_names_of_files_give_the_splits(raw: Raw) -> None:
+    rows(
+        raw,
+        "data/train-00000-of-00002.parquet",
+        "data/train-00001-of-00002.parquet",
+        "data/validation-00000-of-00001.parquet",
+        "data/unsupervised-00000-of-00001.parquet",
+    )
+    assert splits(raw) == {
+        "data/train-00000-of-00002/00000000": "train",
+        "data/train-00001-of-00002/00000000": "train",
+        "data/validation-00000-of-00001/00000000": "validation",
+        "data/unsupervised-00000-of-00001/00000000": "unsupervised",
+    }
+
+
+def test_a_readme_chooses_files_splits_and_types(raw: Raw) -> None:
+    for name in ("en/train-00000-of-00001", "en/dev-00000-of-00001"):
+        raw.table(f"{name}.parquet", {"image": media(PNG), "label": pa.array([1])})
+    rows(raw, "fr/a.parquet")
+    raw.put("README.md", CONFIGS)
+    source = raw.source("config=en")
+    made = raw.made("config=en")
+    assert sorted(made.written) == [
+        "train/en/train-00000-of-00001/00000000",
+        "validation/en/dev-00000-of-00001/00000000",
+    ]
+    found = made.written["train/en/train-00000-of-00001/00000000"]
+    assert found["image/class/text"] == b"dog"
+    assert [each.detail for each in made.remarks] == ["1 Parquet file is left out, `fr/a.parquet`"]
+    assert source.describe() == {
+        "configuration": "en",
+        "split train": "1 row in 1 file",
+        "split validation": "1 row in 1 file",
+        "columns": "image, label",
+        "license, for datasets/NAME.toml": "apache-2.0",
+        "description, for datasets/NAME.toml": "Pets",
+        "citation, for datasets/NAME.toml": "the BibTeX in README.md, line 33",
+    }
+    assert splits(raw, "config=fr") == {"fr/a/00000000": "train"}
+
+
+def test_one_of_several_configurations_is_to_be_chosen(raw: Raw) -> None:
+    rows(raw, "en/train-00000-of-00001.parquet", "fr/a.parquet")
+    raw.put("README.md", CONFIGS)
+    error = raw.error()
+    assert error.message == "the README has 2 configurations: `en`, `fr`"
+    assert error.hint == "choose one: --option config=en"
+    error = raw.error("config=eng")
+    assert error.message == "there is no configuration or folder `eng`"
+    assert "en" in error.hint
+    raw.put(
+        "README.md",
+        CONFIGS.replace(
+            "config_name: fr\n  data_files", "config_name: fr\n  default: true\n  data_files"
+        ),
+    )
+    assert list(splits(raw)) == ["fr/a/00000000"]
+
+
+def test_a_folder_is_a_configuration_without_a_readme(raw: Raw) -> None:
+    rows(raw, "test_en/train-0.parquet", "fr/train-0.parquet", "fr/test-0.parquet")
+    assert splits(raw, "config=test_en") == {"test_en/train-0/00000000": "train"}
+    assert sorted(splits(raw, "config=fr").values()) == ["test", "train"]
+
+
+def test_a_file_that_the_readme_names_and_is_missing_is_told(raw: Raw) -> None:
+    rows(raw, "en/train-00000-of-00001.parquet")
+    raw.put("README.md", CONFIGS)
+    assert raw.error("config=en").message == (
+        "README.md names `en/dev-00000-of-00001.parquet` for the split `dev`, which no Parquet "
+        "file here matches"
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("a: [", "`README.md` cannot be used: its header is not YAML: "),
+        ("a: &x [1]\nb: *x", "`README.md` cannot be used: its header is not YAML: it has an alias"),
+        (
+            "a: " + "[" * 100 + "]" * 100,
+            "`README.md` cannot be used: its header is not YAML: it is",
+        ),
+        ("[1]", "`README.md` cannot be used: its header should be a mapping"),
+        ("configs: [1]", "`README.md` cannot be used: `configs` should be a list of mappings"),
+        ("a: !!python/object:os.system 1", "`README.md` cannot be used: its header is not YAML"),
+        ("x: " + "y" * (1 << 20), "`README.md` cannot be used: its header has"),
+        (
+            "configs:\n- data_files:\n  - path: x",
+            "README.md: `data_files` of the configuration `default` should have a split and a path",
+        ),
+        (
+            "configs:\n- data_dir: none",
+            "the folder `none` of README.md has no Parquet files",
+        ),
+        (
+            "configs:\n- data_files:\n  - {split: a, path: '*'}\n  - {split: b, path: '*'}",
+            "README.md has `train.parquet` in the splits `a` and `b`",
+        ),
+        (
+            "dataset_info:\n  features:\n  - dtype:\n      class_label: {}",
+            "`features` of `dataset_info` in README.md cannot be used: `names` is missing",
+        ),
+        (
+            "dataset_info:\n  features:\n  - dtype:\n      class_label: {names: {'1': a}}",
+            "`features` of `dataset_info` in README.md cannot be used: class names have numbers",
+        ),
+    ],
+)
+def test_a_header_that_cannot_be_used_is_refused(raw: Raw, header: str, message: str) -> None:
+    rows(raw, "train.parquet")
+    raw.put("README.md", f"---\n{header}\n---\n")
+    assert raw.error().message.startswith(message)
+
+
+def test_a_readme_without_a_header_says_nothing(raw: Raw) -> None:
+    rows(raw, "train.parquet")
+    for text in ("", "# Title\n", "---\n---\n"):
+        raw.put("README.md", text)
+        assert list(splits(raw).values()) == ["train"]
+    raw.put("README.md", "---\na: b\n")
+    assert raw.error().message.endswith("its header, which begins with `---`, does not end")
+
+
+def test_without_pyyaml_the_extra_is_named(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows(raw, "train.parquet")
+    raw.put("README.md", CONFIGS)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(MissingExtraError) as caught:
+        raw.made()
+    assert caught.value.exit_code == 3
+    assert caught.value.message == (
+        "reading the header of `README.md` needs the extra `yaml`, which is not installed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ({"n": 1}, "`n` has no type"),
+        ({"n": {"names": 1, "_type": "ClassLabel"}}, "class names should be a list"),
+        ({"n": {"_type": "Sequence"}}, "`feature` is missing"),
+    ],
+)
+def test_metadata_that_are_not_hugging_faces_are_refused(
+    raw: Raw, features: dict, message: str
+) -> None:
+    raw.table("train.parquet", {"n": pa.array([1])}, features)
+    expected = f"the metadata `huggingface` of a Parquet file cannot be used: {message}"
+    assert raw.error().message == expected
+
+
+def test_metadata_are_bounded(raw: Raw) -> None:
+    node: dict = {"dtype": "int64", "_type": "Value"}
+    for _ in range(20):
+        node = {"feature": node, "_type": "Sequence"}
+    raw.table("train.parquet", {"n": pa.array([1])}, {"n": node})
+    assert raw.error().message.endswith("`n` is nested too deep")
+
+
+def test_files_with_other_columns_are_refused(raw: Raw) -> None:
+    raw.table("a/train.parquet", {"n": pa.array([1])})
+    raw.table("b/train.parquet", {"n": pa.array(["x"])})
+    error = raw.error()
+    assert error.message == (
+        "`b/train.parquet` has other columns than `a/train.parquet`: `n` is string, and there int64"
+    )
+    raw.table("b/train.parquet", {"m": pa.array(["x"])})
+    assert raw.error().message.endswith("`n` is no such column, and there int64")
+    assert list(splits(raw, "config=a")) == ["a/train/00000000"]
+
+
+def test_a_column_of_keys_names_the_items(raw: Raw) -> None:
+    raw.table("train.parquet", {"id": pa.array(["a", "b", "a"]), "n": pa.array([1, 2, 3])}, rows=2)
+    made = raw.made("key=id")
+    assert {place: each["n"] for place, each in made.written.items()} == {
+        "train/a": 1,
+        "train/b": 2,
+    }
+    assert made.skipped == {
+        "train/a#train.parquet#2": (
+            "SRC083",
+            "another row has this key already; this is row 2",
+        )
+    }
+    assert list(raw.made("key=n").written) == ["train/1", "train/2", "train/3"]
+    assert raw.error("key=x").message == "there is no column `x`, which the option `key` names"
+    raw.table("train.parquet", {"x": pa.array([0.5])})
+    assert raw.error("key=x").message == (
+        "the column `x` of `train.parquet` is double, and keys are texts or integers"
+    )
+
+
+def test_a_folder_without_parquet_is_refused(raw: Raw, tmp_path: Path) -> None:
+    assert raw.error().message == f"`{raw.path}` holds no file `*.parquet`"
+    (raw.path / "a.parquet").symlink_to("none")
+    assert raw.error().message == "`a.parquet` is a link that leads to no file"
+
+
+def test_links_to_files_are_followed(raw: Raw, tmp_path: Path) -> None:
+    path = raw.table("train.parquet", {"n": pa.array([1])})
+    path.rename(tmp_path / "blob")
+    path.symlink_to(tmp_path / "blob")
+    assert list(splits(raw)) == ["train/00000000"]
+
+
+def test_what_is_not_parquet_is_refused(raw: Raw) -> None:
+    path = raw.table("train.parquet", {"n": pa.array(range(1000))})
+    whole = path.read_bytes()
+    end = "`train.parquet` cannot be read as Parquet: "
+    for data, why in (
+        (b"", "it does not begin and end with `PAR1`"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "it does not begin and end"),
+        (whole[:-10], "it does not begin and end"),
+        (b"PAR1" + (1 << 30).to_bytes(4, "little") + b"PAR1", "its footer should have 1073741824"),
+        (whole[:-100] + bytes(92) + whole[-8:], ""),
+    ):
+        path.write_bytes(data)
+        error = raw.error()
+        assert error.message.startswith(end + why)
+        assert "git-lfs" in error.hint
+
+
+def test_damaged_pages_are_one_line(raw: Raw) -> None:
+    path = raw.table("train.parquet", {"n": pa.array(list(range(5000)))}, compression="none")
+    data = bytearray(path.read_bytes())
+    data[4:200] = bytes(196)
+    path.write_bytes(data)
+    assert raw.error().message.startswith("`train.parquet` cannot be read as Parquet: ")
+
+
+def test_a_footer_that_cannot_be_true_is_refused(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw.table("train.parquet", {"n": pa.array([1])})
+    with monkeypatch.context() as patched:
+        patched.setattr(data_files, "_MAX_RATIO", 0)
+        assert "row group 0 of" in raw.error().message
+    with monkeypatch.context() as patched:
+        patched.setattr(data_files, "MAX_GROUP_BYTES", 10)
+        message = raw.error().message
+        assert message.startswith("row group 0 of `train.parquet` has ")
+        assert "at most 10 are read" in message
+    # A row group with other rows than its footer says.
+    source = raw.source()
+    listed = list(source.items())
+    lying = row_groups.RowGroups(source._raw, ["train.parquet"], ["n"], in_memory=True)
+    with pytest.raises(Exception, match="row group 0 should have 5 rows, found 1"):
+        lying.row(0, 0, 0, rows=5)
+    assert len(listed) == 1
+
+
+def test_rows_beyond_the_memory_go_through_a_file(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = [f"{number}" * 50 for number in range(300)]
+    raw.table("train.parquet", {"t": pa.array(values), "n": pa.array(range(300))}, rows=7)
+    expected = raw.made().written
+    monkeypatch.setattr("tfrecreg_huggingface.source.MEMORY_BYTES", 0)
+    monkeypatch.setattr(row_groups, "_OPEN_GROUPS", 2)
+    assert raw.made().written == expected
+    assert [each["t"].decode() for each in expected.values()] == values
+
+
+def test_the_files_that_are_open_are_bounded(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows(raw, *(f"{number}.parquet" for number in range(5)))
+    monkeypatch.setattr(row_groups, "_OPEN_FILES", 2)
+    assert [each["n"] for each in raw.made().written.values()] == [0, 1, 2, 3, 4]
+
+
+def test_the_number_of_values_is_bounded(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_MAX_LEAVES", 2)
+    raw.table("train.parquet", {name: pa.array([1]) for name in "abc"})
+    assert raw.error().message.endswith("there are more than 2 values in a row")
+
+
+def test_raw_files_are_the_base_of_inflation(raw: Raw) -> None:
+    path = raw.table("train.parquet", {"t": pa.array(["x" * 1000] * 500)}, use_dictionary=False)
+    (file,) = raw.source().raw_files()
+    assert (file.path, file.stored) == ("train.parquet", path.stat().st_size)
+    assert file.decoded > 500_000

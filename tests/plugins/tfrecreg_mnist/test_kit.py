@@ -1,0 +1,22 @@
+"""The kit's tests of a source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from tfrecreg.testing import SourceTests, write_digits
+
+
+class TestMnist(SourceTests):
+    source = "mnist"
+
+    def write_raw(self, folder: Path) -> None:
+        write_digits(folder, train=9, test=4)
+
+
+@pytest.mark.slow
+class TestPixels(TestMnist):
+    options: ClassVar = {"encoding": "raw"}

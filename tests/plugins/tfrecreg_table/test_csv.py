@@ -1,0 +1,153 @@
+"""CSV and TSV as people have them, and as they should not be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfrecreg_table import rows
+from tfrecreg_table.csv_rows import CsvRows
+
+
+def test_rows_become_records_with_typed_features(raw) -> None:
+    raw.put("train.csv", "n,x,name\n1,0.5,Zoë\n2,1.5,b\n")
+    made = raw.made()
+    assert made.written == {
+        ("train", "00000001"): {"n": [1], "x": [0.5], "name": ["Zoë".encode()]},
+        ("train", "00000002"): {"n": [2], "x": [1.5], "name": [b"b"]},
+    }
+    assert not made.skipped
+    assert not made.remarks
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("train.csv", b"\xef\xbb\xbfa,b\r\n1,x\r\n2,y\r\n"),
+        ("train.csv", b"a;b\n1;x\n2;y"),
+        ("train.tsv", b"a\tb\n\n1\tx\n\n2\ty\n"),
+        ("train.csv", b'"a","b"\n"1","x"\n"2","y"\n'),
+        ("train.CSV", b"a\tb\n1\tx\n2\ty\n"),
+    ],
+)
+def test_marks_line_ends_blank_lines_and_delimiters_make_no_difference(raw, name, data) -> None:
+    raw.put(name, data)
+    made = raw.made()
+    assert (made.values("a"), made.values("b")) == ([[1], [2]], [[b"x"], [b"y"]])
+
+
+def test_quoted_cells_hold_anything(raw) -> None:
+    odd = 'a "b", c\r\nd\u2028e\x0bf'
+    raw.put("train.csv", 'n,t\n1,"{}"\n2,"=1+1"\n'.format(odd.replace('"', '""')))
+    assert raw.made().values("t") == [[odd.encode()], [b"=1+1"]]
+
+
+def test_every_row_is_found_again_behind_batches_and_blocks(raw, monkeypatch) -> None:
+    text = "".join(f'{n},"{"é" * (n % 7)}\n,{n}"\n' for n in range(9000))
+    raw.put("train.csv", f"n,t\n{text}")
+    made = raw.made()
+    assert made.values("n") == [[n] for n in range(9000)]
+    assert made.values("t") == [[f"{'é' * (n % 7)}\n,{n}".encode()] for n in range(9000)]
+
+
+def test_a_missing_value_is_an_empty_list(raw) -> None:
+    raw.put("train.csv", "n,t\n1,\n,x\nNA,NA\n")
+    made = raw.made("missing=NA")
+    assert (made.values("n"), made.values("t")) == ([[1], [], []], [[], [b"x"], []])
+    assert "value_count { min: 0 max: 1 }" in raw.source("missing=NA").schema()
+    assert raw.made().values("n") == [[b"1"], [], [b"NA"]]
+
+
+def test_unusable_rows_are_skipped_with_their_lines(raw) -> None:
+    raw.put("train.csv", 'a,b\n1,"x\ny"\n1,2,3\n1\n1,"x"y\n1,x\ry\n5,6\n')
+    made = raw.made()
+    assert made.skipped == {
+        ("train", "train.csv:4"): (
+            "SRC050",
+            "`train.csv`, line 4: 3 cells, and the table has 2 columns",
+        ),
+        ("train", "train.csv:5"): (
+            "SRC050",
+            "`train.csv`, line 5: 1 cells, and the table has 2 columns",
+        ),
+        ("train", "train.csv:6"): (
+            "SRC051",
+            "`train.csv`, line 6: text behind the quote that ends a cell",
+        ),
+        ("train", "train.csv:7"): (
+            "SRC051",
+            "`train.csv`, line 7: lines end with CR alone, or a cell without quotes holds one",
+        ),
+    }
+    assert list(made.written) == [("train", "00000001"), ("train", "00000006")]
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "hint"),
+    [
+        (
+            b"a,b\n1,x\n2,Z\xfcrich\n",
+            "`train.csv`, line 3: not UTF-8 (invalid start byte 0xfc)",
+            "iconv -f latin1",
+        ),
+        (
+            b"a,b\n1,x\n2,\0\n",
+            "`train.csv`, line 3: a NUL byte, which no text has",
+            "another format",
+        ),
+        (
+            "a,b\n1,2\n".encode("utf-16"),
+            "`train.csv` is in UTF-16 or UTF-32, expected UTF-8",
+            "iconv",
+        ),
+        (b"\x1f\x8b\x08\0", "`train.csv` is compressed, and rows are read at any place", "gunzip"),
+        (b"a,b,a\n1,2,3\n", "`train.csv` has two columns `a`: 1 and 3", "header=no"),
+        (b'a,b\n1,"x\n2,y\n', "`train.csv`, line 2: a quote that is never closed", "twice"),
+        (b"", "`train.csv` has no first line", "names of the columns"),
+        (b'"a"b,c\n', "`train.csv`, line 1: text behind the quote that ends a cell", "names"),
+        (b"a,b\n", "no row in `train.csv`", "a row an item"),
+        (b"," * 20_000, "`train.csv` has 20001 columns, at most 10000 are read", "delimiter"),
+        (b"a\n" + b"," * 200_000, "`train.csv`, line 2: more than 100000 cells", "delimiter"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_line(raw, data, message, hint) -> None:
+    raw.put("train.csv", data)
+    error = raw.error()
+    assert error.message.startswith(message)
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize("data", ["x" * 5000, '"' + "x\n" * 3000, '"x\n",' * 3000])
+def test_a_row_is_bounded(raw, monkeypatch, data) -> None:
+    for module in ("tfrecreg_table.rows", "tfrecreg_table.csv_rows"):
+        monkeypatch.setattr(f"{module}.MAX_ROW", 4096)
+    monkeypatch.setattr("csv.field_size_limit", lambda *_: 131072)
+    raw.put("train.csv", f"a,b\n1,2\n{data}\n" + "1,2\n" * 600_000)
+    message = raw.error().message
+    assert message.endswith("a row of more than 0 MiB")
+    assert message.startswith("`train.csv`, line 3")
+
+
+def test_a_table_without_header_has_numbered_columns(raw) -> None:
+    raw.put("train.csv", "1,x\n2,y\n")
+    made = raw.made("header=no", "delimiter=,")
+    assert (made.values("1"), made.values("2")) == ([[1], [2]], [[b"x"], [b"y"]])
+
+
+def test_a_column_without_a_name_gets_one(raw) -> None:
+    raw.put("train.csv", ",a\n0,x\n")
+    assert raw.made().values("column1") == [[0]]
+
+
+def test_a_row_that_changed_meanwhile_is_skipped(raw) -> None:
+    path = raw.put("train.csv", "a,b\n1,2\n3,4\n")
+    source = raw.source()
+    items = list(source.items())
+    path.write_text("a,b\n1,2,9\n3,4\n")
+    made = source.example(items[0])
+    assert made.code == "SRC051"
+    assert made.detail == ("`train.csv`, line 2: its cells are not those of the first pass")
+
+
+def test_rows_are_bounded_by_what_is_documented() -> None:
+    assert (rows.MAX_ROW, rows.MAX_COLUMNS, rows.MAX_DEPTH) == (1 << 24, 10_000, 16)
+    assert CsvRows.unit == "line"

@@ -1,0 +1,275 @@
+"""The mapping of columns, columns that name files, keys, splits, and the tables of a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import wave
+
+import pytest
+from image_support import png
+
+from tfrecreg.errors import UsageError
+from tfrecreg.label_maps import named_classes
+
+
+def sound(seconds: float = 0.5) -> bytes:
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes(b"\1\0" * int(8000 * seconds))
+    return buffer.getvalue()
+
+
+def test_a_csv_beside_images_is_one_line(raw) -> None:
+    raw.put("images/a.png", png(5, 4, seed=1))
+    raw.put("images/b.png", png(5, 4, seed=2)[:-6])
+    raw.put("train.csv", "id,breed,age\na,tabby,3\nb,Zoë,4\n")
+    made = raw.made("columns=id:file(images/{}.png),breed:label,age:int64")
+    data = png(5, 4, seed=1)
+    assert made.written["train", "a"] == {
+        "image/encoded": [data],
+        "image/format": [b"png"],
+        "image/height": [4],
+        "image/width": [5],
+        "image/filename": [b"a.png"],
+        "image/key/sha256": [hashlib.sha256(data).hexdigest().encode()],
+        "image/class/label": [1],
+        "image/class/text": [b"tabby"],
+        "age": [3],
+    }
+    assert made.remarked() == {
+        "SRC014": "`images/b.png`: a PNG that ends before its end, written as it is"
+    }
+    source = raw.source("columns=id:file(images/{}.png),breed:label,age:int64")
+    assert source.labels() == {"image/class/label": ["Zoë", "tabby"]}
+    assert source.raw_path("train", "a") == "images/a.png"
+    assert {file.path for file in source.raw_files()} == {
+        "train.csv",
+        "images/a.png",
+        "images/b.png",
+    }
+
+
+def test_sounds_and_other_files_are_read_by_their_suffix(raw) -> None:
+    raw.put("s/1.wav", sound())
+    raw.put("n.bin", b"\0\1")
+    raw.put("train.csv", "s,b\n1,./n.bin\n")
+    made = raw.made("columns=s:file(s/{}.wav),b:file=blob")
+    assert list(made.written) == [("train", "00000001")]
+    (found,) = made.written.values()
+    assert found["blob/bytes"] == [b"\0\1"]
+    assert found["s/duration"] == [0.5]
+    assert raw.source("columns=s:file(s/{}.wav),b:file=blob").raw_path("train", "00000001") is None
+
+
+def test_rows_whose_files_cannot_be_used_are_skipped(raw) -> None:
+    raw.put("a.png", png(2, 2))
+    raw.put("empty.png", b"")
+    (raw.path / "folder.png").mkdir()
+    raw.put(
+        "train.csv",
+        "f,n\na.png,1\n,2\n/etc/passwd,3\n../x.png,4\ngone.png,5\nfolder.png,6\nempty.png,7\n"
+        "a.png,8\nC:\\x.png,9\n",
+    )
+    made = raw.made("columns=f:image,n")
+    assert list(made.written) == [("train", "a.png")]
+    assert {key: code for (_, key), (code, _) in made.skipped.items()} == {
+        "train.csv:3": "SRC054",
+        "train.csv:4": "SRC055",
+        "train.csv:5": "SRC055",
+        "train.csv:6": "SRC054",
+        "train.csv:7": "SRC054",
+        "empty.png": "SRC002",
+        "train.csv:9": "SRC053",
+        "train.csv:10": "SRC055",
+    }
+    assert made.skipped["train", "train.csv:9"][1] == (
+        "`train.csv`, line 9: another row before it has the key `a.png`"
+    )
+
+
+def test_files_below_links_are_found(raw, tmp_path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/a.png").write_bytes(png(2, 2))
+    (raw.path / "images").symlink_to(tmp_path / "store")
+    raw.put("train.csv", "f\na\n")
+    assert list(raw.made("columns=f:file(images/{}.png)").written) == [("train", "a")]
+
+
+def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
+    monkeypatch.setattr("tfrecreg_table.source._MAX_BYTES", 10)
+    raw.put("a.bin", b"x" * 11)
+    raw.put("train.csv", "f\na.bin\n")
+    made = raw.made("columns=f:file")
+    assert made.skipped["train", "a.bin"] == (
+        "SRC063",
+        "`train.csv`, line 2: `a.bin`: a file of 11 bytes, at most 10 go in",
+    )
+
+
+def test_what_is_named_is_a_sound(raw) -> None:
+    raw.put("a.wav", b"RIFF")
+    raw.put("train.csv", "f\na.wav\n")
+    assert raw.made("columns=f:audio").skipped["train", "a.wav"] == (
+        "SRC060",
+        "`train.csv`, line 2: `a.wav`: expected a WAV, FLAC, MP3 or MP4, found something else",
+    )
+
+
+def test_columns_that_are_not_named_are_left_out_with_a_remark(raw) -> None:
+    raw.put("train.csv", "a,b,c,d\n1,2,3,4\n")
+    made = raw.made("columns=a:text,b:skip")
+    assert made.written["train", "00000001"] == {"a": [b"1"]}
+    assert made.remarked() == {"SRC057": "not in `columns`: `c`, `d`"}
+
+
+def test_a_star_stands_for_all_other_columns(raw) -> None:
+    raw.put("train.csv", "a,b,c\n1,2,3\n")
+    made = raw.made("columns=*,b:skip,a:float=x/y")
+    assert made.written["train", "00000001"] == {"x/y": [1.0], "c": [3]}
+    assert not made.remarks
+    assert raw.made("columns=*:text").values("c") == [[b"3"]]
+
+
+def test_classes_are_numbered_by_their_numbers_or_their_names(raw) -> None:
+    raw.put("train.csv", "label,b\n10,x\n9,Y\n10,x\n")
+    source = raw.source("columns=label:label,b:label")
+    assert source.labels() == {"label": ["9", "10"], "b": ["Y", "x"]}
+    assert named_classes(source.labels()["b"]) == {0: "Y", 1: "x"}
+    made = raw.made("columns=label:label")
+    assert made.values("class/label") == [[1], [0], [1]]
+    assert made.values("class/text") == [[b"10"], [b"9"], [b"10"]]
+
+
+def test_a_missing_class_is_an_empty_list(raw) -> None:
+    raw.put("train.jsonl", '{"c": ["a", "b"]}\n{"c": null}\n{"c": "a"}\n')
+    made = raw.made("columns=c:label")
+    assert made.values("c") == [[0, 1], [], [0]]
+    assert made.values("c/text") == [[b"a", b"b"], [], [b"a"]]
+
+
+def test_a_value_of_another_type_skips_its_row(raw) -> None:
+    raw.put("train.csv", "a,b\n1,1\nx,2\n9223372036854775808,3\n")
+    made = raw.made("columns=a:int64,b:int64")
+    assert made.values("b") == [[1]]
+    assert made.skipped["train", "00000002"] == (
+        "SRC052",
+        "`train.csv`, line 3: the column `a`: expected an integer, found `x`",
+    )
+
+
+def test_a_column_gives_the_keys(raw) -> None:
+    raw.put("train.csv", "k,v\na,1\n,2\na,3\n" + "x" * 5000 + ",4\n")
+    made = raw.made("key=k")
+    assert list(made.written) == [("train", "a")]
+    assert made.codes() == ["SRC053"] * 3
+
+
+def test_a_column_gives_the_splits(raw) -> None:
+    raw.put("data.csv", "s,v\ntrain,1\nval,2\nTEST,3\n")
+    assert {split for split, _ in raw.made("split_column=s").written} == {
+        "train",
+        "validation",
+        "test",
+    }
+    raw.put("data.csv", "s,v\ntrain,1\n,2\n")
+    assert raw.error("split_column=s").message == (
+        "`data.csv`, line 3: the split is ``, expected letters, digits and `_`"
+    )
+    raw.put("data.csv", "s,v\n" + "".join(f"s{n},1\n" for n in range(101)))
+    assert raw.error("split_column=s").message == "`data.csv`, line 102: more than 100 splits"
+
+
+def test_each_table_named_after_a_split_is_one(raw) -> None:
+    raw.put("train-1.csv", "a,label\n1,x\n")
+    raw.put("train-2.csv", "a,label\n2,y\n")
+    raw.put("test.csv", "a\n3\n")
+    raw.put("sample_submission.csv", "a,b\n1,2\n")
+    made = raw.made("columns=a:int64,label:label")
+    assert set(made.written) == {
+        ("train", "train-1.csv:00000001"),
+        ("train", "train-2.csv:00000001"),
+        ("test", "00000001"),
+    }
+    assert made.written["test", "00000001"]["class/label"] == []
+    assert made.remarked()["SRC058"] == ("`test.csv` has no column `label`: no value in its rows")
+    assert "`sample_submission.csv`" in made.remarked()["SRC015"]
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        ({}, (), "` holds no table: expected .csv, .tsv"),
+        (
+            {"a.csv": "x\n1", "b.csv": "x\n1"},
+            (),
+            "holds 2 tables, none named after a split: `a.csv`",
+        ),
+        ({"a.csv": "x\n1"}, ("file=b.csv",), "the table `b.csv` is not in `"),
+        ({"a.csv": "x\n1"}, ("file=../a.csv",), "the table `../a.csv` is not in `"),
+        ({"a.xlsx": "x"}, ("file=a.xlsx",), "`a.xlsx` has the suffix of no table"),
+        (
+            {"a.csv": "x\n1", "b.csv": "x\n1"},
+            ("file=a.csv,b.csv",),
+            "the table `a.csv` is not named after a split",
+        ),
+        ({"a.csv": "x\n1"}, ("columns=y",), "`columns` names the column `y`, which no table has"),
+        ({"a.csv": "x\n1"}, ("key=y",), "the option `key` names the column `y`, which no table"),
+        ({"a.csv": "x\n1"}, ("split_column=y",), "the split is ``"),
+        (
+            {"a.csv": "x,y\n1,2"},
+            ("columns=x:int64,y:int64=x",),
+            "the columns `x` and `y` would both be the feature `x`",
+        ),
+        ({"a.jsonl": '{"x": [1]}\n'}, ("columns=x:label", "key=x"), "no row"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(raw, files, options, message) -> None:
+    for name, data in files.items():
+        raw.put(name, data)
+    if message == "no row":
+        assert raw.made(*options).codes() == ["SRC053"]
+    else:
+        assert message in raw.error(*options).message
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (
+            "columns=a:int32",
+            "the option `columns` has `a:int32`: `int32` is not one of int64, float",
+        ),
+        ("columns=a:text(x/{})", "only file, image, audio, video take a path in parentheses"),
+        ("columns=a:file(../{})", "expected a path below the raw folder with one `{}`"),
+        ("columns=a:file(/x/{})", "expected a path below the raw folder with one `{}`"),
+        ("columns=a:file(x.png)", "expected a path below the raw folder with one `{}`"),
+        ("columns=a:int64,a:text", "the column is named twice: give each a `=FEATURE`"),
+        ("columns=*:int64", "`*` stands for columns whose values decide, or for `text`"),
+        ('columns=[""]', "expected `NAME:TYPE`"),
+        ("delimiter=ab", "the option `delimiter` is `ab`, expected one character or `tab`"),
+        ("key=", "the option `key` is empty, expected the name of a column"),
+    ],
+)
+def test_an_option_of_another_form_is_a_usage_error(raw, option, message) -> None:
+    with pytest.raises(UsageError) as caught:
+        raw.source(option)
+    assert message in caught.value.message
+    assert caught.value.exit_code == 2
+
+
+def test_too_many_classes_are_refused(raw, monkeypatch) -> None:
+    monkeypatch.setattr("tfrecreg_table.survey.MOST_CLASSES", 2)
+    raw.put("train.csv", "c,d\na,1\nb,2\nc,3\n")
+    error = raw.error("columns=c:label")
+    assert error.message == "the column `c` has more than 2 classes"
+
+
+def test_hostile_names_are_escaped_in_the_schema(raw) -> None:
+    raw.put("train.csv", '"a""} feature {","b\n\\c"\n1,2\n')
+    made = raw.made()
+    assert made.written["train", "00000001"] == {'a"} feature {': [1], "b\n\\c": [2]}
+    assert "\n\\c" not in "".join(raw.source().describe())

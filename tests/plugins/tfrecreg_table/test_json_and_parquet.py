@@ -1,0 +1,176 @@
+"""JSON Lines and Parquet: values that have types, lists and objects."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="reading Parquet needs the extra `parquet`")
+pq = pytest.importorskip("pyarrow.parquet", reason="reading Parquet needs the extra `parquet`")
+
+ROWS = [
+    {
+        "n": 9007199254740993,
+        "x": 0.1,
+        "ok": True,
+        "tags": ["a", "b"],
+        "box": {"w": 1, "h": {"d": 2}},
+    },
+    {"n": -1, "x": None, "ok": False, "tags": [], "box": {"w": 3, "h": {"d": None}}},
+    {"n": 0, "x": 2.5, "ok": True, "tags": None, "box": None},
+]
+WRITTEN = {
+    ("train", "00000001"): {
+        "n": [9007199254740993],
+        "x": [pytest.approx(0.1)],
+        "ok": [1],
+        "tags": [b"a", b"b"],
+        "box/w": [1],
+        "box/h/d": [2],
+    },
+    ("train", "00000002"): {
+        "n": [-1],
+        "x": [],
+        "ok": [0],
+        "tags": [],
+        "box/w": [3],
+        "box/h/d": [],
+    },
+    ("train", "00000003"): {
+        "n": [0],
+        "x": [2.5],
+        "ok": [1],
+        "tags": [],
+        "box/w": [],
+        "box/h/d": [],
+    },
+}
+
+
+def test_json_lines_keep_types_lists_and_objects(raw) -> None:
+    raw.put("train.jsonl", "\ufeff" + "\r\n".join(json.dumps(row) for row in ROWS))
+    assert raw.made().written == WRITTEN
+
+
+def test_parquet_keeps_types_lists_and_objects(raw, tmp_path) -> None:
+    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "raw/train.parquet", row_group_size=2)
+    assert raw.made().written == WRITTEN
+
+
+def test_columns_of_parquet_are_taken_by_their_names(raw, tmp_path) -> None:
+    table = pa.table(
+        {
+            "f": pa.array([0.5, None], pa.float32()),
+            "b": [b"\0\xff", b""],
+            "c": pa.array(["u", "v"]).dictionary_encode(),
+            "when": [datetime(2026, 1, 2), datetime(2026, 1, 3)],
+            "big": pa.array([2**64 - 1, 1], pa.uint64()),
+        }
+    )
+    pq.write_table(table, tmp_path / "raw/train.parquet")
+    made = raw.made("columns=f,b,c:label,when:text,big:text")
+    assert made.written["train", "00000001"] == {
+        "f": [0.5],
+        "b": [b"\0\xff"],
+        "c": [0],
+        "c/text": [b"u"],
+        "when": [b"2026-01-02 00:00:00"],
+        "big": [b"18446744073709551615"],
+    }
+    assert "`when` has values without a place in an example: datetime (row 1)" in (
+        raw.error("columns=when").message
+    )
+    error = raw.error("columns=big")
+    assert error.message == "the column `big`, row 1: `18446744073709551615` is beyond int64"
+    assert error.hint == "--option 'columns=*,big:text' keeps the digits"
+
+
+def test_a_double_that_float32_does_not_hold_is_refused(raw, tmp_path) -> None:
+    pq.write_table(pa.table({"x": [0.1, 0.1234567890123]}), tmp_path / "raw/train.parquet")
+    error = raw.error()
+    assert error.message == "the column `x`, row 2: float32 does not hold 0.1234567890123"
+    assert error.hint == (
+        "--option decimals=round rounds it, --option 'columns=*,x:text' keeps the digits"
+    )
+    assert raw.made("decimals=round").values("x")[1] == [pytest.approx(0.1234567890123)]
+    assert raw.made("columns=x:text").values("x")[1] == [b"0.1234567890123"]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("[1]", "expected a JSON object, found an array"),
+        ("3", "expected a JSON object, found `3`"),
+        ("{", "not JSON: Expecting property name enclosed in double quotes at character"),
+        ('{"a": 1, "a": 2}', "not JSON: the name `a` occurs twice"),
+        ('{"a": NaN}', "not JSON: `NaN` is not a number of JSON"),
+        ('{"a": ' + "9" * 500 + "}", "not JSON: an integer of 500 digits"),
+        ('{"a":' * 20 + "1" + "}" * 20, "objects in each other more than 16 deep"),
+        ('{"a":' * 90_000 + "1" + "}" * 90_000, "not JSON: values in each other too deep"),
+        ('{"b": {"c": 1}, "b/c": 2}', "two values are called `b/c`"),
+        ("{" + ",".join(f'"{n}":1' for n in range(10_001)) + "}", "more than 10000 values"),
+    ],
+)
+def test_a_line_that_is_no_row_is_skipped(raw, line, why) -> None:
+    raw.put("train.jsonl", f'{{"a": 1}}\n{line}\n{{"a": 2}}\n')
+    made = raw.made()
+    assert made.values("a") == [[1], [2]]
+    ((place, (code, detail)),) = made.skipped.items()
+    assert (place, code) == (("train", "train.jsonl:2"), "SRC051")
+    assert detail.startswith(f"`train.jsonl`, line 2: {why}")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('{"a": 1}\n{"a": "x"}', "the column `a` has values of several types: int (row 1), str"),
+        ('{"a": true}\n{"a": 1}', "the column `a` has values of several types: bool (row 1), int"),
+        ('{"a": [[1]]}', "the column `a` holds lists of lists or of objects, first in row 1"),
+        ('{"a": [{"b": 1}]}', "the column `a` holds lists of lists or of objects, first in row 1"),
+        ('{"a": 1e999}', "the column `a`, row 1: float32 does not hold inf"),
+        ('{"a": 9223372036854775808}', "the column `a`, row 1: `9223372036854775808` is beyond"),
+        ('{"": 1}', "a value without a name"),
+    ],
+)
+def test_a_column_without_a_place_in_an_example_is_refused(raw, lines, message) -> None:
+    raw.put("train.jsonl", lines)
+    assert raw.error().message.startswith(message)
+
+
+def test_integers_and_floats_together_are_floats(raw) -> None:
+    raw.put("train.jsonl", '{"a": 1}\n{"a": 1.5}\n')
+    assert raw.made().values("a") == [[1.0], [1.5]]
+    raw.put("train.jsonl", '{"a": 16777217}\n{"a": 1.5}\n')
+    made = raw.made("columns=a:float")
+    assert made.skipped["train", "00000001"] == (
+        "SRC052",
+        "`train.jsonl`, line 1: the column `a`: float32 does not hold `16777217`, it would become "
+        "16777216.0",
+    )
+    assert raw.error().message == (
+        "the column `a`, row 1: float32 does not hold 16777217, and the column has fractions"
+    )
+
+
+def test_a_lone_surrogate_is_an_unusable_value(raw) -> None:
+    raw.put("train.jsonl", '{"a": "\\ud800"}\n')
+    assert raw.made().codes() == ["SRC052"]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PAR1", b"PAR1" + b"\0" * 100 + b"PAR1", b"no parquet at all"]
+)
+def test_a_damaged_parquet_is_refused_in_one_line(raw, data) -> None:
+    raw.put("train.parquet", data)
+    error = raw.error()
+    assert error.message.startswith("`train.parquet` cannot be read as Parquet: ")
+    assert "footer" in error.hint
+
+
+def test_names_with_dots_are_names(raw, tmp_path) -> None:
+    table = pa.table({"z": [1, 2], "a.b": ["x", "y"], "a": [3, 4]})
+    pq.write_table(table, tmp_path / "raw/train.parquet")
+    assert raw.made().written["train", "00000002"] == {"z": [2], "a.b": [b"y"], "a": [4]}
+    assert raw.made("columns=a,z").written["train", "00000002"] == {"a": [4], "z": [2]}

@@ -1,0 +1,92 @@
+"""Columns without a type: what their values decide, and that nothing is rounded."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from tfrecreg_table.values import CellError, comes_back, float_of, int64_of
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "why"),
+    [
+        (("0", "-5", "9223372036854775807"), "int64", ""),
+        (("0", "9223372036854775808"), "text", "is beyond int64"),
+        (("007",), "text", "is written with a sign or zeros before it"),
+        (("+7",), "text", "is written with a sign or zeros before it"),
+        (("1", "1.5", "-2e3"), "float", ""),
+        (("0.1", "123.456", ".5", "5."), "float", ""),
+        (("0.12345678901",), "text", "float32 does not hold `0.12345678901`"),
+        (("1.5", "16777217"), "text", "float32 does not hold `16777217`"),
+        (("16777217", "1.5"), "text", "float32 does not hold `16777217`"),
+        (("16777216", "1.5"), "float", ""),
+        (("1e39", "1"), "text", "float32 does not hold `1e39`"),
+        (("1e-60",), "text", "float32 does not hold `1e-60`"),
+        (("1", "nan"), "float", ""),
+        (("1", "two"), "text", ""),
+        (("1.23456789012", "two"), "text", ""),
+        (("1_000",), "text", ""),
+        ((" 1",), "text", ""),
+        (("１",), "text", ""),
+        (("0x10",), "text", ""),
+        (("true", "false"), "text", ""),
+        (("", ""), "text", ""),
+    ],
+)
+def test_the_values_of_a_csv_decide(raw, cells, kind, why) -> None:
+    raw.put("train.csv", "n,v\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells)))
+    source = raw.source()
+    shown = source.describe()["column v"]
+    assert shown.startswith(kind)
+    assert why in shown
+    remarked = raw.made().remarked()
+    assert ("SRC056" in remarked) == bool(why)
+    assert why in remarked.get("SRC056", "")
+
+
+def test_the_first_place_that_matters_is_named(raw) -> None:
+    rows = "".join(f"{n}.5\n" for n in range(5000))
+    raw.put("train.csv", f"v\n{rows}123456.7134\n")
+    assert raw.made().remarked()["SRC056"] == (
+        "the column `v` is text: line 5002, float32 does not hold `123456.7134`"
+    )
+
+
+def test_fractions_are_rounded_only_if_the_option_says_so(raw) -> None:
+    raw.put("train.csv", "v,w\n0.123456789012,0.5\n1,16777217\n")
+    made = raw.made("decimals=round")
+    held = struct.unpack("<f", struct.pack("<f", 0.123456789012))[0]
+    assert made.values("v") == [[held], [1.0]]
+    assert made.values("w") == [[b"0.5"], [b"16777217"]]
+    assert raw.made().values("v") == [[b"0.123456789012"], [b"1"]]
+
+
+def test_every_float32_comes_back_from_its_shortest_text() -> None:
+    for bits in range(1, 1 << 31, 7_654_321):
+        (number,) = struct.unpack("<f", struct.pack("<I", bits))
+        if number == number and abs(number) != float("inf"):
+            assert comes_back(f"{number:.9g}"), number
+            assert not comes_back(repr(number * 1.00000001)) or number == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [("7", 7), ("+07", 7), ("3.0", 3), (3.0, 3), (True, 1), ("-0", 0)]
+)
+def test_a_declared_integer_loses_nothing(value, found) -> None:
+    assert int64_of(value) == found
+
+
+@pytest.mark.parametrize(
+    "value", ["3.5", "1e3", "x", "1_0", "٣", "9223372036854775808", 2**63, 1.5, b"1", "9" * 401]
+)
+def test_what_is_no_int64_is_refused(value) -> None:
+    with pytest.raises(CellError):
+        int64_of(value)
+
+
+@pytest.mark.parametrize("value", ["16777217", 16777217, "1e39", 10**40, "x", "1e-60", "1__0", b""])
+def test_what_float32_would_lose_is_refused(value) -> None:
+    with pytest.raises(CellError):
+        float_of(value)

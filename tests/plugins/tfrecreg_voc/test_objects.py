@@ -1,0 +1,253 @@
+"""The objects of an XML: boxes, flags, classes, masks; and XML that is none, or an attack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from image_support import png
+
+from tfrecreg_voc.voc_options import VOC_CLASSES
+
+
+class TestBoxes:
+    def test_they_name_their_first_and_last_pixel_from_1(self, raw: Any) -> None:
+        raw.one(raw.object())
+        assert raw.box() == pytest.approx([0.1, 0.25, 0.3, 0.75])
+        assert raw.objects("area") == {"area": (800,)}
+        raw.one(raw.object("cat", 1, 1, 100, 80))
+        assert raw.box() == [0, 0, 1, 1]
+        assert raw.remarks() == []
+
+    def test_they_may_be_edges_counted_from_0(self, raw: Any) -> None:
+        raw.one(raw.object("cat", 10, 20, 30, 60))
+        assert raw.box(coordinates="edges") == pytest.approx([0.1, 0.25, 0.3, 0.75])
+
+    def test_numbers_may_have_fractions(self, raw: Any) -> None:
+        raw.one(raw.object("cat", 11.5, 21, " 30.0 ", "6e1"))
+        assert raw.box() == pytest.approx([0.105, 0.25, 0.3, 0.75])
+
+    def test_edges_taken_for_pixels_are_clipped_and_said(self, raw: Any) -> None:
+        raw.one(raw.object("cat", 0, 0, 100, 80))
+        assert raw.box() == [0, 0, 1, 1]
+        assert raw.codes() == {"SRC024": 1}
+
+    @pytest.mark.parametrize(
+        ("sides", "says"),
+        [
+            ((30, 21, 11, 60), "which has no area"),
+            ((11, 21, 300, 60), "which sticks out of the 100 × 80 pixels by 200"),
+            (("nan", 21, 30, 60), "which is not finite"),
+            (("1e999", 21, 30, 60), "which is not finite"),
+        ],
+    )
+    def test_a_bad_box_is_one_as_in_coco(self, raw: Any, sides: Any, says: str) -> None:
+        raw.one(raw.object("cat", *sides), raw.object())
+        assert raw.objects("class/text", "difficult") == {
+            "class/text": (b"cat",),
+            "difficult": (0,),
+        }
+        (remark,) = raw.remarks()
+        assert remark.code == "SRC023"
+        assert remark.detail.startswith("the object 1 of `Annotations/a.xml` has the box [")
+        assert says in remark.detail
+
+    def test_they_are_shares_of_the_size_that_the_xml_says(self, raw: Any) -> None:
+        raw.one(raw.object(), more="<size><width>200</width><height>80</height></size>")
+        assert raw.box() == pytest.approx([0.05, 0.25, 0.15, 0.75])
+        assert raw.codes() == {"SRC027": 1}
+
+    @pytest.mark.parametrize("more", ["", "<size/>", "<size><width>x</width></size>"])
+    def test_without_a_size_that_of_the_image_is_taken(self, raw: Any, more: str) -> None:
+        raw.one(raw.object(), more=more)
+        assert raw.box() == pytest.approx([0.1, 0.25, 0.3, 0.75])
+        assert raw.remarks() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("<object><bndbox/></object>", "has no name"),
+        ("<object><name> </name></object>", "has no name"),
+        ("<object><name>cat</name></object>", "(`cat`) has no box"),
+        ("<object><name>cat</name><bndbox/></object>", "has `` as `xmin`, expected a number"),
+        (
+            "<object><name>cat</name><bndbox><xmin>1_0</xmin></bndbox></object>",
+            "has `1_0` as `xmin`, expected a number",
+        ),
+    ],
+)
+def test_an_object_that_is_none_is_left_out_and_said(raw: Any, text: str, says: str) -> None:
+    raw.one(text, raw.object())
+    assert raw.objects("class/text") == {"class/text": (b"cat",)}
+    (remark,) = raw.remarks()
+    assert remark.code == "SRC040"
+    assert remark.detail == f"the object 1 of `Annotations/a.xml` {says}; it was dropped"
+    assert raw.skipped(bad_boxes="skip-image").code == "SRC040"
+    assert says in raw.refusal(bad_boxes="fail")[0]
+
+
+def test_what_voc_says_besides_is_written(raw: Any) -> None:
+    more = "<pose>Left</pose><truncated>1</truncated><difficult>0</difficult>"
+    raw.one(
+        raw.object("cat", more=more),
+        raw.object("dog", more="<occluded>True</occluded><difficult>1</difficult>"),
+    )
+    assert raw.objects("difficult", "truncated", "occluded", "view", "is_crowd") == {
+        "difficult": (0, 1),
+        "truncated": (1, 0),
+        "occluded": (0, 1),
+        "view": (b"Left", b"Unspecified"),
+        "is_crowd": (0, 0),
+    }
+    values = raw.values()
+    assert values["image/source_id"] == (b"JPEGImages/a.png",)
+    assert values["image/filename"] == (b"a.png",)
+
+
+def test_parts_are_counted(raw: Any) -> None:
+    part = "<part><name>head</name><bndbox/></part>"
+    raw.one(raw.object("person", more=part + part))
+    assert raw.objects("class/text") == {"class/text": (b"person",)}
+    assert raw.codes() == {"SRC046": 2}
+
+
+class TestClasses:
+    def labels(self, raw: Any, **options: Any) -> list[str]:
+        return list(raw.source(**options).labels()["image/object/class/label"])
+
+    def test_those_of_voc_have_its_order(self, raw: Any) -> None:
+        raw.one(raw.object("dog"), raw.object("cat"))
+        assert self.labels(raw) == list(VOC_CLASSES)
+        assert raw.objects("class/label") == {"class/label": (11, 7)}
+
+    def test_others_are_sorted_by_their_bytes(self, raw: Any) -> None:
+        raw.one(raw.object("zebra"), raw.object("Ähre"), raw.object("cat"), raw.object("Zoo"))
+        assert self.labels(raw) == ["Zoo", "cat", "zebra", "Ähre"]
+        assert raw.objects("class/label") == {"class/label": (2, 3, 1, 0)}
+
+    def test_an_option_can_name_them(self, raw: Any) -> None:
+        raw.one(raw.object("cat"), raw.object("dog"))
+        assert self.labels(raw, classes=("dog", "cat")) == ["dog", "cat"]
+        message, hint = raw.refusal(classes=("dog",))
+        assert message == (
+            "`JPEGImages/a.png`: the object 1 of `Annotations/a.xml` refers to a category that is "
+            "not listed: cat"
+        )
+        assert "dangling=drop" in hint
+        assert raw.objects("class/label", classes=("dog",), dangling="drop") == {
+            "class/label": (0,)
+        }
+        assert raw.codes(classes=("dog",), dangling="drop") == {"SRC025": 1}
+
+    def test_their_numbers_do_not_depend_on_the_splits_that_are_read(self, raw: Any) -> None:
+        raw.entry("a", raw.object("zebra"))
+        raw.entry("b", raw.object("ant"))
+        raw.put("ImageSets/Main/train.txt", "a\n")
+        raw.put("ImageSets/Main/val.txt", "b\n")
+        assert self.labels(raw, splits=("train",)) == ["ant", "zebra"]
+
+
+BOMB = (
+    '<!DOCTYPE a [<!ENTITY a "xxxxxxxxxx"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+    "<annotation><filename>&b;</filename></annotation>"
+)
+EXTERNAL = (
+    '<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+    "<annotation><filename>&a;</filename></annotation>"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (BOMB, "it declares a document type, which is not read"),
+        (EXTERNAL, "it declares a document type, which is not read"),
+        ('<!DOCTYPE a SYSTEM "http://localhost/x.dtd"><annotation/>', "declares a document type"),
+        ("<annotation>&undefined;</annotation>", "line 1 is not well-formed XML: undefined entity"),
+        ("", "line 1 is not well-formed XML: no element found"),
+        ("<annotation>\n<object>", "line 2 is not well-formed XML: no element found"),
+        ("<annotation></object>", "not well-formed XML: mismatched tag"),
+        ("<annotation/><annotation/>", "junk after document element"),
+        ("not XML", "line 1 is not well-formed XML: syntax error"),
+        (b"\x89PNG\r\n", "line 1 is not well-formed XML"),
+        (b"<annotation>\xff</annotation>", "not well-formed (invalid token)"),
+        ('<?xml version="1.0" encoding="no-such"?><annotation/>', "an encoding that is not known"),
+        ("<html/>", "its XML is a `html`, expected `annotation`"),
+        ("<a>" * 100, "it has more than 64 elements in each other"),
+        ("<annotation>" + "<a/>" * 200_001, "it has more than 200,000 elements"),
+    ],
+    ids=range(15),
+)
+def test_xml_that_is_none_or_an_attack_skips_the_image(
+    raw: Any, data: str | bytes, says: str
+) -> None:
+    raw.one()
+    raw.put("Annotations/a.xml", data)
+    skipped = raw.skipped()
+    assert skipped.code == "SRC041"
+    assert says in skipped.detail
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"])
+def test_the_encoding_is_that_of_the_declaration(raw: Any, encoding: str) -> None:
+    declared = "utf-8" if encoding == "utf-8-sig" else encoding
+    text = f'<?xml version="1.0" encoding="{declared}"?>\r\n{raw.xml(raw.object("Käse"))}\r\n'
+    raw.one()
+    raw.put("Annotations/a.xml", text.encode(encoding))
+    assert raw.objects("class/text") == {"class/text": ("Käse".encode(),)}
+
+
+def test_a_huge_xml_is_not_read(raw: Any) -> None:
+    raw.one()
+    with (raw.path / "Annotations/a.xml").open("wb") as file:
+        file.truncate((1 << 24) + 1)
+    skipped = raw.skipped()
+    assert skipped.code == "SRC041"
+    assert skipped.detail == "its XML has 16,777,217 bytes, more than an XML has"
+
+
+class TestMasks:
+    def test_the_pngs_pass_through(self, raw: Any) -> None:
+        raw.one(raw.object())
+        data = png(100, 80, seed=3)
+        raw.put("SegmentationClass/a.png", data)
+        values = raw.values(masks=("class", "object"))
+        assert values["image/segmentation/class/encoded"] == (data,)
+        assert values["image/segmentation/class/format"] == (b"png",)
+        assert values["image/segmentation/object/encoded"] == ()
+        assert raw.remarks(masks=("class",)) == []
+        assert raw.source(masks=("class",)).schema().count("image/segmentation/class/encoded") == 1
+
+    def test_they_are_counted_where_they_are_not_asked_for(self, raw: Any) -> None:
+        raw.one(raw.object())
+        raw.put("SegmentationClass/a.png", png(100, 80))
+        (remark,) = raw.remarks()
+        assert remark.code == "SRC015"
+        assert remark.detail == (
+            "segmentations, which --option masks=class,object reads: `SegmentationClass/a.png`"
+        )
+        assert not [name for name in raw.values() if "segmentation" in name]
+
+    @pytest.mark.parametrize(
+        ("data", "says"),
+        [
+            (png(80, 100), "it has 80 × 100 pixels, expected 100 × 80"),
+            (b"", "it is empty"),
+            (b"GIF89a" + bytes(40), "it is a gif, not a PNG"),
+        ],
+    )
+    def test_one_that_does_not_fit_is_left_out_and_said(
+        self, raw: Any, data: bytes, says: str
+    ) -> None:
+        raw.one(raw.object())
+        raw.put("SegmentationClass/a.png", data)
+        assert raw.values(masks=("class",))["image/segmentation/class/encoded"] == ()
+        (remark,) = raw.remarks(masks=("class",))
+        assert remark.code == "SRC028"
+
+    def test_one_that_the_xml_promises_is_missed(self, raw: Any) -> None:
+        raw.one(raw.object(), more="<segmented>1</segmented>")
+        (remark,) = raw.remarks(masks=("object",))
+        assert remark.code == "SRC028"
+        assert remark.detail == "it is segmented, and has no PNG of the kind `object`"

@@ -1,0 +1,213 @@
+"""Images, XML and splits: found by `ImageSets`, beside each other, by folders."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+
+class TestImageSets:
+    def several(self, raw: Any, folder: str = "") -> None:
+        for name in ("a", "b", "c"):
+            raw.entry(name, raw.object(), folder=folder)
+        raw.put(f"{folder}ImageSets/Main/train.txt", "a\r\nb\r\n")
+        raw.put(f"{folder}ImageSets/Main/val.txt", "\ufeffc\n\n")
+
+    def test_lists_are_splits(self, raw: Any) -> None:
+        self.several(raw)
+        assert raw.splits() == {
+            "train": ["JPEGImages/a.png", "JPEGImages/b.png"],
+            "validation": ["JPEGImages/c.png"],
+        }
+        assert raw.remarks() == []
+        assert {"ImageSets/Main/train.txt", "Annotations/a.xml", "JPEGImages/a.png"} <= {
+            file.path for file in raw.source().raw_files()
+        }
+        assert raw.source().describe() == {
+            "classes": "20 (aeroplane, bicycle, bird, boat, bottle and 15 more)",
+            "split train": "2 of ImageSets/Main/train.txt",
+            "split validation": "1 of ImageSets/Main/val.txt",
+        }
+
+    def test_lists_of_one_class_and_unions_are_left_aside(self, raw: Any) -> None:
+        self.several(raw)
+        raw.put("ImageSets/Main/cat_train.txt", "a  1\nb -1\n")
+        raw.put("ImageSets/Main/cat_val.txt", "c  0\n")
+        raw.put("ImageSets/Main/trainval.txt", "a\nb\nc\n")
+        assert list(raw.splits()) == ["train", "validation"]
+        by_class, union = raw.remarks()
+        assert (by_class.code, by_class.times) == ("SRC015", 2)
+        assert by_class.key == "ImageSets/Main/cat_train.txt"
+        assert (union.code, union.key) == ("SRC015", "ImageSets/Main/trainval.txt")
+
+    def test_a_union_alone_is_a_split(self, raw: Any) -> None:
+        self.several(raw)
+        raw.put("ImageSets/Main/trainval.txt", "a\nb\nc\n")
+        for name in ("train", "val"):
+            (raw.path / f"ImageSets/Main/{name}.txt").unlink()
+        assert {split: len(keys) for split, keys in raw.splits().items()} == {"trainval": 3}
+
+    def test_another_folder_of_lists_has_numbers_behind_names(self, raw: Any) -> None:
+        self.several(raw)
+        raw.put("ImageSets/Layout/train.txt", "a 1\na 2\nb.png\n")
+        assert raw.splits(image_set="Layout") == {"train": ["JPEGImages/a.png", "JPEGImages/b.png"]}
+        assert raw.codes(image_set="Layout") == {"SRC022": 1, "SRC030": 1, "SRC042": 1}
+
+    def test_they_can_be_ignored(self, raw: Any) -> None:
+        self.several(raw)
+        assert {split: len(keys) for split, keys in raw.splits(image_set="none").items()} == {
+            "train": 3
+        }
+
+    def test_several_years_are_one_dataset(self, raw: Any) -> None:
+        self.several(raw, "VOC2007/")
+        raw.entry("a", folder="VOC2012/")
+        raw.put("VOC2012/ImageSets/Main/train.txt", "a\n")
+        assert raw.splits()["train"] == [
+            *("VOC2007/JPEGImages/a.png", "VOC2007/JPEGImages/b.png", "VOC2012/JPEGImages/a.png")
+        ]
+
+    def test_what_a_list_names_and_is_not_there_is_skipped(self, raw: Any) -> None:
+        self.several(raw)
+        raw.put("ImageSets/Main/train.txt", "a\nb\n../../etc/passwd\n")
+        skipped = raw.skipped()
+        assert skipped.code == "SRC020"
+        assert skipped.detail == "there is no image of `JPEGImages/../../etc/passwd`"
+
+    def test_an_image_without_xml_is_skipped_or_background(self, raw: Any) -> None:
+        self.several(raw)
+        (raw.path / "Annotations/c.xml").unlink()
+        skipped = raw.skipped()
+        assert (skipped.code, skipped.detail) == (
+            "SRC043",
+            "a list names it, and it has no XML",
+        )
+        assert raw.codes(unlabeled="background") == {"SRC043": 1}
+        found = raw.made(unlabeled="background")["JPEGImages/c.png"].example
+        assert found["image/object/view"].values == ()
+
+    def test_an_xml_without_image_is_skipped(self, raw: Any) -> None:
+        self.several(raw)
+        (raw.path / "JPEGImages/c.png").unlink()
+        skipped = raw.skipped()
+        assert (skipped.code, skipped.detail) == (
+            "SRC020",
+            "there is no image of `Annotations/c.xml`",
+        )
+
+    def test_what_no_list_names_is_counted(self, raw: Any) -> None:
+        self.several(raw)
+        raw.entry("d")
+        raw.image("JPEGImages/e.png")
+        raw.put("README", "x")
+        assert raw.codes() == {"SRC042": 1, "SRC030": 2, "SRC015": 1}
+
+    def test_an_empty_list_is_refused(self, raw: Any) -> None:
+        self.several(raw)
+        raw.put("ImageSets/Main/val.txt", "\n")
+        message, hint = raw.refusal()
+        assert message == "`ImageSets/Main/val.txt` lists no image"
+        assert hint.startswith("remove the list")
+
+    def test_a_list_that_is_not_utf8_is_refused(self, raw: Any) -> None:
+        self.several(raw)
+        raw.put("ImageSets/Main/val.txt", b"\xe4\n")
+        assert raw.refusal()[0] == (
+            "`ImageSets/Main/val.txt` is not UTF-8: line 1 has the byte 0xe4"
+        )
+
+    def test_an_unknown_split_is_refused(self, raw: Any) -> None:
+        self.several(raw)
+        message, _ = raw.refusal(splits=("test",))
+        assert message == (
+            "the option `splits` names `test`, and there are `train` and `validation`"
+        )
+
+
+class TestLoose:
+    @pytest.mark.parametrize(
+        ("image", "xml"),
+        [
+            ("a.png", "a.xml"),
+            ("images/a.png", "annotations/a.xml"),
+            ("JPEGImages/a.png", "xmls/a.xml"),
+            ("a.png", "labels/a.xml"),
+            ("set/images/1/a.png", "set/Annotations/1/a.xml"),
+        ],
+    )
+    def test_images_are_beside_the_xml_or_in_a_folder_of_images(
+        self, raw: Any, image: str, xml: str
+    ) -> None:
+        raw.image(image)
+        raw.put(xml, raw.xml(raw.object()))
+        assert raw.splits() == {"train": [image]}
+        assert raw.remarks() == []
+
+    def test_folders_called_like_splits_are_splits(self, raw: Any) -> None:
+        for name in ("train/a", "valid/b", "test/c"):
+            raw.image(f"{name}.png")
+            raw.put(f"{name}.xml", raw.xml())
+        assert raw.splits() == {
+            "test": ["test/c.png"],
+            "train": ["train/a.png"],
+            "validation": ["valid/b.png"],
+        }
+
+    def test_so_are_those_below_images_and_annotations(self, raw: Any) -> None:
+        raw.image("images/train/a.png")
+        raw.put("annotations/train/a.xml", raw.xml())
+        raw.image("images/b.png")
+        raw.put("annotations/b.xml", raw.xml())
+        assert raw.splits() == {"train": ["images/train/a.png"]}
+        assert raw.codes() == {"SRC042": 1, "SRC030": 1}
+
+    def test_the_name_in_the_xml_is_asked_last(self, raw: Any) -> None:
+        raw.image("images/photo 1.png")
+        raw.put("annotations/0001.xml", raw.xml(more="<filename>C:\\x\\photo 1.png</filename>"))
+        assert raw.splits() == {"train": ["images/photo 1.png"]}
+        raw.put("annotations/0002.xml", raw.xml(more="<filename>photo 1.png</filename>"))
+        skipped = raw.skipped()
+        assert skipped.code == "SRC022"
+        raw.put("annotations/0002.xml", raw.xml(more="<filename>../../x.png</filename>"))
+        assert raw.skipped().code == "SRC020"
+
+    def test_of_several_images_the_usual_format_is_taken(self, raw: Any) -> None:
+        raw.image("a.png")
+        raw.put("a.jpg", (raw.path / "a.png").read_bytes())
+        raw.put("a.xml", raw.xml())
+        assert raw.splits() == {"train": ["a.jpg"]}
+        assert raw.codes() == {"SRC030": 1}
+
+    def test_images_without_xml_are_left_aside_or_background(self, raw: Any) -> None:
+        raw.image("a.png")
+        raw.put("a.xml", raw.xml())
+        raw.image("b.png")
+        assert raw.codes() == {"SRC030": 1}
+        assert raw.splits(unlabeled="background") == {"train": ["a.png", "b.png"]}
+        assert raw.codes(unlabeled="background") == {"SRC043": 1}
+
+    def test_a_folder_too_high_is_refused(self, raw: Any) -> None:
+        raw.image("set/train/a.png")
+        raw.put("set/train/a.xml", raw.xml())
+        message, _ = raw.refusal()
+        assert message == (
+            "`set/train/a.xml` is in a folder `train` of a split, which is too deep in the raw "
+            "folder"
+        )
+
+    def test_no_xml_is_refused(self, raw: Any) -> None:
+        raw.image("a.png")
+        assert raw.refusal()[0] == f"`{raw.path}` holds no XML"
+
+
+def test_links_are_followed(raw: Any) -> None:
+    raw.entry("a", raw.object())
+    for name in ("Annotations", "JPEGImages"):
+        shutil.move(raw.path / name, raw.path.parent / name)
+        (raw.path / name).symlink_to(raw.path.parent / name)
+    assert raw.splits() == {"train": ["JPEGImages/a.png"]}
+    (raw.path / "Annotations/b.xml").symlink_to("nowhere.xml")
+    raw.image("JPEGImages/b.png")
+    assert raw.skipped().code == "SRC041"

@@ -1,0 +1,255 @@
+"""What a sample becomes: its members by their suffixes."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+from image_support import bmp, gif, jpeg, png, webp
+
+from tfrecreg.example.tensors import parse_tensor
+from tfrecreg.schema.proto import parse_schema
+
+from .conftest import Raw
+
+PNG = png(30, 20)
+
+
+def npy(array: np.ndarray, **options: bool) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
+
+
+def one(raw: Raw, suffix: str, data: bytes, *options: str) -> dict:
+    raw.put("a.tar", {f"k.{suffix}": data})
+    made = raw.made(*options)
+    assert not made.skipped
+    return made.written["train/k"]
+
+
+def skipped(raw: Raw, suffix: str, data: bytes, *options: str) -> tuple[str, str]:
+    raw.put("a.tar", {f"k.{suffix}": data})
+    made = raw.made(*options)
+    assert not made.written
+    return made.skipped["train/k"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data", "form"),
+    [
+        ("jpg", jpeg(30, 20), "jpeg"),
+        ("JPEG", jpeg(30, 20), "jpeg"),
+        ("png", PNG, "png"),
+        ("webp", webp(30, 20), "webp"),
+        ("gif", gif(30, 20), "gif"),
+        ("bmp", bmp(30, 20), "bmp"),
+        ("jpg", PNG, "png"),
+    ],
+)
+def test_an_image_goes_in_byte_for_byte(raw: Raw, suffix: str, data: bytes, form: str) -> None:
+    assert one(raw, suffix, data) == {
+        "image/encoded": data,
+        "image/format": form.encode(),
+        "image/height": 20,
+        "image/width": 30,
+    }
+
+
+def test_a_sample_has_the_features_of_all_its_members(raw: Raw) -> None:
+    raw.put(
+        "train-000000.tar",
+        {
+            "cats/7.jpg": PNG,
+            "cats/7.cls": b"1\n",
+            "cats/7.txt": "ü".encode(),
+            "cats/7.json": b'{"a": 1}',
+            "cats/7.left.png": PNG,
+            "cats/7.left.cls": b"0",
+            "cats/7.dat": b"\xff",
+        },
+    )
+    raw.put("classes.txt", b"dog\r\ncat\n")
+    source = raw.source("classes=classes.txt")
+    made = raw.made("classes=classes.txt")
+    assert made.written["train/cats/7"] == {
+        "image/encoded": PNG,
+        "image/format": b"png",
+        "image/height": 20,
+        "image/width": 30,
+        "image/left/encoded": PNG,
+        "image/left/format": b"png",
+        "image/left/height": 20,
+        "image/left/width": 30,
+        "image/class/label": 1,
+        "image/class/text": b"cat",
+        "image/left/class/label": 0,
+        "image/left/class/text": b"dog",
+        "txt": "ü".encode(),
+        "json": b'{"a": 1}',
+        "dat": b"\xff",
+    }
+    assert not made.remarks
+    names = {"image/class/label", "image/left/class/label"}
+    assert source.labels() == dict.fromkeys(names, ("dog", "cat"))
+    assert {each.path for each in source.raw_files()} == {"train-000000.tar", "classes.txt"}
+    schema = {each.name: each for each in parse_schema(source.schema(), "x").features}
+    assert schema.keys() == made.written["train/cats/7"].keys()
+    assert all(each.is_required and each.tensor_shape == () for each in schema.values())
+    assert schema["image/encoded"].is_image
+    assert schema["image/left/encoded"].is_image
+    assert schema["txt"].is_text
+
+
+def test_a_label_without_an_image_is_not_of_an_image(raw: Raw) -> None:
+    raw.put("a.tar", {"k.cls": b"-3", "k.wav": b"RIFF"})
+    assert raw.made().written["train/k"] == {"class/label": -3, "wav": b"RIFF"}
+    assert raw.source().labels() == {}
+
+
+def test_what_some_samples_lack_is_optional(raw: Raw) -> None:
+    raw.put("a.tar", {"1.jpg": PNG, "1.txt": b"a", "2.png": PNG})
+    schema = {each.name: each for each in parse_schema(raw.source().schema(), "x").features}
+    assert schema["image/encoded"].is_required
+    assert not schema["txt"].is_required
+
+
+def test_fields_of_json_become_features(raw: Raw) -> None:
+    data = {"n": 1, "list": [1, 2], "x": 0.5, "y": 3, "s": "ü", "null": None, "b": True}
+    fields = "json_fields=n:int,list:int,x:float,y:float,s:text,null:int,none:text,b:int"
+    assert one(raw, "json", json.dumps(data).encode(), fields) == {
+        "json/n": 1,
+        "json/list": [1, 2],
+        "json/x": 0.5,
+        "json/y": 3.0,
+        "json/s": "ü".encode(),
+        "json/b": 1,
+    }
+    schema = parse_schema(raw.source(fields).schema(), "x")
+    assert len(schema.features) == 8
+
+
+def test_an_array_is_a_tensor_or_its_file(raw: Raw) -> None:
+    array = np.asfortranarray(np.arange(6, dtype=">i2").reshape(2, 3))
+    found = parse_tensor(one(raw, "npy", npy(array))["npy"])
+    assert found.dtype == np.int16
+    assert found.tolist() == array.tolist()
+    assert one(raw, "npy", npy(array), "npy=bytes") == {"npy": npy(array)}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data", "code", "detail"),
+    [
+        ("cls", b"cat", "SRC073", "`cls` should be a number in digits, found `cat`"),
+        ("cls", b"", "SRC073", "`cls` should be a number in digits, found ``"),
+        ("cls", b"9" * 5000, "SRC073", "`cls` should be a number in digits"),
+        ("cls", b"9223372036854775808", "SRC073", "`cls` is 9223372036854775808, which no int64"),
+        ("a.txt", b"\xff", "SRC073", "`a.txt` is not UTF-8 at byte 0"),
+        ("json", b"{", "SRC073", "`json` is not JSON: Expecting"),
+        ("json", b"[" * 100_000, "SRC073", "`json` is not JSON: "),
+        ("npy", b"x", "SRC073", "`npy` is not a file of NumPy"),
+        ("jpg", b"", "SRC002", "the file has no bytes"),
+        ("png", b"<html>", "SRC003", "expected a JPEG"),
+    ],
+)
+def test_an_unusable_member_skips_its_sample(
+    raw: Raw, suffix: str, data: bytes, code: str, detail: str
+) -> None:
+    found = skipped(raw, suffix, data)
+    assert found[0] == code
+    assert found[1].startswith(detail)
+
+
+def test_an_array_that_is_hostile_is_refused(raw: Raw) -> None:
+    objects = npy(np.array([{}], dtype=object), allow_pickle=True)
+    assert skipped(raw, "npy", objects)[1] == (
+        "`npy` has the type `object`, expected numbers or texts"
+    )
+    huge = npy(np.zeros((2, 2))).replace(b"(2, 2)", b"(9**9)")
+    assert "is not a file of NumPy" in skipped(raw, "npy", huge)[1]
+    large = npy(np.zeros((2, 2))).replace(b"(2, 2), }          ", b"(200000, 200000), }")
+    assert "should hold " in skipped(raw, "npy", npy(np.zeros(4))[:-1])[1]
+    assert skipped(raw, "npy", large)[1] == (
+        "`npy` should hold 40000000000 values of 8 bytes, found 32 bytes"
+    )
+    long = b"\x93NUMPY\x02\x00" + (1 << 30).to_bytes(4, "little")
+    assert "a header of 1073741824 bytes" in skipped(raw, "npy", long)[1]
+    assert "version 3.0" in skipped(raw, "npy", b"\x93NUMPY\x03\x00\0\0\0\0")[1]
+
+
+def test_a_field_of_another_type_skips_the_sample(raw: Raw) -> None:
+    for text, detail in (
+        ('{"n": "1"}', "`json` has a text in `n`, expected int"),
+        ('{"n": [1, null]}', "`json` has null in `n`, expected int"),
+        ('{"n": 1e400}', "`json` has a number in `n`, expected int"),
+        ('{"n": 9223372036854775808}', "`json` has in `n`: 9223372036854775808 is outside int64"),
+        ("[]", "`json` should be a JSON object, found a list"),
+    ):
+        code, found = skipped(raw, "json", text.encode(), "json_fields=n:int")
+        assert code == "SRC073"
+        assert found.startswith(detail)
+
+
+def test_a_label_without_a_name_skips_the_sample(raw: Raw) -> None:
+    raw.put("names.json", b'{"cat": 0, "dog": 1}')
+    code, detail = skipped(raw, "cls", b"2", "classes=names.json")
+    assert (code, detail) == ("SRC073", "`cls` is 2, and there are 2 class names")
+
+
+def test_two_images_for_one_feature_skip_the_sample(raw: Raw) -> None:
+    raw.put("a.tar", {"k.jpg": PNG, "k.png": PNG})
+    code, detail = raw.made().skipped["train/k"]
+    assert (code, detail) == ("SRC073", "two members make the feature `image/encoded`")
+    assert raw.made("suffixes=png").written
+
+
+def test_an_image_that_is_cut_short_is_written_and_remarked(raw: Raw) -> None:
+    raw.put("a.tar", {"k.png": PNG[:-20]})
+    made = raw.made()
+    assert made.written["train/k"]["image/encoded"] == PNG[:-20]
+    assert [each.code for each in made.remarks] == ["SRC014"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "problem"),
+    [
+        ("c.txt", None, "there is no such file in the raw folder"),
+        ("c.txt", b" \n\n", "it has no names"),
+        ("c.txt", b"\xff", "it is not UTF-8 at byte 0"),
+        ("c.json", b"{", "Expecting"),
+        ("c.json", b"[1]", "expected a list of texts"),
+        ("c.json", b"1", "expected a list of names, or an object of names and numbers"),
+        ("c.json", b'{"a": "b"}', "`a` has no number"),
+        ("c.json", b'{"a": 1, "b": 1}', "the number 1 has two names"),
+        ("c.json", b'{"a": 100000000}', "`a` is not a name with a number below 1000000"),
+    ],
+)
+def test_a_file_of_class_names_that_is_none_is_refused(
+    raw: Raw, name: str, data: bytes | None, problem: str
+) -> None:
+    raw.put("a.tar", {"k.cls": b"1"})
+    if data is not None:
+        raw.put(name, data)
+    message = raw.error(f"classes={name}").message
+    assert message.startswith(f"`{name}` cannot be read as class names: {problem}")
+
+
+@pytest.mark.parametrize("text", ['["a", "", "c"]', '{"0": "a", "2": "c"}', '{"a": 0, "c": 2}'])
+def test_class_names_come_in_three_forms_of_json(raw: Raw, text: str) -> None:
+    raw.put("a.tar", {"k.cls": b"2"})
+    raw.put("c.json", text.encode())
+    assert raw.source("classes=c.json").labels() == {"class/label": ("a", "", "c")}
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("json_fields=a", "NAME:TYPE with the type int, float or text, found `a`"),
+        ("json_fields=a:int,a:text", "`json_fields` names `a` twice"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(raw: Raw, option: str, message: str) -> None:
+    raw.put("a.tar", {"k.cls": b"2"})
+    assert message in raw.error(option).message

@@ -1,0 +1,302 @@
+"""Rows of label files: what they are, and what is said of those that are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tfrecreg.errors import RawDataError
+
+SIDES = ("bbox/xmin", "bbox/ymin", "bbox/xmax", "bbox/ymax")
+
+
+def box(raw: Any, **options: Any) -> list[float]:
+    return [value for side in raw.objects(*SIDES, **options).values() for value in side]
+
+
+def test_a_box_is_its_centre_and_its_sides(raw: Any) -> None:
+    raw.one("1 0.5 0.5 0.2 0.5\n")
+    assert box(raw) == pytest.approx([0.4, 0.25, 0.6, 0.75])
+    found = raw.objects("class/label", "class/text", "is_crowd", "area")
+    assert found == {
+        "class/label": (1,),
+        "class/text": (b"dog",),
+        "is_crowd": (0,),
+        "area": (pytest.approx(800),),
+    }
+    assert raw.remarks() == []
+
+
+def test_the_features_are_those_of_coco(raw: Any) -> None:
+    raw.one("0 0.5 0.5 0.2 0.5")
+    values = raw.values()
+    assert values["image/source_id"] == (b"images/train/a.png",)
+    assert values["image/filename"] == (b"a.png",)
+    assert {name for name in values if "object" in name} == {
+        *(f"image/object/{side}" for side in SIDES),
+        *(f"image/object/{name}" for name in ("class/label", "class/text", "is_crowd", "area")),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"0 0.5 0.5 0.2 0.5",
+        b"0 0.5 0.5 0.2 0.5\r\n",
+        b"\xef\xbb\xbf0 0.5 0.5 0.2 0.5\n\n",
+        b"\n  0\t0.5 0.5  0.2 0.5   \n   \n",
+        b"0.0 .5 5e-1 0.2 0.5\r",
+        b"0 0.5 0.5 0.2 0.5\r\n\x0c\r\n",
+    ],
+)
+def test_ends_of_lines_blanks_and_marks_do_not_matter(raw: Any, text: bytes) -> None:
+    raw.one(text)
+    assert box(raw) == pytest.approx([0.4, 0.25, 0.6, 0.75])
+    assert raw.remarks() == []
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"\xef\xbb\xbf", b"\r\n \r\n"])
+def test_an_empty_file_is_an_image_without_objects(raw: Any, text: bytes) -> None:
+    raw.one(text)
+    assert box(raw) == []
+    assert raw.remarks() == []
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("0 0.5 0.5 0.2", "has 4 numbers, expected 5: class, x, y, width, height"),
+        ("0 0.5 0.5 0.2 0.5 0.9", "has 6 numbers, expected 5"),
+        ("0,0.5,0.5,0.2,0.5", "has `0,0.5,0.5,0.2,0.5` where a number is expected"),
+        ("0 0.5 zwei 0.2 0.5", "has `zwei` where a number is expected"),
+        ("0 0.5 1_0 0.2 0.5", "has `1_0` where a number is expected"),
+        ("cat 0.5 0.5 0.2 0.5", "has `cat` where a number is expected"),
+        ("0 \x1b[31m 0.5 0.2 0.5", r"where a number is expected"),
+        ("0.5 0.5 0.5 0.2 0.5", "has the class 0.5, expected a whole number"),
+        ("nan 0.5 0.5 0.2 0.5", "has the class nan, expected a whole number"),
+        ("1e300 0.5 0.5 0.2 0.5", "has the class 1e+300, expected a whole number"),
+    ],
+)
+def test_a_row_that_is_none_is_left_out_and_said(raw: Any, row: str, says: str) -> None:
+    raw.one(f"0 0.5 0.5 0.2 0.5\n{row}\n")
+    assert len(box(raw, task="detect")) == 4
+    (remark,) = raw.remarks(task="detect")
+    assert (remark.code, remark.times) == ("SRC040", 1)
+    assert remark.detail.startswith("the row 2 of `labels/train/a.txt` ")
+    assert says in remark.detail
+    assert remark.detail.isprintable()
+    assert raw.skipped(task="detect", bad_boxes="skip-image").code == "SRC040"
+    message, hint = raw.refusal(task="detect", bad_boxes="fail")
+    assert message.startswith("`images/train/a.png`: the row 2 of `labels/train/a.txt` ")
+    assert hint == "fix the file, or leave such objects out: --option bad_boxes=drop"
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("0 nan 0.5 0.2 0.5", "which is not finite"),
+        ("0 0.5 0.5 inf 0.5", "which is not finite"),
+        ("0 0.5 0.5 0 0.5", "which has no area"),
+        ("0 0.5 0.5 -0.2 0.5", "which has no area"),
+        ("0 50 40 20 40", "outside of the 100 × 80 pixels"),
+        ("0 0.98 0.5 0.2 0.5", "which sticks out of the 100 × 80 pixels by 8"),
+    ],
+)
+def test_a_bad_box_is_one_as_in_coco(raw: Any, row: str, says: str) -> None:
+    raw.one(row)
+    assert box(raw) == []
+    (remark,) = raw.remarks()
+    assert remark.code == "SRC023"
+    assert remark.detail.startswith("the row 1 of `labels/train/a.txt` has the box [")
+    assert says in remark.detail
+    assert raw.skipped(bad_boxes="skip-image").code == "SRC023"
+    assert says in raw.refusal(bad_boxes="fail")[0]
+    assert len(box(raw, bad_boxes="keep")) == 4
+
+
+def test_a_box_that_is_rounded_over_the_border_is_clipped(raw: Any) -> None:
+    raw.one("0 0.333333 0.5 0.666667 1\n")
+    assert box(raw)[0] == 0
+    raw.one("0 0.333 0.5 0.667 1\n")
+    assert box(raw)[0] == 0
+    assert raw.codes() == {"SRC024": 1}
+
+
+@pytest.mark.parametrize("category", [2, -1, 80])
+def test_a_class_that_is_not_listed_is_refused(raw: Any, category: int) -> None:
+    raw.one(f"{category} 0.5 0.5 0.2 0.5\n0 0.5 0.5 0.2 0.5")
+    message, hint = raw.refusal()
+    assert message == (
+        "`images/train/a.png`: the row 1 of `labels/train/a.txt` refers to a category that is not "
+        f"listed: {category}"
+    )
+    assert hint == "fix the file, or leave them out: --option dangling=drop"
+    assert len(box(raw, dangling="drop")) == 4
+    assert raw.codes(dangling="drop") == {"SRC025": 1}
+
+
+def test_a_row_twice_is_written_twice_and_said(raw: Any) -> None:
+    raw.one("0 0.5 0.5 0.2 0.5\n1 0.5 0.5 0.2 0.5\n0 0.5 0.5 0.2 0.5 \n0 0.5 0.5 0.2 0.5\r\n")
+    assert raw.objects("class/label") == {"class/label": (0, 1, 0, 0)}
+    (remark,) = raw.remarks()
+    assert (remark.code, remark.times) == ("SRC044", 2)
+    assert remark.detail == "the row 3 of `labels/train/a.txt` is the row 1 again; 2 such"
+
+
+class TestPolygons:
+    TRIANGLE = "0 0.1 0.25 0.5 0.25 0.3 0.75\n"
+
+    def shapes(self, raw: Any, **options: Any) -> dict[str, tuple[Any, ...]]:
+        names = ("polygon/x", "polygon/y", "polygon/points", "polygon/parts", "area")
+        return raw.objects(*names, **options)
+
+    def test_a_polygon_has_the_box_around_it(self, raw: Any) -> None:
+        raw.one(self.TRIANGLE)
+        assert box(raw) == pytest.approx([0.1, 0.25, 0.5, 0.75])
+        assert self.shapes(raw) == {
+            "polygon/x": pytest.approx((0.1, 0.5, 0.3)),
+            "polygon/y": pytest.approx((0.25, 0.25, 0.75)),
+            "polygon/points": (3,),
+            "polygon/parts": (1,),
+            "area": (pytest.approx(1600),),
+        }
+
+    def test_a_box_among_polygons_has_none(self, raw: Any) -> None:
+        raw.one(self.TRIANGLE + "1 0.5 0.5 0.2 0.5\n")
+        assert self.shapes(raw)["polygon/parts"] == (1, 0)
+        (remark,) = raw.remarks()
+        assert remark.code == "SRC028"
+        assert "the row 2 of `labels/train/a.txt` is left empty: there is none" in remark.detail
+
+    def test_a_polygon_that_is_not_finite_has_no_box(self, raw: Any) -> None:
+        raw.one(self.TRIANGLE + "0 nan 0.25 0.5 0.25 0.3 0.75\n")
+        assert raw.codes() == {"SRC023": 1}
+        assert self.shapes(raw, bad_boxes="keep")["polygon/parts"] == (1, 0)
+
+    @pytest.mark.parametrize("row", ["0 0.1 0.2 0.3 0.4 0.5 0.6 0.7", "0 0.1 0.1 0.2 0.2 0.3"])
+    def test_half_a_point_is_no_polygon(self, raw: Any, row: str) -> None:
+        raw.one(self.TRIANGLE + row)
+        assert raw.codes(task="segment") == {"SRC040": 1}
+
+    def test_four_points_may_be_an_oriented_box(self, raw: Any) -> None:
+        raw.one("0 0.1 0.25 0.5 0.25 0.5 0.75 0.1 0.75\n")
+        message, hint = raw.refusal()
+        assert message == (
+            "the rows of `labels/train/a.txt` have 8 coordinates: they may be polygons of four "
+            "points, or oriented boxes"
+        )
+        assert hint == "--option task=segment or --option task=obb says which"
+        assert self.shapes(raw, task="obb") == self.shapes(raw, task="segment")
+
+    def test_an_oriented_box_has_four_points(self, raw: Any) -> None:
+        raw.one("0 0.1 0.5 0.5 0.25 0.9 0.5 0.5 0.75\n0 0.5 0.5 0.2 0.5\n")
+        assert self.shapes(raw, task="obb")["polygon/points"] == (4,)
+        (remark,) = raw.remarks(task="obb")
+        assert "has 5 numbers, expected 9: class and four points" in remark.detail
+
+    def test_polygons_of_other_lengths_say_what_four_points_are(self, raw: Any) -> None:
+        raw.one(self.TRIANGLE + "0 0.1 0.25 0.5 0.25 0.5 0.75 0.1 0.75\n")
+        assert self.shapes(raw)["polygon/points"] == (3, 4)
+
+
+class TestKeypoints:
+    NAMES = ("keypoint/x", "keypoint/y", "keypoint/visibility", "keypoint/num")
+
+    def test_they_are_shares_with_a_visibility(self, raw: Any) -> None:
+        row = "0 0.5 0.5 0.2 0.5 0.4 0.5 2 0 0 0\n"
+        raw.one(row, yaml="kpt_shape: [2, 3]\n")
+        assert raw.objects(*self.NAMES) == {
+            "keypoint/x": (pytest.approx(0.4), 0),
+            "keypoint/y": (0.5, 0),
+            "keypoint/visibility": (2, 0),
+            "keypoint/num": (1,),
+        }
+        raw.one(row)
+        assert raw.objects("keypoint/num", kpt_shape=(2, 3)) == {"keypoint/num": (1,)}
+
+    def test_without_a_visibility_the_origin_is_not_labelled(self, raw: Any) -> None:
+        row = "0 0.5 0.5 0.2 0.5 0.4 0.5 0 0 -0.1 -0.1\n"
+        raw.one(row, yaml="kpt_shape: [3, 2]\n")
+        assert raw.objects("keypoint/visibility") == {"keypoint/visibility": (2, 0, 0)}
+
+    def test_bad_ones_leave_the_object_without(self, raw: Any) -> None:
+        raw.one("0 0.5 0.5 0.2 0.5 0.4 0.5 3\n", yaml="kpt_shape: [1, 3]\n")
+        assert raw.objects("keypoint/num") == {"keypoint/num": (0,)}
+        assert raw.codes() == {"SRC029": 1}
+
+    def test_too_few_are_no_row(self, raw: Any) -> None:
+        raw.one("0 0.5 0.5 0.2 0.5 0.4 0.5\n", yaml="kpt_shape: [1, 3]\n")
+        (remark,) = raw.remarks()
+        assert "expected 8: class, x, y, width, height and the keypoints" in remark.detail
+
+    def test_their_names_are_a_label_map(self, raw: Any) -> None:
+        names = "kpt_names:\n  0: [nose, tail]\n  1: [nose, tail]\n"
+        raw.one("", yaml=f"kpt_shape: [2, 3]\n{names}")
+        assert raw.source().labels()["image/object/keypoint"] == ("nose", "tail")
+
+    def test_the_task_needs_their_number(self, raw: Any) -> None:
+        raw.one("")
+        message, hint = raw.refusal(task="pose")
+        assert message.startswith("`task=pose` needs the number of keypoints")
+        assert hint.startswith("--option kpt_shape=17,3")
+
+    @pytest.mark.parametrize("shape", [(17,), (0, 3), (17, 4), (1, 2, 3), (20_000, 3)])
+    def test_a_shape_that_is_none_is_refused(self, raw: Any, shape: tuple[int, ...]) -> None:
+        raw.one("")
+        message, hint = raw.refusal(kpt_shape=shape)
+        assert "expected the number of keypoints and 2 or 3" in message
+        assert hint == "--option kpt_shape=17,3"
+
+
+@pytest.mark.parametrize(
+    "data", ["0 0.5 0.5 0.2 0.5".encode("utf-16"), b"\x89PNG\0\0", b"0 0.5\0 0.5 0.2 0.5"]
+)
+def test_a_label_file_that_is_no_text_skips_the_image(raw: Any, data: bytes) -> None:
+    raw.one(data)
+    skipped = raw.skipped()
+    assert skipped.code == "SRC041"
+    assert skipped.detail == "its label file is not plain text: write it again as UTF-8"
+
+
+def test_a_huge_label_file_skips_the_image(raw: Any) -> None:
+    raw.one("")
+    with (raw.path / "labels/train/a.txt").open("wb") as file:
+        file.truncate((1 << 24) + 1)
+    skipped = raw.skipped()
+    assert skipped.code == "SRC041"
+    assert skipped.detail == "its label file has 16,777,217 bytes, too many"
+
+
+def test_a_label_file_that_is_a_fifo_is_not_opened(raw: Any) -> None:
+    import os
+
+    raw.one("")
+    raw.images("images/train/b.png")
+    raw.put("labels/train/b.txt", "")
+    (raw.path / "labels/train/a.txt").unlink()
+    os.mkfifo(raw.path / "labels/train/a.txt")
+    skipped = raw.skipped()
+    assert (skipped.key, skipped.code) == ("images/train/a.png", "SRC041")
+
+
+def test_an_image_that_is_none_is_skipped_as_anywhere(raw: Any) -> None:
+    raw.one("0 0.5 0.5 0.2 0.5")
+    raw.put("images/train/b.tif", b"II*\0")
+    raw.put("labels/train/b.txt", "")
+    assert raw.skipped().code == "SRC003"
+
+
+def test_an_image_without_its_end_is_written_and_said(raw: Any) -> None:
+    raw.one("0 0.5 0.5 0.2 0.5")
+    path = raw.path / "images/train/a.png"
+    path.write_bytes(path.read_bytes()[:-12])
+    assert raw.codes() == {"SRC014": 1}
+
+
+def test_the_error_of_a_worker_is_one_of_the_raw_data(raw: Any) -> None:
+    raw.one("9 0.5 0.5 0.2 0.5")
+    source = raw.source()
+    (item,) = source.items()
+    with pytest.raises(RawDataError):
+        source.example(item)

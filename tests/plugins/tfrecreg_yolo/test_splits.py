@@ -1,0 +1,274 @@
+"""Images, label files and splits: found by the description, by lists, by folders."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from tfrecreg.sources.interface import Skipped
+
+NAMES = "names: [cat, dog]\n"
+TWO = {
+    "train": ["images/train/a.png", "images/train/b.png"],
+    "validation": ["images/val/c.png"],
+}
+
+
+class TestFolders:
+    def test_folders_of_splits_below_images_and_labels(self, raw: Any) -> None:
+        raw.two_splits()
+        assert raw.splits(classes=("cat",)) == TWO
+        assert raw.remarks(classes=("cat",)) == []
+
+    def test_images_and_labels_below_folders_of_splits(self, raw: Any) -> None:
+        raw.images("train/images/a.png", "valid/images/b.png", "test/images/c.png")
+        for name in ("train/labels/a", "valid/labels/b", "test/labels/c"):
+            raw.put(f"{name}.txt", "0 0.5 0.5 0.2 0.5")
+        assert raw.splits(classes=("cat",)) == {
+            "test": ["test/images/c.png"],
+            "train": ["train/images/a.png"],
+            "validation": ["valid/images/b.png"],
+        }
+        assert len(raw.splits(classes=("cat",), splits=("test",))) == 1
+
+    def test_one_folder_is_train(self, raw: Any) -> None:
+        raw.images("a.png", "sub/b.JPG")
+        raw.put("a.txt", "0 0.5 0.5 0.2 0.5")
+        raw.put("sub/b.txt", "0 0.5 0.5 0.2 0.5")
+        assert raw.splits(classes=("cat",)) == {"train": ["a.png", "sub/b.JPG"]}
+        assert raw.remarks(classes=("cat",)) == []
+
+    def test_the_last_folder_called_images_is_replaced(self, raw: Any) -> None:
+        raw.images("images/2024/images/a.png")
+        raw.put("images/2024/labels/a.txt", "0 0.5 0.5 0.2 0.5")
+        raw.put("labels/2024/images/a.txt", "no label of it")
+        assert raw.objects("class/label", classes=("cat",)) == {"class/label": (0,)}
+
+    def test_a_label_file_may_be_beside_its_image(self, raw: Any) -> None:
+        raw.images("images/a.png")
+        raw.put("images/a.txt", "0 0.5 0.5 0.2 0.5")
+        assert raw.objects("class/label", classes=("cat",)) == {"class/label": (0,)}
+
+    def test_images_in_no_split_are_counted(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.images("images/d.png", "extra/e.png")
+        (remark,) = raw.remarks(classes=("cat",))
+        assert (remark.code, remark.times) == ("SRC030", 2)
+        assert remark.detail == "in no split: `extra/e.png`, `images/d.png`"
+        assert raw.remarks(classes=("cat",), splits=("train",)) == []
+
+    def test_a_folder_too_high_is_refused(self, raw: Any) -> None:
+        raw.images("set/images/train/a.png", "set/images/val/b.png")
+        message, hint = raw.refusal(classes=("cat",))
+        assert message == (
+            "`set/images/train` is a folder of a split, and too deep in the raw folder"
+        )
+        assert hint.startswith("name the folder that holds `images`")
+
+    def test_without_an_image_or_a_label_file_it_is_refused(self, raw: Any) -> None:
+        raw.put("labels/a.txt", "")
+        message, _ = raw.refusal()
+        assert message == f"`{raw.path}` holds no image"
+        raw.images("images/b.png")
+        message, _ = raw.refusal(classes=("cat",))
+        assert message == "no image has a label file: looked for `labels/b.txt` and so on"
+
+    def test_an_unknown_split_is_refused(self, raw: Any) -> None:
+        raw.two_splits()
+        message, _ = raw.refusal(classes=("cat",), splits=("test",))
+        assert message == (
+            "the option `splits` names `test`, and there are `train` and `validation`"
+        )
+
+
+class TestDescribed:
+    @pytest.mark.parametrize(
+        "yaml",
+        [
+            "train: images/train\nval: images/val\n",
+            "path: .\ntrain: images/train/\nval: ./images/val\n",
+            "path: ../datasets/raw\ntrain: images/train\nval: images/val\ntest:\n",
+            "path: /home/me/datasets/raw\ntrain: images/train\nval: images/val\n",
+            "path: images\ntrain: train\nval: val\n",
+            "train: [images/train]\nval:\n  - images/val\n",
+            "train: images\\train\nval: images\\val\n",
+        ],
+    )
+    def test_folders_are_relative_to_the_path_and_to_the_file(self, raw: Any, yaml: str) -> None:
+        raw.two_splits()
+        raw.put("data.yaml", yaml + NAMES)
+        assert raw.splits() == TWO
+        assert raw.remarks() == []
+
+    @pytest.mark.parametrize(
+        "start", ["../", "/content/set/", "C:\\Users\\me\\set\\", "/", "../../.."]
+    )
+    def test_paths_of_another_machine_are_found_by_their_end(self, raw: Any, start: str) -> None:
+        raw.two_splits()
+        yaml = f"train: '{start}/images/train'\nval: images/val\n{NAMES}"
+        raw.put("data.yaml", yaml)
+        assert raw.splits() == TWO
+        (remark,) = raw.remarks()
+        assert (remark.split, remark.code, remark.key) == ("train", "SRC045", "images/train")
+        assert remark.detail.endswith("is outside of the raw folder: `images/train` was read")
+
+    @pytest.mark.parametrize("path", ["../secret", "/etc", "images/tests", "~", "{a}", "*"])
+    def test_nothing_outside_of_the_raw_folder_is_looked_at(self, raw: Any, path: str) -> None:
+        raw.two_splits()
+        secret = raw.path.parent / "secret"
+        secret.mkdir()
+        (secret / "x.png").write_bytes((raw.path / "images/val/c.png").read_bytes())
+        raw.put("data.yaml", f"train: images/train\nval: '{path}'\n{NAMES}")
+        message, hint = raw.refusal()
+        assert message == (
+            f"`data.yaml`: `val` is `{path}`, which is neither a folder with images nor a list of "
+            "images in the raw folder"
+        )
+        assert hint == "correct the path, or leave the split out: --option splits="
+
+    def test_an_absolute_path_may_have_a_usual_end(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("data.yaml", f"train: images/train\nval: {raw.path}/images/val\n{NAMES}")
+        assert raw.splits() == TWO
+
+    def test_splits_that_normalize_alike_stay_apart(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("data.yaml", f"val: images/val\nvalid: images/train\n{NAMES}")
+        assert list(raw.splits()) == ["val", "valid"]
+
+
+class TestLists:
+    def test_a_list_names_images_in_any_usual_way(self, raw: Any) -> None:
+        raw.two_splits()
+        lines = ["\ufeffimages/train/a.png", "./images/train/b.png", "", "  images\\val\\c.png "]
+        raw.put("lists/train.txt", "\r\n".join(lines))
+        raw.put("data.yaml", f"train: lists/train.txt\n{NAMES}")
+        assert raw.splits() == {"train": TWO["train"] + TWO["validation"]}
+        assert raw.remarks() == []
+        assert "lists/train.txt" in [file.path for file in raw.source().raw_files()]
+
+    def test_lists_called_like_splits_need_no_description(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("train.txt", "images/val/c.png\n")
+        raw.put("val.txt", "images/train/a.png\nimages/train/b.png\n")
+        assert raw.splits(classes=("cat",)) == {
+            "train": TWO["validation"],
+            "validation": TWO["train"],
+        }
+        assert raw.remarks(classes=("cat",)) == []
+
+    def test_paths_of_another_machine_are_counted(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("train.txt", "/data/images/train/a.png\n/data/images/train/b.png\n")
+        raw.put("val.txt", "images/val/c.png")
+        (remark,) = raw.remarks(classes=("cat",))
+        assert (remark.code, remark.key, remark.times) == ("SRC045", "train.txt", 2)
+
+    def test_an_image_twice_is_written_once(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("train.txt", "images/train/a.png\n./images/train/a.png\n")
+        assert raw.splits(classes=("cat",)) == {"train": ["images/train/a.png"]}
+        assert raw.codes(classes=("cat",)) == {"SRC022": 1, "SRC030": 2}
+
+    @pytest.mark.parametrize("line", ["images/train/x.png", "../../etc/passwd", "/etc/passwd"])
+    def test_an_image_that_is_not_there_is_skipped(self, raw: Any, line: str) -> None:
+        raw.two_splits()
+        raw.put("train.txt", f"images/train/a.png\n{line}\n")
+        skipped = raw.skipped(classes=("cat",))
+        assert (skipped.key, skipped.code) == (line, "SRC020")
+
+    def test_an_empty_list_is_refused(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("lists/train.txt", "\n")
+        raw.put("data.yaml", f"train: lists/train.txt\n{NAMES}")
+        message, _ = raw.refusal()
+        assert message == "the split `train` of `data.yaml` has no image"
+
+    def test_a_list_that_is_not_utf8_is_refused(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("train.txt", b"images/train/a.png\nimages/\xff.png\n")
+        message, hint = raw.refusal(classes=("cat",))
+        assert message == "`train.txt` is not UTF-8: line 2 has the byte 0xff"
+        assert hint == "write the file again as UTF-8"
+
+
+class TestRemarks:
+    def test_an_image_without_a_label_file_has_no_objects(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.images("images/train/d.png")
+        (remark,) = raw.remarks(classes=("cat",))
+        assert (remark.split, remark.code, remark.times) == ("train", "SRC043", 1)
+        assert remark.detail == "no label file; no objects: `images/train/d.png`"
+        found = raw.made(classes=("cat",))["images/train/d.png"].example
+        assert found["image/object/class/label"].values == ()
+        skipped = raw.skipped(classes=("cat",), unlabeled="skip")
+        assert (skipped.key, skipped.code) == ("images/train/d.png", "SRC043")
+
+    def test_a_label_file_without_an_image_is_said(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("labels/train/gone.txt", "0 0.5 0.5 0.2 0.5")
+        raw.put("labels/classes.txt", "cat")
+        (remark,) = raw.remarks()
+        assert (remark.code, remark.detail) == (
+            "SRC042",
+            "no image has it: `labels/train/gone.txt`",
+        )
+
+    def test_all_else_is_counted(self, raw: Any) -> None:
+        raw.two_splits()
+        for name in ("labels/train.cache", "README.md", "README.roboflow.txt", ".hidden/a.png"):
+            raw.put(name, "x")
+        (remark,) = raw.remarks(classes=("cat",))
+        assert (remark.code, remark.times) == ("SRC015", 4)
+        assert remark.detail.startswith("neither an image nor a label file: `.hidden/a.png`, ")
+
+    def test_a_name_that_is_not_utf8_is_skipped(self, raw: Any) -> None:
+        raw.two_splits()
+        name = os.fsdecode(b"images/train/\xff.png")
+        (raw.path / name).write_bytes((raw.path / "images/train/a.png").read_bytes())
+        listed = raw.source(classes=("cat",)).items()
+        assert [each.code for each in listed if isinstance(each, Skipped)] == ["SRC012"]
+
+
+class TestLinks:
+    def test_links_to_files_and_folders_are_followed(self, raw: Any) -> None:
+        raw.two_splits()
+        store = raw.path.parent / "store"
+        (raw.path / "images/train").rename(store)
+        (raw.path / "images/train").symlink_to(store)
+        (raw.path / "images/val/c.png").rename(store.parent / "c")
+        (raw.path / "images/val/c.png").symlink_to(store.parent / "c")
+        assert raw.splits(classes=("cat",)) == TWO
+        assert {len(each.remarks) for each in raw.made(classes=("cat",)).values()} == {0}
+
+    def test_a_circle_is_not_walked(self, raw: Any) -> None:
+        raw.two_splits()
+        (raw.path / "images/train/loop").symlink_to("..")
+        (raw.path / "images/val/here.png").symlink_to("nowhere.png")
+        assert raw.splits(classes=("cat",)) == TWO
+        assert raw.skipped(classes=("cat",)).code == "SRC011"
+
+
+def test_what_was_found_is_described(raw: Any) -> None:
+    raw.two_splits()
+    raw.put("data.yaml", f"train: images/train\nval: [images/val]\n{NAMES}")
+    assert raw.source().describe() == {
+        "task": "detect",
+        "classes": "2 (cat, dog)",
+        "described by": "data.yaml",
+        "split train": "2 of images/train",
+        "split validation": "1 of images/val",
+    }
+
+
+def test_every_file_that_matters_is_a_raw_file(raw: Any) -> None:
+    raw.two_splits()
+    raw.put("data.yaml", f"train: images/train\n{NAMES}")
+    assert {file.path for file in raw.source().raw_files()} == {
+        "data.yaml",
+        *("images/train/a.png", "images/train/b.png"),
+        *("labels/train/a.txt", "labels/train/b.txt"),
+    }
+    assert raw.source().raw_path("train", "images/train/a.png") == "images/train/a.png"

@@ -1,0 +1,144 @@
+"""Boxes: parts of the image, clipped by little, and refused where nothing can be made of them."""
+
+from __future__ import annotations
+
+import math
+import struct
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfrecreg.sources.objects.boxes import fit_box, unclipped_box
+from tfrecreg.sources.objects.view import BadAnnotation
+
+
+def refusal(*bbox: float, clip: float = 1.0) -> str:
+    with pytest.raises(BadAnnotation) as caught:
+        fit_box(bbox, 100, 80, clip)
+    return str(caught.value)
+
+
+def test_a_box_is_parts_of_the_sides() -> None:
+    assert fit_box([10, 20, 30, 40], 100, 80, 1) == (0.1, 0.25, 0.4, 0.75, False)
+    assert fit_box([0, 0, 100, 80], 100, 80, 0) == (0, 0, 1, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("bbox", "expected"),
+    [
+        ((-0.5, 0, 50, 80), (0, 0, 0.495, 1)),
+        ((0, -1, 100, 41), (0, 0, 1, 0.5)),
+        ((60, 0, 40.01, 80), (0.6, 0, 1, 1)),
+        ((0, 40, 100, 41), (0, 0.5, 1, 1)),
+        ((-1, -1, 102, 82), (0, 0, 1, 1)),
+    ],
+)
+def test_what_sticks_out_a_little_is_cut_off_and_said(bbox, expected) -> None:
+    box = fit_box(bbox, 100, 80, 1)
+    assert box[:4] == pytest.approx(expected)
+    assert box.clipped
+
+
+def test_what_no_float32_can_tell_from_the_border_is_not_said() -> None:
+    box = fit_box([60.000000001, 0, 40, 80], 100, 80, 1)
+    assert box.xmax == 1
+    assert not box.clipped
+
+
+@pytest.mark.parametrize(
+    ("bbox", "says"),
+    [
+        ((math.nan, 0, 1, 1), "which is not finite"),
+        ((0, 0, math.inf, 1), "which is not finite"),
+        ((1e308, 0, 1e308, 1), "which is not finite"),
+        ((0, 0, 0, 1), "which has no area"),
+        ((0, 0, 1, -5), "which has no area"),
+        ((100, 0, 5, 5), "outside of the 100 × 80 pixels"),
+        ((-5, 0, 5, 5), "outside of the 100 × 80 pixels"),
+        ((0, 90, 5, 5), "outside of the 100 × 80 pixels"),
+        ((50, 0, 60, 80), "sticks out of the 100 × 80 pixels by 10"),
+        ((-2.5, 0, 60, 80), "sticks out of the 100 × 80 pixels by 2.5"),
+        ((1, 2, 3), "has a box of 3 numbers, not 4"),
+        ((), "has no box"),
+    ],
+)
+def test_a_bad_box_is_refused_with_the_reason(bbox, says) -> None:
+    assert says in refusal(*bbox)
+
+
+def test_how_much_is_a_little_can_be_said() -> None:
+    assert "sticks out" in refusal(0, 0, 100.5, 80, clip=0)
+    assert fit_box([50, 0, 60, 80], 100, 80, 10).xmax == 1
+
+
+@pytest.mark.parametrize("bbox", [[50, 0, 1e-9, 80], [0, 40, 100, 1e-9], [-0.5, 79, 101, 1e-7]])
+def test_a_box_whose_area_float32_cannot_hold_is_refused(bbox: list[float]) -> None:
+    assert refusal(*bbox).endswith(", which has no area as float32")
+    assert fit_box([0, 0, 1e-9, 1e-9], 100, 80, 0).xmax > 0
+
+
+def test_a_missing_box_is_refused() -> None:
+    with pytest.raises(BadAnnotation, match="has no box"):
+        fit_box(None, 100, 80, 1)
+
+
+numbers = st.floats(width=64) | st.floats(-200, 200)
+
+
+def fits(bbox: list[float], width: int, height: int, clip: int) -> bool:
+    """Whether a box has an area in an image, and sticks out of it by `clip` pixels at most."""
+    if len(bbox) != 4 or not all(map(math.isfinite, bbox)):
+        return False
+    return all(
+        -clip <= low < high <= side + clip
+        and np.float32(max(low, 0) / side) < np.float32(min(high, side) / side)
+        for low, high, side in (
+            (bbox[0], bbox[0] + bbox[2], width),
+            (bbox[1], bbox[1] + bbox[3], height),
+        )
+    )
+
+
+sides = st.integers(1, 200) | st.integers(1, 1 << 16)
+
+
+@given(
+    st.lists(numbers, max_size=5)
+    | st.tuples(*[st.floats(-2, 150)] * 2, *[st.floats(-1, 160)] * 2).map(list),
+    sides,
+    sides,
+)
+@settings(max_examples=300)
+def test_what_is_written_is_from_0_to_1_and_has_an_area(bbox, width, height) -> None:
+    if not fits(bbox, width, height, 1):
+        with pytest.raises(BadAnnotation):
+            fit_box(bbox, width, height, 1)
+        return
+    box = fit_box(bbox, width, height, 1)
+    for low, high in ((box.xmin, box.xmax), (box.ymin, box.ymax)):
+        assert 0 <= low < high <= 1
+    packed = struct.unpack("<4f", struct.pack("<4f", *box[:4]))
+    assert all(0 <= value <= 1 for value in packed)
+
+
+@given(st.lists(numbers, min_size=4, max_size=4))
+def test_a_box_that_is_kept_fits_into_float32(bbox) -> None:
+    box = unclipped_box(bbox, 3, 7)
+    assert box is not None
+    struct.pack("<4f", *box[:4])
+
+
+def test_a_box_that_is_kept_is_as_it_was() -> None:
+    assert unclipped_box([50, -8, 100, 0], 100, 80) == (0.5, -0.1, 1.5, -0.1, False)
+    assert unclipped_box([1, 2, 3], 100, 80) is None
+    assert unclipped_box(None, 100, 80) is None
+    left, right = (unclipped_box([0, 0, wide, 1], 1, 1) for wide in (1e300, -1e300))
+    assert (left.xmax, right.xmax) == (math.inf, -math.inf)
+
+
+def test_the_order_of_the_sides_is_kept() -> None:
+    boxes = [fit_box([left, 0, 10, 10], 100, 80, 1) for left in range(0, 90, 7)]
+    assert all(one.xmin < two.xmin for one, two in pairwise(boxes))

@@ -1,0 +1,8 @@
+"""Local plugins: files of Python in a registry, which no distribution brings.
+
+- `find`: from what a configuration or `--source` names to announced records
+- `code`: the files of one folder, their digest, and their import as modules
+- `trust`: which code this user lets run on this machine
+- `loaded`: the package whose modules they are, in any process
+- `command`: `tfrecreg plugins trust`
+"""

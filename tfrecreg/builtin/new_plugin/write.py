@@ -1,0 +1,155 @@
+"""Names that fit, and the files of the package."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from tfrecreg.builtin.new_plugin.kinds import NewKind
+from tfrecreg.bundled import COMMANDS
+from tfrecreg.codes import PAGES
+from tfrecreg.errors import UsageError
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import CommandRecord
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.text import safe
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
+_CODE = """
+$code = Code(
+    code="$code",
+    rule="$rule",
+    severity=Severity.WARNING,
+    summary="$code_summary",
+    hint="$code_hint",
+    page="Say here why it matters, and what to do.",
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPackage:
+    """What was written."""
+
+    name: str
+    kind: str
+    folder: str
+    files: list[str]
+
+
+def write_package(name: str, kind: NewKind, folder: str | None) -> NewPackage:
+    """Write the package of a plugin into a new folder.
+
+    Args:
+        folder: where to; None for ``tfrecreg-NAME`` in the current folder.
+
+    Raises:
+        UsageError: the name is not one of a plugin, or is taken; or the folder exists and is not
+            empty.
+        StorageError: a file cannot be written.
+    """
+    _expect_name(name, kind)
+    words = _words(name, kind)
+    root = Path(folder or words["distribution"])
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise UsageError(
+            f"`{safe(str(root), limit=1000)}` exists and is not an empty folder",
+            hint="name another folder with --output DIR; nothing is overwritten",
+        )
+    files = dict(_files(kind, words))
+    os.makedirs(root, exist_ok=True)  # noqa: PTH103 - as every folder that a user names
+    storage = LocalStorage(root)
+    for path, text in files.items():
+        with storage.create(path) as file:
+            file.write(text.encode("utf-8"))
+    return NewPackage(name, kind.record.kind, str(root), sorted(files))
+
+
+def _expect_name(name: str, kind: NewKind) -> None:
+    what = kind.record.kind
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"`{safe(name, limit=80)}` is not a name of a plugin",
+            hint="a small letter, then small letters, digits and underscores: `street_signs`",
+        )
+    known = plugins().names(kind.record)
+    if name in known or name in kind.record.taken:
+        raise UsageError(
+            f"there is a {what} `{name}` already", hint="choose a name that no plugin has"
+        )
+    if kind.record is CommandRecord and name in COMMANDS:
+        raise UsageError(
+            f"`{name}` is a command of tfrecreg's own", hint="choose a name that no command has"
+        )
+
+
+def _words(name: str, kind: NewKind) -> dict[str, str]:
+    """The words to replace in templates."""
+    parts = [part for part in name.split("_") if part]
+    class_name = "".join(part[0].upper() + part[1:] for part in parts)
+    code = _code(name)
+    words = {
+        "name": name,
+        "kind": kind.record.kind,
+        "summary": kind.summary,
+        "distribution": f"tfrecreg-{'-'.join(parts)}",
+        "package": f"tfrecreg_{name}",
+        "module": kind.module,
+        "class_name": class_name if kind.base else "command",
+        "code": code,
+        "hook": kind.record.hook,
+        "record": kind.record.__name__,
+        "extra_import": "" if kind.base else "from typing import Any\n",
+        "returns": f"type[{kind.base}]" if kind.base and kind.base != "RemoteEngine" else "type",
+        "codes": "",
+    }
+    if not kind.base:
+        words["returns"] = "Any"
+    names = {"hookimpl", kind.record.__name__}
+    if kind.base and kind.base != "RemoteEngine":
+        names.add(kind.base)
+    if kind.code is not None:
+        rule, summary, hint = kind.code
+        names |= {"Code", "Severity"}
+        more = {"rule": rule, "code_summary": summary, "code_hint": hint}
+        words["codes"] = Template(_CODE).substitute(words, **more)
+    words["imports"] = ", ".join(sorted(names, key=lambda each: (each[0].islower(), each)))
+    words["call"] = Template(kind.call).substitute(words)
+    words["use"] = Template(kind.use).substitute(words)
+    return words
+
+
+def _code(name: str) -> str:
+    """A code of three letters of the name, which no family of tfrecreg has."""
+    letters = (name.upper().replace("_", "") + "XXX")[:3]
+    letters = re.sub(r"[^A-Z]", "X", letters)
+    while letters in set(PAGES.values()):
+        letters = letters[:2] + chr(ord("A") + (ord(letters[2]) - ord("A") + 1) % 26)
+    return f"{letters}001"
+
+
+def _files(kind: NewKind, words: dict[str, str]) -> list[tuple[str, str]]:
+    package = f"src/{words['package']}"
+    places = {
+        "pyproject.toml": "pyproject.toml",
+        "README.md": "README.md",
+        ".github/workflows/test.yml": "test.yml",
+        f"{package}/plugin.py": "plugin.py",
+        f"{package}/{kind.module}.py": f"{kind.module}.py",
+        f"tests/test_{words['name']}.py": f"{kind.module}_test.py",
+    }
+    if kind.module == "source":
+        places[f"{package}/{words['name']}.pbtxt"] = "schema.pbtxt"
+    files = [(path, _filled(template, words)) for path, template in places.items()]
+    about = f'"""The {words["kind"]} `{words["name"]}` for tfrecreg."""\n'
+    return [*files, (f"{package}/__init__.py", about), (f"{package}/py.typed", "")]
+
+
+def _filled(template: str, words: dict[str, str]) -> str:
+    home = resources.files("tfrecreg.builtin.new_plugin")
+    text = (home / "templates" / f"{template}.txt").read_text("utf-8")
+    return Template(text).substitute(words)

@@ -1,0 +1,314 @@
+"""A question to one or more targets: their tables under names, and the answer."""
+
+from __future__ import annotations
+
+import atexit
+import string
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfrecreg.builtin.query.catalog import ShardCatalog, catalogs_of
+from tfrecreg.builtin.query.chunks import COLUMN_FEATURES
+from tfrecreg.builtin.query.connection import Connection
+from tfrecreg.builtin.query.entries import CatalogCache
+from tfrecreg.builtin.query.other_tables import write_findings, write_ledger
+from tfrecreg.builtin.query.packages import arrow_module
+from tfrecreg.builtin.query.sql import sql_name, sql_text
+from tfrecreg.builtin.query.tables import TargetTables
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.errors import NoShardsError, RefusedError, UsageError
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.interface import Target
+from tfrecreg.shardset.find import TargetsLike, named_targets
+from tfrecreg.shardset.target import find_target
+from tfrecreg.text import safe
+
+TABLES = ("records", "objects", "splits", "findings", "ledger")
+"""The tables of each target."""
+_LETTERS = string.ascii_lowercase
+_SPLITS = (
+    "SELECT split, count(DISTINCT shard) AS shards, count(*) AS records, "
+    "sum(bytes)::BIGINT AS bytes FROM {records} GROUP BY split ORDER BY split"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTable:
+    """A table that a question can name."""
+
+    name: str
+    target: str
+    """The target that it is of; empty for all of them together."""
+    columns: tuple[tuple[str, str], ...]
+    """Names and types."""
+
+
+@dataclass
+class Questions:
+    """The tables of targets, open to questions. Close it, or use it in a ``with`` block."""
+
+    targets: tuple[Target, ...]
+    catalogs: tuple[tuple[ShardCatalog, ...], ...]
+    """Of the shards of each target."""
+    connection: Connection
+    names: tuple[tuple[str, str], ...]
+    """Each table, and the target that it is of."""
+    notes: tuple[str, ...]
+    """What the tables lack, a line each."""
+    absent: tuple[tuple[str, str], ...]
+    """Tables that are empty because nothing was found for them, and why."""
+    _stack: ExitStack = field(repr=False)
+
+    def __enter__(self) -> Questions:
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection and remove temporary files."""
+        self._stack.close()
+
+    def tables(self) -> tuple[QueryTable, ...]:
+        """The tables with their columns."""
+        return tuple(
+            QueryTable(name, target, tuple(self.connection.describe(name)))
+            for name, target in self.names
+        )
+
+    def notes_on(self, sql: str) -> tuple[str, ...]:
+        """What there is to say about the answer to a question, a line each."""
+        asked = sql.lower()
+        return (*self.notes, *(why for name, why in self.absent if name in asked))
+
+    def answer(self, sql: str) -> QueryAnswer:
+        """The whole answer to a question, in memory.
+
+        Raises:
+            UsageError: it is not one SELECT, or refers to what there is not.
+        """
+        schema, batches = self.connection.batches(sql)
+        return QueryAnswer(
+            arrow_module().Table.from_batches(list(batches), schema), self.notes_on(sql)
+        )
+
+    def relation(self) -> Any:
+        """The table `records` as a ``duckdb.DuckDBPyRelation``, whose connection stays open."""
+        # Relations that are made of this one outlive it: only the end of the program ends them all.
+        atexit.register(self.close)
+        return self.connection.relation("SELECT * FROM records")
+
+
+class QueryAnswer:
+    """The answer to a question: an Arrow table.
+
+    Attributes:
+        table: a ``pyarrow.Table``.
+        notes: what the tables lack, a line each: missing shards, damaged records.
+    """
+
+    def __init__(self, table: Any, notes: Sequence[str] = ()) -> None:
+        self.table = table
+        self.notes = tuple(notes)
+
+    def arrow(self) -> Any:
+        """The table, as a ``pyarrow.Table``."""
+        return self.table
+
+    def df(self) -> Any:
+        """The table as a ``pandas.DataFrame``, where pandas is installed."""
+        return self.table.to_pandas()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, as dictionaries by column."""
+        found: list[dict[str, Any]] = self.table.to_pylist()
+        return found
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        names = ", ".join(safe(name, limit=60) for name in self.table.column_names)
+        return f"<Answer: {len(self):,} rows of {names}>"
+
+
+def ask(
+    targets: TargetsLike,
+    *,
+    registry: RegistryLike | None = None,
+    report: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Questions:
+    """Open the tables of targets. Catalogs that are not kept are made.
+
+    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. Of several,
+    the records of the first are the table `a`, those of the second `b`, and so on; their other
+    tables are `a_objects` and so on. The five tables then hold all targets, which their first
+    column `target` names.
+
+    Args:
+        targets: references, builds, releases, paths, URLs, globs or folders.
+        registry: an open registry or a path in one; None for that of the current folder.
+        report: the report of a check, as JSON, for the table `findings`; None for the one that a
+            pipeline keeps.
+        engine: where catalogs are made; None for this process.
+        progress: updated meanwhile; receives no notes.
+
+    Raises:
+        UsageError: a target does not exist, or has no shards.
+        MissingExtraError: the extra `query` is not installed.
+        FailureError: a shard cannot be read.
+    """
+    named = named_targets(targets)
+    if not named or len(named) > len(_LETTERS):
+        raise UsageError(
+            f"expected 1 to {len(_LETTERS)} targets, found {len(named)}",
+            hint='as in: tfrecreg query mnist "SELECT count(*) FROM records"',
+        )
+    found = [find_target(each, registry=registry) for each in named]
+    return ask_targets(found, report=report, engine=engine, progress=progress)
+
+
+def ask_targets(
+    targets: Sequence[Target],
+    *,
+    report: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Questions:
+    """As :func:`ask`, for targets that are found already."""
+    engine = engine or LocalEngine(1)
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tfrecreg-query-"))
+        made = _Tables(folder)
+        catalogs = []
+        for number, target in enumerate(targets):
+            if not target.shards:
+                raise NoShardsError(
+                    f"`{target.name}` has no shards to ask", hint=f"tfrecreg check {target.name}"
+                )
+            cache = CatalogCache(target)
+            stack.callback(cache.close)
+            known = catalogs_of(target, cache, engine, progress)
+            catalogs.append(tuple(known))
+            prefix = _LETTERS[number] if len(targets) > 1 else ""
+            made.add(target, known, prefix, report if len(targets) == 1 else None)
+        if len(targets) > 1:
+            made.add_all(targets)
+        connection = Connection(made.tables, made.paths, threads=engine.jobs)
+        stack.callback(connection.close)
+        return Questions(
+            targets=tuple(targets),
+            catalogs=tuple(catalogs),
+            connection=connection,
+            names=tuple(made.names),
+            notes=tuple(made.notes),
+            absent=tuple(made.absent),
+            _stack=stack.pop_all(),
+        )
+    raise AssertionError("an exit stack swallows nothing")
+
+
+class _Tables:
+    """The SQL of all tables, in the order in which they are made."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self.tables: list[tuple[str, str]] = []
+        self.names: list[tuple[str, str]] = []
+        self.paths: list[str] = []
+        self.notes: list[str] = []
+        self.absent: list[tuple[str, str]] = []
+
+    def add(
+        self, target: Target, catalogs: Sequence[ShardCatalog], prefix: str, report: str | None
+    ) -> None:
+        """The tables of one target.
+
+        Args:
+            prefix: the name of its records; empty for ``records``.
+        """
+        made = TargetTables(catalogs, target.labels)
+        files = {name: f"{self._folder}/{prefix}-{name}.parquet" for name in ("findings", "ledger")}
+        for name, why in (
+            ("findings", write_findings(target, catalogs, report, files["findings"])),
+            ("ledger", write_ledger(target, files["ledger"])),
+        ):
+            if why:
+                note = f"the table `{name}` of `{target.name}` is empty: {why}"
+                self.absent.append((name, note))
+        self._lacks(target, catalogs, made)
+        self.paths += [*made.paths, *files.values()]
+        records = prefix or "records"
+        sqls = {
+            "records": made.records(),
+            "objects": made.objects(),
+            "splits": _SPLITS.format(records=sql_name(records)),
+            **{
+                name: f"SELECT * FROM read_parquet([{sql_text(path)}])"
+                for name, path in files.items()
+            },
+        }
+        for name, sql in sqls.items():
+            own = (records if name == "records" else f"{prefix}_{name}") if prefix else name
+            self.tables.append((own, sql))
+            self.names.append((own, target.name))
+
+    def add_all(self, targets: Sequence[Target]) -> None:
+        """The tables of all targets together."""
+        for name in TABLES:
+            arms = []
+            for letter, target in zip(_LETTERS, targets, strict=False):
+                own = letter if name == "records" else f"{letter}_{name}"
+                arms.append(f"SELECT {sql_text(target.name)} AS target, * FROM {sql_name(own)}")
+            self.tables.append((name, " UNION ALL BY NAME ".join(arms)))
+            self.names.append((name, ""))
+
+    def _lacks(self, target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables) -> None:
+        faults = sum(each.kept.entry.faults for each in catalogs)
+        if faults:
+            places = "1 damaged place is" if faults == 1 else f"{faults:,} damaged places are"
+            self.notes.append(
+                f"{places} left out of `{target.name}`: `tfrecreg check {target.name}` names them"
+            )
+        if target.manifest is not None and not target.partial:
+            missing = len(target.manifest.shards) - len(target.shards)
+            if missing > 0:
+                shards = "1 shard" if missing == 1 else f"{missing:,} shards"
+                self.notes.append(f"{shards} of `{target.name}` missing here, and not asked")
+        beyond = {name for each in catalogs for name in each.kept.entry.left_out}
+        if beyond or made.columns.left_out > 0:
+            self.notes.append(
+                f"`{target.name}` has more than {COLUMN_FEATURES:,} features: those that come "
+                "first have columns"
+            )
+        for note in target.notes if target.kind == "files" else ():
+            self.notes.append(note)
+
+
+def expect_sound(questions: Questions) -> None:
+    """Refuse targets with damage, which a condition cannot see.
+
+    Raises:
+        RefusedError: a record is damaged.
+    """
+    for target, catalogs in zip(questions.targets, questions.catalogs, strict=True):
+        for each in catalogs:
+            if each.kept.entry.faults:
+                raise RefusedError(
+                    f"`{safe(each.shard.name, limit=1000)}` is damaged: no condition can be held "
+                    "against its damaged records",
+                    hint=f"`tfrecreg check {target.name}` names them",
+                )

@@ -1,0 +1,186 @@
+"""The values of one feature in many records, as Arrow columns.
+
+Kept are single values, and lists of up to :data:`SHORT_VALUES` values. Values of bytes are kept up
+to :data:`SHORT_BYTES` in a record. Of all others the number of values and their size are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.example.columns import Column, Slot
+from tfrecreg.example.model import Feature, Kind
+
+SHORT_VALUES = 16
+SHORT_BYTES = 64
+
+_Ints = npt.NDArray[np.int64]
+_Bools = npt.NDArray[np.bool_]
+
+CELL_BYTES = 24
+"""About what a value takes in memory, besides text."""
+
+
+class CellColumns(msgspec.Struct, frozen=True):
+    """What a chunk has of one feature of one kind."""
+
+    feature: str
+    """Its name; bytes that are not UTF-8 as escapes."""
+    kind: str
+    """``bytes``, ``float`` or ``int64``."""
+    is_list: bool
+    """Whether a record has another number of values than one."""
+    has_values: bool
+    """Whether values of any record are kept."""
+    is_cut: bool
+    """Whether values of any record are not kept."""
+
+
+class FeatureCells:
+    """Collects the values of one feature of one kind.
+
+    Args:
+        kind: BYTES, FLOAT or INT64.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self._rows: list[_Ints] = []
+        self._counts: list[_Ints] = []
+        self._kept: list[_Bools] = []
+        self._sizes: list[_Ints] = []
+        self._flat: list[Any] = []
+        self._loose: list[tuple[int, int, int, Sequence[Any] | None]] = []
+
+    def add_column(self, rows: _Ints, slot: Slot, column: Column, memory: bytes) -> int:
+        """Add the values of records of one layout; returns the bytes that they take.
+
+        Args:
+            rows: of the chunk.
+            slot: the feature.
+            column: where the values are in `memory`.
+        """
+        count = len(rows)
+        kept = np.full(count, slot.values <= SHORT_VALUES)
+        held = 0
+        if self.kind is Kind.BYTES:
+            sizes = column.stop - column.start
+            kept = sizes <= SHORT_BYTES
+            spans = zip(column.start[kept].tolist(), column.stop[kept].tolist(), strict=True)
+            self._flat.append([memory[start:stop] for start, stop in spans])
+            self._sizes.append(sizes)
+            held = int(sizes[kept].sum())
+        elif self.kind is Kind.INT64:
+            self._flat.append(column.integers)
+        elif slot.values <= SHORT_VALUES:
+            places = column.start[:, None] + np.arange(4 * slot.values)
+            found = np.frombuffer(memory, np.uint8)[places].view("<f4").reshape(-1)
+            self._flat.append(found.astype("=f4", copy=False))
+        self._rows.append(rows)
+        self._counts.append(np.full(count, slot.values, np.int64))
+        self._kept.append(kept)
+        return held + CELL_BYTES * count * min(slot.values, SHORT_VALUES)
+
+    def add(self, row: int, feature: Feature) -> int:
+        """Add the values of one record; returns the bytes that they take."""
+        count, size = feature.count, 0
+        values: Sequence[Any] | None = None
+        if self.kind is Kind.BYTES:
+            size = sum(feature.sizes)
+            if size <= SHORT_BYTES and count <= SHORT_VALUES:
+                values = feature.values
+        elif count <= SHORT_VALUES:
+            values = feature.first(count)
+        self._loose.append((row, count, size, values))
+        return CELL_BYTES * (1 + len(values or ())) + min(size, SHORT_BYTES)
+
+    def to_arrow(self, pa: Any, name: str, rows: int) -> tuple[CellColumns, dict[str, Any]]:
+        """The columns, by ``v`` for values, ``n`` for their number and ``s`` for their bytes.
+
+        Args:
+            pa: the module pyarrow.
+            name: of the feature.
+            rows: of the chunk.
+        """
+        self._gather()
+        at, counts = np.concatenate(self._rows), np.concatenate(self._counts)
+        kept = np.concatenate(self._kept)
+        is_list = bool((counts != 1).any())
+        place = _Place(pa, at, rows)
+        columns: dict[str, Any] = {}
+        if kept.any():
+            columns["v"] = place(self._values(pa, counts, kept, is_list))
+        if is_list:
+            columns["n"] = place(pa.array(counts.astype(np.uint32)))
+        if self.kind is Kind.BYTES:
+            columns["s"] = place(pa.array(np.concatenate(self._sizes)))
+        told = CellColumns(
+            feature=name,
+            kind=self.kind.name.lower(),
+            is_list=is_list,
+            has_values="v" in columns,
+            is_cut=not kept.all(),
+        )
+        return told, columns
+
+    def _gather(self) -> None:
+        """Turn the values that were added one by one into arrays."""
+        loose, self._loose = self._loose, []
+        if not loose:
+            return
+        rows, counts, sizes, values = zip(*loose, strict=True)
+        self._rows.append(np.array(rows, np.int64))
+        self._counts.append(np.array(counts, np.int64))
+        self._kept.append(np.array([each is not None for each in values]))
+        self._sizes.append(np.array(sizes, np.int64))
+        flat = chain.from_iterable(each for each in values if each is not None)
+        if self.kind is Kind.BYTES:
+            self._flat.append(list(flat))
+        else:
+            self._flat.append(
+                np.fromiter(flat, np.int64 if self.kind is Kind.INT64 else np.float32)
+            )
+
+    def _values(self, pa: Any, counts: _Ints, kept: _Bools, is_list: bool) -> Any:
+        if self.kind is Kind.BYTES:
+            flat = texts(pa, list(chain.from_iterable(self._flat)))
+        else:
+            flat = pa.array(np.concatenate(self._flat))
+        if is_list:
+            ends = np.cumsum(np.where(kept, counts, 0))
+            starts = np.concatenate((np.zeros(1, np.int64), ends)).astype(np.int32)
+            # A list whose offset is null is null itself.
+            return pa.ListArray.from_arrays(pa.array(starts, mask=np.append(~kept, False)), flat)
+        if kept.all():
+            return flat
+        order = np.cumsum(kept) - 1
+        return flat.take(pa.array(order, mask=~kept))
+
+
+class _Place:
+    """Brings the values of some rows to their places among all rows; the others are null."""
+
+    def __init__(self, pa: Any, at: _Ints, rows: int) -> None:
+        self._indices = None
+        if len(at) != rows or not np.array_equal(at, np.arange(rows)):
+            indices = np.full(rows, -1, np.int64)
+            indices[at] = np.arange(len(at))
+            self._indices = pa.array(indices, mask=indices < 0)
+
+    def __call__(self, array: Any) -> Any:
+        return array if self._indices is None else array.take(self._indices)
+
+
+def texts(pa: Any, values: Sequence[bytes]) -> Any:
+    r"""Values of bytes as text: what is not UTF-8 is escaped, ``\xff``."""
+    raw = pa.array(values, pa.binary())
+    try:
+        return raw.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([each.decode("utf-8", "backslashreplace") for each in values], pa.string())

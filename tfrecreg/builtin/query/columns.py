@@ -1,0 +1,200 @@
+"""The columns of the table `records` of a target: their names, and how each file has them.
+
+- Columns that every target has come first: :data:`FIXED`.
+- A feature has a column of its own name: of values where each record has one, else of lists. A
+  feature with values of two kinds has one column for each: ``NAME.int64``, ``NAME.text``.
+- ``NAME.count`` is the number of values in a list; ``NAME.size`` the bytes of values that are too
+  large to be kept.
+- What is said of the image, the class and the boxes has short names, unless a feature has them.
+
+DuckDB does not distinguish case. Of names that are the same to it, the second gets ``_1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tfrecreg.builtin.query.chunks import BOX_COLUMNS, COLUMN_FEATURES, IMAGE_COLUMNS, PartFile
+from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
+from tfrecreg.validators.annotations.label_features import IMAGE_LABEL
+
+FIXED = (
+    ("split", "VARCHAR"),
+    ("shard", "VARCHAR"),
+    ("record", "BIGINT"),
+    ("offset", "BIGINT"),
+    ("bytes", "BIGINT"),
+    ("key", "VARCHAR"),
+    ("digest", "VARCHAR"),
+    ("payload", "VARCHAR"),
+)
+"""Columns of every target, with their types."""
+_TYPES = {"bytes": "VARCHAR", "int64": "BIGINT", "float": "FLOAT"}
+_KIND_SUFFIXES = {"bytes": "text", "int64": "int64", "float": "float"}
+_IMAGE_LABEL_TEXT = "image/class/text"
+
+
+class _FeatureForm(NamedTuple):
+    """A feature of one kind, over all files."""
+
+    feature: str
+    kind: str
+    is_list: bool
+    has_values: bool
+    is_cut: bool
+
+
+class CatalogColumn(NamedTuple):
+    """One column of `records`, after the fixed ones."""
+
+    name: str
+    sql_type: str
+    source: str
+    """``v``, ``n`` or ``s`` of a feature; ``image`` and ``boxes`` for what has its own name in the
+    files; ``label``.
+    """
+    form: _FeatureForm | None = None
+    own_name: str = ""
+    """The name in the files, of `image` and `boxes`."""
+
+    def of(self, part: PartFile) -> str:
+        """The expression for it in a query of one file."""
+        null = f"NULL::{self.sql_type}"
+        if self.source in ("image", "boxes"):
+            there = part.has_images if self.source == "image" else part.has_boxes
+            return sql_name(self.own_name) if there else null
+        form = self.form
+        for number, each in enumerate(part.features):
+            if form is None or (each.feature, each.kind) != (form.feature, form.kind):
+                continue
+            present = f"s{number}" if each.kind == "bytes" else f"v{number}"
+            if self.source == "s":
+                return f"s{number}"
+            if self.source == "n":
+                one = f"CASE WHEN {present} IS NULL THEN NULL ELSE 1 END"
+                return f"n{number}::BIGINT" if each.is_list else f"({one})::BIGINT"
+            if not each.has_values:
+                return null
+            if form.is_list and not each.is_list:
+                return f"CASE WHEN v{number} IS NULL THEN NULL ELSE [v{number}] END"
+            return f"v{number}"
+        return null
+
+
+class RecordColumns:
+    """The columns of `records`, after the fixed ones.
+
+    Args:
+        parts: all files with records of the target, in the order of its shards.
+        labels: class names by feature.
+    """
+
+    def __init__(self, parts: Sequence[PartFile], labels: Mapping[str, Sequence[str]]) -> None:
+        forms = _forms(parts)
+        self.left_out = len({each.feature for each in forms}) - COLUMN_FEATURES
+        """Number of features that have no column; negative if there are fewer than allowed."""
+        kept = list(dict.fromkeys(each.feature for each in forms))[:COLUMN_FEATURES]
+        forms = sorted(each for each in forms if each.feature in set(kept))
+        self._taken = {name for name, _ in FIXED}
+        of_features = list(self._of_features(forms))
+        named = {
+            each.form.feature: each for each in of_features if each.source == "v" and each.form
+        }
+        self.label = _label(named, labels)
+        """The class of a record in terms of other columns, and its type; None without one."""
+        derived: list[CatalogColumn] = []
+        if self.label:
+            name = self._free("label", "label_name")
+            derived.append(CatalogColumn(name, self.label[1], "label"))
+        if any(part.has_images for part in parts):
+            for own in IMAGE_COLUMNS:
+                sql_type = "VARCHAR" if own == "format" else "BIGINT"
+                name = self._free(own, f"image_{own}")
+                derived.append(CatalogColumn(name, sql_type, "image", own_name=own))
+        if any(part.has_boxes for part in parts):
+            for own in BOX_COLUMNS:
+                sql_type = "BIGINT" if own == "boxes" else "DOUBLE"
+                name = self._free(own, f"object_{own}")
+                derived.append(CatalogColumn(name, sql_type, "boxes", own_name=own))
+        self.columns = (*derived, *of_features)
+
+    def __iter__(self) -> Iterator[CatalogColumn]:
+        return iter(self.columns)
+
+    def _of_features(self, forms: Sequence[_FeatureForm]) -> Iterator[CatalogColumn]:
+        kinds: dict[str, int] = {}
+        for each in forms:
+            kinds[each.feature] = kinds.get(each.feature, 0) + 1
+        names = {}
+        for each in forms:
+            suffix = f".{_KIND_SUFFIXES[each.kind]}" if kinds[each.feature] > 1 else ""
+            names[each] = self._free(f"{each.feature or 'unnamed'}{suffix}")
+        for each, name in names.items():
+            value = _TYPES[each.kind]
+            if each.has_values:
+                yield CatalogColumn(name, f"{value}[]" if each.is_list else value, "v", each)
+            if each.is_list:
+                yield CatalogColumn(self._free(f"{name}.count"), "BIGINT", "n", each)
+            if each.kind == "bytes" and each.is_cut:
+                yield CatalogColumn(self._free(f"{name}.size"), "BIGINT", "s", each)
+
+    def _free(self, *names: str) -> str:
+        """The first name that is free; else the last one with a number."""
+        shown = [each.replace("\0", "\\x00") for each in names]
+        number = 0
+        for each in shown:
+            if each.lower() not in self._taken:
+                self._taken.add(each.lower())
+                return each
+        while (name := f"{shown[-1]}_{(number := number + 1)}").lower() in self._taken:
+            pass
+        self._taken.add(name.lower())
+        return name
+
+
+def _forms(parts: Iterable[PartFile]) -> list[_FeatureForm]:
+    """The features in the order in which they appear, by kinds."""
+    found: dict[tuple[str, str], _FeatureForm] = {}
+    for part in parts:
+        for each in part.features:
+            key = each.feature, each.kind
+            other = found.get(key, _FeatureForm(*key, False, False, False))
+            found[key] = _FeatureForm(
+                *key,
+                other.is_list or each.is_list,
+                other.has_values or each.has_values,
+                other.is_cut or each.is_cut,
+            )
+    return list(found.values())
+
+
+def _label(
+    named: Mapping[str, CatalogColumn], labels: Mapping[str, Sequence[str]]
+) -> tuple[str, str] | None:
+    """The class of a record in terms of other columns, and its type.
+
+    It is the name that the record has, or that the label map has for its number; else the number.
+    """
+    numbers = [
+        each
+        for each in (IMAGE_LABEL, *sorted(labels))
+        if each in named and named[each].sql_type == "BIGINT"
+    ]
+    said = named.get(_IMAGE_LABEL_TEXT)
+    if said is not None and said.sql_type == "VARCHAR" and numbers[:1] in ([], [IMAGE_LABEL]):
+        return sql_name(said.name), "VARCHAR"
+    if not numbers:
+        return None
+    number = sql_name(named[numbers[0]].name)
+    names = labels.get(numbers[0])
+    if not names:
+        return number, "BIGINT"
+    return class_names(number, names), "VARCHAR"
+
+
+def class_names(number: str, names: Sequence[str]) -> str:
+    """The expression of a class name by its number; the number itself where it has none."""
+    known = sql_list(sql_text(name) if name else "NULL" for name in names)
+    named = f"CASE WHEN {number} BETWEEN 0 AND {len(names) - 1} THEN {known}[{number} + 1] END"
+    return f"coalesce({named}, {number}::VARCHAR)"

@@ -1,0 +1,235 @@
+"""DuckDB over the files of catalogs: it can read them, and nothing else.
+
+The connection is in memory. It reads only the files that it is told, has no network, loads no
+extension, sees no variable of Python, and its settings are locked. A question is one SELECT: the
+word ``COPY`` outside of quotes is refused wherever it is, because DuckDB 2 accepts it inside a
+SELECT.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any
+
+from tfrecreg.builtin.query.packages import arrow_module, duckdb_module
+from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
+from tfrecreg.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.suggest import did_you_mean
+from tfrecreg.text import safe
+
+MEMORY = "2GB"
+"""What a question may hold in memory; the rest is in a temporary folder."""
+BATCH_ROWS = 10_000
+_WAIT_SECONDS = 0.5
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_LINE = re.compile(r"\s*\nLINE (\d+): ")
+_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
+_ALIKE = re.compile(
+    r"(?:Candidate bindings|Did you mean|Candidate functions|Candidate tables)[: ]*"
+)
+
+
+class Connection:
+    """A locked connection to the tables of a question.
+
+    Args:
+        tables: schema, name and SQL of each, in an order in which later ones may use earlier ones.
+        paths: the files that they are in.
+        threads: of DuckDB.
+    """
+
+    def __init__(
+        self, tables: Iterable[tuple[str, str]], paths: Iterable[str], *, threads: int
+    ) -> None:
+        duckdb = self._duckdb = duckdb_module()
+        self._folder = tempfile.TemporaryDirectory(prefix="tfrecreg-query-")
+        self._connection = duckdb.connect(
+            ":memory:",
+            config={
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "allow_community_extensions": "false",
+                "python_enable_replacements": "false",
+                "memory_limit": MEMORY,
+                "temp_directory": f"{self._folder.name}/spilled",
+                "threads": str(max(threads, 1)),
+            },
+        )
+        self._connection.execute(
+            f"SET allowed_paths = {sql_list(map(sql_text, sorted(set(paths))))}"
+        )
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET enable_progress_bar = false")
+        self._connection.execute("SET lock_configuration = true")
+        # A wait in DuckDB or Arrow would not see an interrupt, so another thread waits there.
+        self._worker = ThreadPoolExecutor(1)
+        self._views: list[str] = []
+        for name, sql in tables:
+            self._views.append(name)
+            self._connection.execute(f"CREATE VIEW {sql_name(name)} AS {sql}")
+
+    def close(self) -> None:
+        """Close it, and remove what it spilled."""
+        self._worker.shutdown()
+        self._connection.close()
+        self._folder.cleanup()
+
+    def relation(self, sql: str) -> Any:
+        """The answer to a question as a ``duckdb.DuckDBPyRelation``, computed when it is read.
+
+        Raises:
+            UsageError: it is not one SELECT, or refers to what there is not.
+        """
+        try:
+            self._expect_select(sql)
+            found = self._connection.sql(sql)
+        except self._duckdb.Error as error:
+            raise self._error(error, sql) from None
+        if found is None:
+            raise _no_select()
+        return found
+
+    def batches(self, sql: str) -> tuple[Any, Iterator[Any]]:
+        """The schema and the record batches of an answer, as Arrow.
+
+        Raises:
+            UsageError: as :meth:`relation`, or a value cannot be computed.
+            FailureError: there is no room for what it takes.
+        """
+        relation = self.relation(sql)
+        # DuckDB renamed it.
+        to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+        try:
+            reader = self._waited(lambda: to_reader(BATCH_ROWS))
+        except self._duckdb.Error as error:
+            raise sql_error(error, sql) from None
+        schema = _distinct(reader.schema)
+        return schema, self._read(reader, schema, sql)
+
+    def _read(self, reader: Any, schema: Any, sql: str) -> Iterator[Any]:
+        while True:
+            try:
+                batch = self._waited(lambda: _next_batch(reader))
+            except (self._duckdb.Error, OSError) as error:
+                raise sql_error(error, sql) from None
+            if batch is None:
+                return
+            if batch.num_rows:
+                yield type(batch).from_arrays(batch.columns, schema=schema)
+
+    def _waited(self, work: Callable[[], Any]) -> Any:
+        """The result of work of DuckDB, which an interrupt of this thread ends."""
+        waiting = self._worker.submit(work)
+        try:
+            while True:
+                try:
+                    return waiting.result(timeout=_WAIT_SECONDS)
+                except FutureTimeoutError:
+                    if waiting.done():
+                        raise
+        except KeyboardInterrupt:
+            self._connection.interrupt()
+            waiting.exception()
+            raise
+
+    def _error(self, error: Exception, sql: str) -> TfrecregError:
+        """What is wrong with a question that does not even begin."""
+        try:
+            # Unlike a relation, this says where; it fails for the same reason, before it begins.
+            self._connection.execute(sql)
+        except self._duckdb.Error as placed:
+            error = placed
+        unknown = _COLUMN.search(str(error))
+        if unknown is None:
+            return sql_error(error, sql)
+        columns = {name for view in self._views for name, _ in self.describe(view)}
+        near = did_you_mean(unknown[1], sorted(columns))
+        return sql_error(error, sql, near.removeprefix("; ") if near else "")
+
+    def describe(self, table: str) -> list[tuple[str, str]]:
+        """Names and types of the columns of a table."""
+        rows = self._connection.execute(f"DESCRIBE {sql_name(table)}").fetchall()
+        return [(name, kind) for name, kind, *_ in rows]
+
+    def _expect_select(self, sql: str) -> None:
+        statements: Sequence[Any] = self._connection.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type.name != "SELECT":
+            raise _no_select()
+        data = sql.encode("utf-8", "replace")
+        for start, _ in self._duckdb.tokenize(sql):
+            word = _WORD.match(data, start)
+            if word is not None and word[0].lower() == b"copy":
+                raise _no_select()
+
+
+def _next_batch(reader: Any) -> Any:
+    """The next record batch; None after the last."""
+    try:
+        return reader.read_next_batch()
+    except StopIteration:
+        return None
+
+
+def _distinct(schema: Any) -> Any:
+    """The columns of an answer, each name once: the second `a` is `a_1`."""
+    names: list[str] = []
+    for name in schema.names:
+        number, free = 0, name
+        while free in names:
+            number += 1
+            free = f"{name}_{number}"
+        names.append(free)
+    return arrow_module().schema(
+        [field.with_name(name) for field, name in zip(schema, names, strict=True)]
+    )
+
+
+def _no_select() -> UsageError:
+    return UsageError(
+        "a question is one SELECT, which changes nothing",
+        hint='as in: SELECT split, count(*) FROM records GROUP BY split; quote a column `"copy"`',
+    )
+
+
+def sql_error(error: Exception, sql: str, hint: str = "") -> UsageError | FailureError:
+    """What DuckDB says of a question, in one line, with the place in it.
+
+    Args:
+        error: of DuckDB, or of Arrow that reads from it.
+        sql: the question.
+        hint: a better one than DuckDB's; empty for that.
+    """
+    said = str(error)
+    if "Out of Memory" in said:
+        return FailureError(
+            f"the answer takes more than {MEMORY} of memory and the room on the disk",
+            hint="ask for less: LIMIT, fewer columns, count(*) instead of lists",
+        )
+    told, *places = _LINE.split(said, maxsplit=1)
+    first, _, rest = told.partition("\n")
+    message = first.partition(" Error: ")[2] or first
+    alike = _ALIKE.search(rest)
+    if alike and not hint:
+        hint = f"did you mean {safe(rest[alike.end() :].strip().splitlines()[0], limit=300)}"
+    where = _place(places[1], sql, int(places[0])) if places else ""
+    return UsageError(
+        f"{safe(message.rstrip('! '), limit=500)}{where}",
+        hint=hint or "`tfrecreg query TARGET` alone shows the tables and their columns",
+    )
+
+
+def _place(shown: str, sql: str, number: int) -> str:
+    """The place of a caret: ``, at `^labell FROM records```."""
+    line, _, below = shown.partition("\n")
+    column = len(below) - len(below.lstrip()) - len(f"LINE {number}: ")
+    whole = sql.split("\n")[number - 1 : number]
+    if not below.strip() or column < 0 or column > len(line):
+        return ""
+    at = line[column : column + 30]
+    if not whole or at[:5] not in whole[0]:
+        return ""  # inside of a view, which the user did not write
+    return f", at `^{safe(at, limit=40)}`"

@@ -1,0 +1,257 @@
+"""The files of catalogs: in ``.tfrecreg/cache/catalogs`` of a registry, and for files of no
+registry in ``tfrecreg/catalogs`` of the user's cache.
+
+- ``places/``: a note for each shard file: its size, time and inode, and the digest of its bytes
+- ``shards/``: an entry for each digest of a shard, which lists the Parquet files of its catalog
+- ``parts/``: these files, named by their own digest
+
+Notes and entries begin with a digest of themselves. Whatever does not hold is made again. As in
+git's index, no note is kept of a file that was changed less than two seconds before it was read:
+its time would not tell the next change.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from blake3 import blake3
+
+from tfrecreg.builtin.query.chunks import PartFile
+from tfrecreg.builtin.query.visitor import CatalogPart
+from tfrecreg.documents import read_note
+from tfrecreg.errors import StorageError, TfrecregError
+from tfrecreg.records.hashing import hash_file
+from tfrecreg.registry import layout
+from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.local import LocalStorage, user_cache
+
+CATALOG_FORMAT = 1
+"""Of the files and of what is in them. A new number discards all catalogs."""
+_RACY_NS = 2_000_000_000
+_NOTE_LIMIT = 1 << 26
+_GLOB = frozenset("*?[]{}")
+
+T = TypeVar("T")
+
+
+class FileStamp(msgspec.Struct, frozen=True):
+    """What identifies the bytes of a file without reading them."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class CatalogEntry(msgspec.Struct, frozen=True):
+    """The catalog of the bytes of one shard."""
+
+    format: int
+    shard: str
+    """Hex blake3 of the bytes of the shard."""
+    index: str
+    """Hex blake3 of the index that has the keys; empty without one."""
+    records: int
+    faults: int
+    """Damaged places, whose records are left out."""
+    left_out: tuple[str, ...]
+    """Features without columns."""
+    parts: tuple[PartFile, ...]
+
+
+class _Note(msgspec.Struct, frozen=True):
+    format: int
+    state: FileStamp
+    shard: str
+    """Hex blake3 of the bytes."""
+
+
+class KeptCatalog(NamedTuple):
+    """A catalog with its place."""
+
+    entry: CatalogEntry
+    folder: str
+    """Absolute path of the folder of its Parquet files."""
+
+    def path(self, part: PartFile) -> str:
+        """Absolute path of one of its files."""
+        return f"{self.folder}/{part_path(part)}"
+
+
+def part_path(part: PartFile) -> str:
+    """Path of a Parquet file in the folder of catalogs."""
+    return f"parts/{part.blake3[:2]}/{part.blake3[2:]}.parquet"
+
+
+def state_of(shard: Shard) -> FileStamp | None:
+    """The state of the file of a shard now; None where it cannot identify the bytes.
+
+    A web server may send neither time nor ETag: then a change would not show.
+    """
+    try:
+        entry = shard.storage.stat(shard.path, follow="all")
+    except TfrecregError:
+        return None
+    if entry is None or entry.kind != "file" or entry.mtime_ns <= 0:
+        return None
+    return FileStamp(entry.size, entry.mtime_ns, entry.inode)
+
+
+def is_settled(state: FileStamp, since: int) -> bool:
+    """Whether a file had not changed for a while at the time `since`, in nanoseconds."""
+    return since - state.mtime_ns >= _RACY_NS
+
+
+class CatalogCache:
+    """The catalogs that are kept for a target: in its registry, else in the user's cache.
+
+    Where neither can be written, they are in a temporary folder until :meth:`close`.
+    """
+
+    def __init__(self, target: Target) -> None:
+        places: list[Storage | None] = [
+            target.home.below(f"{layout.STATE}/cache/catalogs")
+            if target.home is not None and target.home.is_local
+            else None
+        ]
+        cache = user_cache()
+        if places == [None] or not _is_writable(places[0]):
+            places.append(cache.below("tfrecreg/catalogs") if cache is not None else None)
+        self._places = [each for each in places if each is not None and _is_plain(each.root)]
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def close(self) -> None:
+        """Remove what is temporary."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def known_digest(self, shard: Shard, state: FileStamp | None) -> str:
+        """The digest of the bytes of a file in this state; empty where it is not known."""
+        for place in self._places if state is not None else ():
+            note = _read(place, _place_path(shard), _Note)
+            if note is not None and note.format == CATALOG_FORMAT and note.state == state:
+                return note.shard
+        return ""
+
+    def note_digest(self, shard: Shard, state: FileStamp, digest: str) -> None:
+        """Remember the digest of the bytes of a file."""
+        self._write(_place_path(shard), _Note(CATALOG_FORMAT, state, digest))
+
+    def recall(self, digest: str, index: str) -> KeptCatalog | None:
+        """The catalog of the bytes with this digest; None if it is missing or damaged.
+
+        Args:
+            index: hex blake3 of the index that has the keys; empty without one.
+        """
+        for place in self._places:
+            entry = _read(place, _entry_path(digest, index), CatalogEntry)
+            if entry is None or (entry.format, entry.shard, entry.index) != (
+                CATALOG_FORMAT,
+                digest,
+                index,
+            ):
+                continue
+            if all(_is_sound(place, part) for part in entry.parts):
+                return KeptCatalog(entry, place.root)
+        return None
+
+    def keep(self, part: CatalogPart) -> KeptCatalog:
+        """Keep the catalog of a shard.
+
+        Raises:
+            StorageError: not even the temporary folder can be written.
+        """
+        files = [made for made, _ in part.files]
+        entry = CatalogEntry(
+            format=CATALOG_FORMAT,
+            shard=part.shard,
+            index=part.index_digest,
+            records=part.records,
+            faults=part.faults,
+            left_out=part.left_out,
+            parts=tuple(files),
+        )
+        for place in self._writable():
+            try:
+                for made, data in part.files:
+                    if not _is_sound(place, made):
+                        with place.create(part_path(made), durable=False) as writer:
+                            writer.write(data)
+                _put(place, _entry_path(part.shard, part.index_digest), entry)
+            except StorageError:
+                if self._temporary is not None and place.root == self._temporary.name:
+                    raise
+                continue
+            return KeptCatalog(entry, place.root)
+        raise AssertionError("the temporary folder is the last one")
+
+    def _writable(self) -> Iterator[Storage]:
+        yield from self._places
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="tfrecreg-catalogs-")
+        yield LocalStorage(self._temporary.name)
+
+    def _write(self, path: str, value: object) -> None:
+        for place in self._places:
+            try:
+                _put(place, path, value)
+            except StorageError:
+                continue
+            return
+
+
+def _is_plain(path: str) -> bool:
+    """Whether DuckDB takes a path for itself, not for a glob, and can be told it at all."""
+    return path.isprintable() and not _GLOB & set(path)
+
+
+def _is_writable(place: Storage | None) -> bool:
+    """Whether its nearest existing folder may be written."""
+    if place is None:
+        return False
+    folder = place.root
+    while not os.path.isdir(folder):  # noqa: PTH112 - a root is text
+        folder = os.path.dirname(folder)  # noqa: PTH120
+    return os.access(folder, os.W_OK)
+
+
+def _is_sound(place: Storage, part: PartFile) -> bool:
+    with suppress(TfrecregError):
+        found = place.stat(part_path(part))
+        if found is not None and found.kind == "file" and found.size == part.bytes:
+            return hash_file(place, part_path(part))[1] == part.blake3
+    return False
+
+
+def _place_path(shard: Shard) -> str:
+    name = blake3(os.fsencode(f"{shard.storage.root}/{shard.path}")).hexdigest(16)
+    return f"places/{name[:2]}/{name[2:]}.json"
+
+
+def _entry_path(digest: str, index: str) -> str:
+    name = blake3(f"{CATALOG_FORMAT} {digest} {index}".encode()).hexdigest()
+    return f"shards/{name[:2]}/{name[2:]}.json"
+
+
+def _put(place: Storage, path: str, value: object) -> None:
+    text = msgspec.json.encode(value)
+    with place.create(path, durable=False) as writer:
+        writer.write(blake3(text).hexdigest().encode("ascii") + b"\n" + text)
+
+
+def _read(place: Storage, path: str, kind: type[T]) -> T | None:
+    """A note or an entry; None where it is missing or damaged."""
+    try:
+        if place.stat(path) is None:
+            return None
+        digest, _, text = place.read(path, limit=_NOTE_LIMIT).partition(b"\n")
+        if digest.decode("ascii", "replace") != blake3(text).hexdigest():
+            return None
+        return read_note(text, kind)
+    except (TfrecregError, ValueError):
+        return None

@@ -1,0 +1,21 @@
+"""Texts and names in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def sql_name(name: str) -> str:
+    """A name of a column or a table."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sql_text(value: str) -> str:
+    """A text."""
+    shown = value.replace("\0", "\\x00").encode("utf-8", "surrogateescape")
+    return "'" + shown.decode("utf-8", "backslashreplace").replace("'", "''") + "'"
+
+
+def sql_list(values: Iterable[str]) -> str:
+    """A list of expressions."""
+    return f"[{', '.join(values)}]"

@@ -1,0 +1,150 @@
+"""The tables of a target as views over its Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tfrecreg.builtin.query.boxes import OBJECT_NUMBERS, OBJECT_SIDES
+from tfrecreg.builtin.query.catalog import ShardCatalog
+from tfrecreg.builtin.query.chunks import PartFile
+from tfrecreg.builtin.query.columns import FIXED, RecordColumns, class_names
+from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
+from tfrecreg.validators.annotations.label_features import OBJECT_LABEL
+
+_FILES = 256
+"""Files that are read by one part of a view, whose shard is looked up among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Arm:
+    """Files of one split with the same columns."""
+
+    part: PartFile
+    shards: dict[str, str] = field(default_factory=dict)
+    """Name of the shard by path of the file."""
+
+
+class TargetTables:
+    """The SQL of `records` and `objects` of one target.
+
+    Args:
+        catalogs: of its shards.
+        labels: class names by feature.
+    """
+
+    def __init__(
+        self, catalogs: Sequence[ShardCatalog], labels: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._catalogs = catalogs
+        self._labels = labels
+        parts = [part for each in catalogs for part in each.kept.entry.parts]
+        self.columns = RecordColumns([each for each in parts if each.kind == "records"], labels)
+
+    @property
+    def paths(self) -> Iterator[str]:
+        """The files that the tables are in."""
+        for each in self._catalogs:
+            for part in each.kept.entry.parts:
+                yield each.kept.path(part)
+
+    def records(self) -> str:
+        """The query of `records`."""
+        inner = [
+            self._select(
+                split,
+                arm,
+                [
+                    *((name, _fixed(name)) for name, _ in FIXED[2:]),
+                    *(
+                        (each.name, each.of(arm.part))
+                        for each in self.columns
+                        if each.source != "label"
+                    ),
+                ],
+            )
+            for split, arm in self._arms("records")
+        ]
+        if not inner:
+            empty = (f"NULL::{kind} AS {sql_name(name)}" for name, kind in FIXED)
+            return f"SELECT {', '.join(empty)} WHERE false"
+        joined = " UNION ALL ".join(inner)
+        label = self.columns.label
+        if label is None:
+            return joined
+        order = ", ".join(
+            [
+                *(sql_name(name) for name, _ in FIXED),
+                *(
+                    f"{label[0]} AS {sql_name(each.name)}"
+                    if each.source == "label"
+                    else sql_name(each.name)
+                    for each in self.columns
+                ),
+            ]
+        )
+        return f"SELECT {order} FROM ({joined})"
+
+    def objects(self) -> str:
+        """The query of `objects`."""
+        names = self._labels.get(OBJECT_LABEL)
+        number = class_names("label_number", names) if names else "label_number::VARCHAR"
+        columns = [
+            ("record", "record"),
+            ("key", "key"),
+            ("object", "object"),
+            ("label", f"coalesce(text, {number})"),
+            *((side, side) for side in OBJECT_SIDES),
+            *((name, name) for name in OBJECT_NUMBERS),
+        ]
+        inner = [self._select(split, arm, columns) for split, arm in self._arms("objects")]
+        if inner:
+            return " UNION ALL ".join(inner)
+        kinds = {
+            **dict.fromkeys(("label", "key"), "VARCHAR"),
+            **dict.fromkeys(("record", "object", "label_number"), "BIGINT"),
+            **dict.fromkeys(OBJECT_SIDES, "FLOAT"),
+        }
+        empty = [f"NULL::{kinds.get(name, 'DOUBLE')} AS {sql_name(name)}" for name, _ in columns]
+        head = "NULL::VARCHAR AS split, NULL::VARCHAR AS shard"
+        return f"SELECT {head}, {', '.join(empty)} WHERE false"
+
+    def _arms(self, kind: str) -> list[tuple[str, _Arm]]:
+        """The files by split and columns; a file that two shards share is in two arms."""
+        arms: dict[tuple[object, ...], list[_Arm]] = {}
+        for each in self._catalogs:
+            path_of, shard = each.kept.path, each.shard
+            for part in each.kept.entry.parts:
+                if part.kind != kind:
+                    continue
+                form = shard.split, part.features, part.has_images, part.has_boxes
+                known, path = arms.setdefault(form, []), path_of(part)
+                free = (arm for arm in known if len(arm.shards) < _FILES and path not in arm.shards)
+                arm = next(free, None)
+                if arm is None:
+                    arm = _Arm(part)
+                    known.append(arm)
+                arm.shards[path] = shard.name
+        return [(str(form[0]), arm) for form, found in arms.items() for arm in found]
+
+    @staticmethod
+    def _select(split: str, arm: _Arm, columns: Sequence[tuple[str, str]]) -> str:
+        files = sql_list(map(sql_text, arm.shards))
+        names = set(arm.shards.values())
+        if len(names) == 1:
+            shard = sql_text(names.pop())
+        else:
+            whens = (
+                f"WHEN {sql_text(path)} THEN {sql_text(name)}" for path, name in arm.shards.items()
+            )
+            shard = f"CASE filename {' '.join(whens)} END"
+        named = (f"{expression} AS {sql_name(name)}" for name, expression in columns)
+        # Names of columns in a file are ours: no name from data is one.
+        return (
+            f"SELECT {sql_text(split)} AS split, {shard} AS shard, {', '.join(named)} "
+            f"FROM read_parquet({files}, filename = true, hive_partitioning = false)"
+        )
+
+
+def _fixed(name: str) -> str:
+    return "lower(hex(digest))" if name == "digest" else sql_name(name)

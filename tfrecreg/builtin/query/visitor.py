@@ -1,0 +1,173 @@
+"""The catalog of one shard, made in the pass of a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from tfrecreg.builtin.query.boxes import may_have_boxes
+from tfrecreg.builtin.query.chunks import Chunk, PartFile
+from tfrecreg.digests import record_digest
+from tfrecreg.errors import TfrecregError
+from tfrecreg.example.columns import divide
+from tfrecreg.example.decode import canonical
+from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.example.model import Example
+from tfrecreg.images.model import ImageError
+from tfrecreg.images.read import read_header
+from tfrecreg.index import INDEX_LIMIT, Index, read_index
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Visitor
+from tfrecreg.scan.large_records import LARGE_LIMIT, LargeRecords
+from tfrecreg.validators.image_features import ImageFeatures
+
+
+class CatalogPart(NamedTuple):
+    """The catalog of one shard. Picklable; it takes about 40 bytes a record."""
+
+    shard: str
+    """Hex blake3 of the file that was read."""
+    index_digest: str
+    """Hex blake3 of the index that has the keys; empty without one."""
+    files: tuple[tuple[PartFile, bytes], ...]
+    records: int
+    faults: int
+    """Damaged places, whose records are left out."""
+    problem: str
+    """Why it is not a TFRecord; empty if it is one."""
+    left_out: tuple[str, ...]
+    """Features without columns; not all of them where there are thousands."""
+
+
+class CatalogVisitor(Visitor):
+    """Makes the catalog of a shard. A key is taken from the index only for a record whose digest
+    the index has there.
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        self._chunk = Chunk()
+        self._files: list[tuple[PartFile, bytes]] = []
+        self._left_out: set[str] = set()
+        self._images = ImageFeatures()
+        self._large = LargeRecords(shard, "check")
+        self._index, self._index_digest = _index_of(shard)
+        self._records = self._faults = 0
+        self._problem = ""
+
+    def batch(self, batch: RecordBatch) -> None:
+        if self._chunk.is_full:
+            self._flush()
+        self._records += len(batch)
+        digests = self._digests(batch)
+        keys = self._keys(batch.first, digests)
+        kinds: list[PayloadKind | None] = [None] * len(batch)
+        if not batch.whole:
+            self._chunk.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
+            return
+        first, memory = self._chunk.rows, batch.memory
+        groups, rest = divide(memory, batch.starts, batch.lengths, batch.example)
+        for positions, sample, columns in groups:
+            rows = positions + first
+            for slot, column in columns.values():
+                self._chunk.add_column(rows, slot, column, memory)
+            places = positions.tolist()
+            for place in places:
+                kinds[place] = PayloadKind.EXAMPLE
+            for name in self._images.of(sample)[:1]:
+                _, column = columns[name]
+                spans = zip(column.start.tolist(), column.stop.tolist(), strict=True)
+                values = (memory[start:stop] for start, stop in spans)
+                for row, value in zip(rows.tolist(), values, strict=True):
+                    self._image(row, value)
+            if may_have_boxes(sample):
+                for place in places:
+                    example = batch.example(place)
+                    if example is not None:
+                        self._boxes(first + place, batch.first + place, keys[place], example)
+        for place in rest:
+            example = batch.example(place)
+            kind = kind_of(memory, batch.starts[place], batch.lengths[place], example)
+            kinds[place] = kind
+            if kind is PayloadKind.EXAMPLE and example is not None:
+                self._example(first + place, batch.first + place, keys[place], example)
+        self._chunk.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
+
+    def fault(self, fault: Fault) -> None:
+        self._faults += 1
+        if fault.code == "CRC008":
+            self._problem = fault.detail
+
+    def close(self, end: StreamEnd) -> CatalogPart:
+        self._large.close()
+        self._flush()
+        return CatalogPart(
+            shard=end.blake3 or "",
+            index_digest=self._index_digest,
+            files=tuple(self._files),
+            records=self._records,
+            faults=self._faults,
+            problem=self._problem,
+            left_out=tuple(sorted(self._left_out)),
+        )
+
+    def _flush(self) -> None:
+        chunk, self._chunk = self._chunk, Chunk()
+        self._left_out |= chunk.left_out
+        if chunk.rows:
+            self._files += chunk.to_parquet()
+
+    def _example(self, row: int, record: int, key: str | None, example: Example) -> None:
+        for name in sorted(example):
+            self._chunk.add_feature(row, name, example[name])
+        for name in self._images.of(example)[:1]:
+            self._image(row, example[name].first(1)[0])
+        self._boxes(row, record, key, example)
+
+    def _image(self, row: int, value: bytes) -> None:
+        try:
+            self._chunk.add_image(row, read_header(value))
+        except ImageError:
+            return  # the columns are null; a check says why
+
+    def _boxes(self, row: int, record: int, key: str | None, example: Example) -> None:
+        if may_have_boxes(example):
+            self._chunk.add_boxes(row, self._chunk.boxes.add(record, key, example))
+
+    def _digests(self, batch: RecordBatch) -> list[bytes | None]:
+        """The record digests; None for a record that is too large to be held."""
+        payloads: Iterable[bytes | None] = batch.payloads()
+        if not batch.whole:
+            payloads = (
+                self._large.payload(batch.first + place, batch.offsets[place], length)
+                if length <= LARGE_LIMIT
+                else None
+                for place, length in enumerate(batch.lengths)
+            )
+        return [None if each is None else record_digest(canonical(each)) for each in payloads]
+
+    def _keys(self, first: int, digests: Sequence[bytes | None]) -> list[str | None]:
+        index = self._index
+        if index is None:
+            return [None] * len(digests)
+        known = index.digests[first : first + len(digests)].tobytes()
+        return [
+            index.key(first + place)
+            .encode("utf-8", "surrogateescape")
+            .decode("utf-8", "backslashreplace")
+            if digest is not None and known[16 * place : 16 * place + 16] == digest
+            else None
+            for place, digest in enumerate(digests)
+        ]
+
+
+def _index_of(shard: Shard) -> tuple[Index | None, str]:
+    """The index of a shard, and its digest; a damaged one is as good as none."""
+    if shard.index is None:
+        return None, ""
+    try:
+        data = shard.storage.read(shard.index, limit=INDEX_LIMIT)
+        return read_index(data, shard.index), blake3(data).hexdigest()
+    except TfrecregError:
+        return None, ""

@@ -1,0 +1,249 @@
+"""The source of raw data for which no source is named.
+
+Each source that a registry has is asked. The globs of its record are tried first; a source with
+`examine` looks further. The strongest recognition wins; two that are equally strong are both named,
+and the user chooses: ADR 47.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from shlex import quote
+from typing import Any
+
+from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.guard import calling, failure
+from tfrecreg.plugins.discovery import Announced
+from tfrecreg.plugins.manager import Plugins
+from tfrecreg.plugins.raw_data import raw_folder
+from tfrecreg.plugins.recognition import STRENGTHS, RawPreview, Recognition, glob_strength
+from tfrecreg.plugins.records import SourceRecord
+from tfrecreg.storage.locations import raw_storage
+from tfrecreg.storage.raw import RawStorage
+from tfrecreg.text import safe, type_text
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A source that can read a folder, and why."""
+
+    source: str
+    """Its name, with the distribution where another one has the same."""
+    found: Recognition
+
+    @property
+    def rank(self) -> int:
+        """0 for the strongest."""
+        return STRENGTHS.index(self.found.strength)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the document of ``build --json`` has it."""
+        return {
+            "source": self.source,
+            "strength": self.found.strength,
+            "reason": self.found.reason,
+            "aside": list(self.found.aside),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """The choice of a source."""
+
+    raw: str
+    """The raw data as the user named them."""
+    chosen: Candidate
+    others: tuple[Candidate, ...]
+    """Sources that can read some of it, too; weaker ones."""
+    above: str
+    """A folder near it that the source can read as well; empty if there is none."""
+    failed: tuple[str, ...]
+    """Why sources could not be asked, a line each."""
+
+    @property
+    def source(self) -> str:
+        """The name of the chosen source."""
+        return self.chosen.source
+
+    def notes(self) -> Iterator[str]:
+        """What was found, used and left aside, a line each."""
+        yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"
+        if self.chosen.found.aside:
+            yield f"  left aside: {_names(self.chosen.found.aside)}"
+        for each in self.others:
+            yield (
+                f"  not used: the source `{each.source}`, which fits less exactly: it has "
+                f"{each.found.reason}"
+            )
+        if self.above:
+            yield f"  `{safe(self.above, limit=1000)}` has files for this source, too"
+        yield from self.failed
+
+    def to_json(self) -> dict[str, Any]:
+        """As the document of ``build --json`` has it."""
+        return {
+            **self.chosen.to_json(),
+            "others": [each.to_json() for each in self.others],
+            "above": self.above,
+            "failed": list(self.failed),
+        }
+
+
+def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> Detection:
+    """The source that fits raw data best.
+
+    Args:
+        place: the raw data as the user named them.
+        dataset: the name of the dataset, for hints.
+
+    Raises:
+        UsageError: no source fits, or two fit equally.
+    """
+    shown = safe(place, limit=1000)
+    candidates, failed = candidates_for(raw, known)
+    if not candidates:
+        near = _near(raw, place, known)
+        names = ", ".join(known.names(SourceRecord))
+        raise UsageError(
+            "; ".join((f"`{shown}` does not look like the raw data of any source", *failed)),
+            hint=(
+                f"`{safe(near[1], limit=1000)}` has files for the source `{near[0]}`: "
+                f"{_command(dataset, near[0], near[1])}"
+                if near
+                else f"tfrecreg build {dataset} --source SOURCE --raw PATH; sources: {names}"
+            ),
+        )
+    best = [each for each in candidates if each.rank == candidates[0].rank]
+    if len(best) > 1:
+        reasons = " and ".join(f"`{each.source}` (it has {each.found.reason})" for each in best)
+        raise UsageError(
+            f"`{shown}` fits {len(best)} sources equally: {reasons}",
+            hint="; or ".join(_command(dataset, each.source, place) for each in best),
+        )
+    chosen = best[0]
+    return Detection(
+        raw=shown,
+        chosen=chosen,
+        others=tuple(candidates[1:]),
+        above=_above(raw, known.find(SourceRecord, chosen.source)),
+        failed=tuple(failed),
+    )
+
+
+def other_source_hint(raw: RawStorage, used: str, known: Plugins) -> str:
+    """A hint where raw data were refused by a source and another one recognizes them exactly, or by
+    their layout; empty otherwise.
+
+    Args:
+        used: the name of the source that refused them.
+    """
+    candidates, _ = candidates_for(raw, known)
+    strong = [each for each in candidates if each.found.strength != "general"]
+    if not strong or any(used == each.source.rpartition(":")[2] for each in candidates):
+        return ""
+    first = strong[0]
+    return f"it has {first.found.reason}: --source {first.source}"
+
+
+def stronger_sources(raw: RawStorage, used: str, known: Plugins) -> Iterator[str]:
+    """A note where another source than the one that the user named recognizes raw data exactly.
+
+    Args:
+        used: the name of the source that reads them.
+    """
+    with suppress(TfrecregError):  # of a folder that cannot be listed: the build says so
+        candidates, _ = candidates_for(raw, known)
+        exact = [each for each in candidates if each.found.strength == "exact"]
+        if exact and not any(used == each.source.rpartition(":")[2] for each in exact):
+            first = exact[0]
+            yield f"the source `{first.source}` may fit better: there are {first.found.reason}"
+
+
+def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], list[str]]:
+    """The sources that can read raw data, the strongest first, and why others could not be asked.
+
+    Raises:
+        StorageError: the folder cannot be listed.
+    """
+    RawPreview(raw).entries()  # so that what fails for every source is said once
+    candidates: list[Candidate] = []
+    failed: list[str] = []
+    announced = known.every(SourceRecord)
+    names = [each.name for each in announced]
+    for each in announced:
+        name = each.name if names.count(each.name) == 1 else each.qualified
+        try:
+            with calling(each.plugin_id, "examine"):
+                found = _recognized(each, RawPreview(raw))
+        except Exception as error:
+            told = failure(each.plugin_id, "failed in `examine`", error)
+            failed.append(f"{told.message}, so it was not asked")
+            continue
+        if found is not None:
+            candidates.append(Candidate(name, found))
+    candidates.sort(key=lambda each: each.rank)  # stable: by name among equals
+    return candidates, failed
+
+
+def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Recognition | None:
+    record = announced.record
+    matches = [
+        (glob, path) for glob in record.recognizes for path in islice(preview.matches(glob), 1)
+    ]
+    if record.examine is not None:
+        return _checked(record.examine(preview)) if matches or not record.recognizes else None
+    if not matches:
+        return None
+    glob, path = min(matches, key=lambda match: STRENGTHS.index(glob_strength(match[0])))
+    kind = f"files such as `{safe(path)}`"
+    return Recognition(glob_strength(glob), kind)
+
+
+def _checked(found: object) -> Recognition | None:
+    """What a plugin returned, with texts that can be shown."""
+    if found is None:
+        return None
+    if not isinstance(found, Recognition) or found.strength not in STRENGTHS:
+        raise TypeError(f"expected a Recognition or None, found {type_text(found)}")
+    reason = found.reason if found.reason.isprintable() else safe(found.reason, limit=500)
+    return Recognition(found.strength, reason[:500], [str(each) for each in found.aside])
+
+
+def _near(raw: RawStorage, place: str, known: Plugins) -> tuple[str, str] | None:
+    """The source and the folder, one or two levels away, that fit best."""
+    folders: dict[str, None] = {}
+    for each in known.every(SourceRecord):
+        if raw.is_local:
+            folders[raw_folder(raw.root, each.record)] = None
+            continue
+        for glob in each.record.recognizes:
+            for path in islice(RawPreview(raw).matches(f"*/{glob}"), 1):
+                folders[f"{place.rstrip('/')}/{path.partition('/')[0]}"] = None
+    found = [
+        (best[0].rank, best[0].source, folder)
+        for folder in folders
+        if folder not in ("", raw.root)
+        for best in candidates_for(raw_storage(folder), known)[:1]
+        if best
+    ]
+    return min(found)[1:] if found else None
+
+
+def _above(raw: RawStorage, announced: Announced[SourceRecord]) -> str:
+    """The folder above that a source can read, if the raw data are a part of it."""
+    folder = raw_folder(raw.root, announced.record) if raw.is_local else ""
+    return folder if folder and folder != raw.root and raw.root.startswith(folder) else ""
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(f"`{safe(name, limit=60)}`" for name in names[:_SHOWN]) + more
+
+
+def _command(dataset: str, source: str, place: str) -> str:
+    return f"tfrecreg build {dataset} --source {source} --raw {safe(quote(place), limit=1000)}"

@@ -1,0 +1,132 @@
+"""What a source says of a folder that nobody has named it for, and what it may look at to say so.
+
+A :class:`RawPreview` bounds the work by what it offers: the first names of some folders and the
+first bytes of some files. So a folder of a million files, or a bucket, is answered for in a moment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from tfrecreg.storage.interface import Entry, Readable
+
+Strength = Literal["exact", "layout", "general"]
+STRENGTHS: tuple[Strength, ...] = ("exact", "layout", "general")
+"""The strongest first: a stronger recognition beats all weaker ones."""
+_NAMES = 10_000
+_FOLDERS = 100
+_FILES = 20
+_BYTES = 1 << 16
+_WILD = "*?["
+_SPLITS = ("train", "val", "valid", "validation", "test")
+
+
+class Recognition(NamedTuple):
+    """Why a source can read a folder."""
+
+    strength: Strength
+    """``exact``: names or contents that only this format has. ``layout``: the arrangement of files
+    that the source reads, which other data may have, too. ``general``: files of a kind that it
+    reads.
+    """
+    reason: str
+    """What was found, in words that follow the name of the folder and ``has``: ``4 IDX files``."""
+    aside: Sequence[str] = ()
+    """Names right in the folder that the source would not read."""
+
+
+class RawPreview:
+    """A bounded look at raw data: names of at most 100 folders, 10,000 of each, and the first
+    65,536 bytes of at most 20 files.
+
+    Beyond these bounds folders look empty, and so do files. Links are followed.
+    """
+
+    def __init__(self, raw: Readable) -> None:
+        self._raw = raw
+        self._listed: dict[str, list[Entry]] = {}
+        self._read = 0
+
+    def entries(self, folder: str = "") -> Sequence[Entry]:
+        """The names right in a folder, in the order of their bytes.
+
+        Args:
+            folder: below the raw folder; empty for that folder itself.
+        """
+        found = self._listed.get(folder)
+        if found is None:
+            if len(self._listed) >= _FOLDERS:
+                return ()
+            listed = islice(self._raw.list(folder, recursive=False), _NAMES)
+            found = self._listed[folder] = [self._target(each) for each in listed]
+        return found
+
+    def folders(self, folder: str = "") -> list[str]:
+        """The paths of the folders right in a folder, without hidden ones."""
+        return [each.path for each in self.entries(folder) if each.kind == "dir" and _shown(each)]
+
+    def files(self, folder: str = "") -> list[str]:
+        """The paths of the files right in a folder, without hidden ones."""
+        return [each.path for each in self.entries(folder) if each.kind == "file" and _shown(each)]
+
+    def start(self, path: str) -> bytes:
+        """The first bytes of a file; empty if there is no such file."""
+        found = self._raw.stat(path, follow="all")
+        if found is None or found.kind != "file" or self._read >= _FILES:
+            return b""
+        self._read += 1
+        with self._raw.open(path) as reader:
+            return reader.read_at(0, min(reader.size, _BYTES))
+
+    def matches(self, glob: str) -> Iterator[str]:
+        """The paths of files that match a glob such as ``annotations/*.json``."""
+        parts = glob.split("/")
+        if not {"", ".", ".."}.intersection(parts):
+            yield from self._below("", parts)
+
+    def _below(self, folder: str, parts: Sequence[str]) -> Iterator[str]:
+        wanted = "file" if len(parts) == 1 else "dir"
+        if not any(each in parts[0] for each in _WILD):
+            path = f"{folder}/{parts[0]}" if folder else parts[0]
+            found = self._raw.stat(path, follow="all")
+            entries: Iterable[Entry] = () if found is None else (replace(found, path=path),)
+        else:
+            entries = self.entries(folder)
+        for entry in entries:
+            name = entry.path.rpartition("/")[2]
+            if entry.kind != wanted or not _shown(entry) or not fnmatchcase(name, parts[0]):
+                continue
+            if wanted == "file":
+                yield entry.path
+            else:
+                yield from self._below(entry.path, parts[1:])
+
+    def _target(self, entry: Entry) -> Entry:
+        if entry.kind != "link":
+            return entry
+        found = self._raw.stat(entry.path, follow="all")
+        return entry if found is None else replace(found, path=entry.path)
+
+
+def glob_strength(glob: str) -> Strength:
+    """How much a match of a glob says.
+
+    ``exact`` if the glob has a name in it, of a file or of a folder, apart from suffixes and the
+    names of splits: ``data.yaml``, ``Annotations/*.xml``. ``general`` for ``*.csv``.
+    """
+    *folders, name = glob.split("/")
+    stem = name.rpartition(".")[0] or name
+    for part in (*folders, stem):
+        word = re.sub(r"\[(.)[^]]*\]", r"\1", part).strip("*?")
+        if sum(map(str.isalpha, word)) >= 3 and word.lower() not in _SPLITS:
+            return "exact"
+    return "general"
+
+
+def _shown(entry: Entry) -> bool:
+    return not entry.path.rpartition("/")[2].startswith(".")

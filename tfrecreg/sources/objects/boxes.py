@@ -1,0 +1,227 @@
+"""Boxes with their labels and areas, as records have them."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tfrecreg.errors import RawDataError
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.example.model import Example, Feature
+from tfrecreg.sources.objects.view import BadAnnotation, ImageView, SkipImage
+from tfrecreg.text import safe
+
+_INVISIBLE = 1e-7
+"""Share of a side: float32 cannot distinguish a smaller distance from the border."""
+_TINY = 1e-6
+"""Share of a side: sides that are farther apart differ as float32, whose steps below 1 are 6e-8."""
+_LARGEST = 3.4e38
+"""Largest coordinate and area: about the largest float32."""
+_SIDES = struct.Struct("<4f")
+_COLUMNS: dict[str, Callable[[Sequence[Any]], Feature]] = {
+    "bbox/xmin": float_feature,
+    "bbox/ymin": float_feature,
+    "bbox/xmax": float_feature,
+    "bbox/ymax": float_feature,
+    "class/label": int64_feature,
+    "class/text": bytes_feature,
+    "is_crowd": int64_feature,
+    "area": float_feature,
+}
+"""The features of boxes, under the prefix of objects or of panoptic segments."""
+
+
+class Box(NamedTuple):
+    """A box as it is written: shares of the image's sides from the top left, 0 to 1."""
+
+    xmin: float
+    ymin: float
+    xmax: float
+    ymax: float
+    clipped: bool = False
+    """Whether it was clipped by a visible amount."""
+
+
+def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) -> Box:
+    """The box of an annotation as shares of its image's sides.
+
+    Args:
+        bbox: left, top, width and height in pixels.
+        width: width of the image in pixels.
+        height: height of the image in pixels.
+        clip: pixels by which the box may stick out; it is clipped there.
+
+    Raises:
+        BadAnnotation: it is not four finite numbers, has no area, or sticks out further.
+    """
+    if bbox is None or len(bbox) != 4:
+        raise BadAnnotation(
+            "has no box" if not bbox else f"has a box of {len(bbox)} numbers, not 4"
+        )
+    left, top, across, down = bbox
+    right, bottom = left + across, top + down
+    if left >= 0 and top >= 0 and across > 0 and down > 0 and right <= width and bottom <= height:
+        box = Box(left / width, top / height, right / width, bottom / height)
+        if (across > _TINY * width and down > _TINY * height) or _has_area(box):
+            return box
+    shown = "has the box [" + ", ".join(f"{value:.10g}" for value in bbox) + "]"
+    if not all(map(math.isfinite, (left, top, right, bottom))):
+        raise BadAnnotation(f"{shown}, which is not finite")
+    if across <= 0 or down <= 0:
+        raise BadAnnotation(f"{shown}, which has no area")
+    if right <= 0 or bottom <= 0 or left >= width or top >= height:
+        raise BadAnnotation(f"{shown}, outside of the {width} × {height} pixels")
+    out = max(-left, -top, right - width, bottom - height)
+    if out > clip:
+        raise BadAnnotation(
+            f"{shown}, which sticks out of the {width} × {height} pixels by {out:.6g}"
+        )
+    box = Box(
+        max(left, 0.0) / width,
+        max(top, 0.0) / height,
+        min(right, width) / width,
+        min(bottom, height) / height,
+        clipped=max(-left, right - width) > _INVISIBLE * width
+        or max(-top, bottom - height) > _INVISIBLE * height,
+    )
+    if not _has_area(box):
+        raise BadAnnotation(f"{shown}, which has no area as float32")
+    return box
+
+
+def _has_area(box: Box) -> bool:
+    """Whether a box in the image has an area as it is written."""
+    xmin, ymin, xmax, ymax = _SIDES.unpack(_SIDES.pack(*box[:4]))
+    return bool(xmin < xmax and ymin < ymax)
+
+
+def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:
+    """A bad box as it is, too large numbers as infinite; None where it is not four numbers."""
+    if bbox is None or len(bbox) != 4:
+        return None
+    left, top, across, down = bbox
+    shares = (left / width, top / height, (left + across) / width, (top + down) / height)
+    xmin, ymin, xmax, ymax = (
+        math.copysign(math.inf, each) if abs(each) > _LARGEST else each for each in shares
+    )
+    return Box(xmin, ymin, xmax, ymax)
+
+
+class ObjectLabel(NamedTuple):
+    """A class of objects as it is written."""
+
+    label: int
+    name: bytes
+    """UTF-8."""
+    thing: int | None = None
+    """1 for things, 0 for stuff; None where not all categories say."""
+
+
+class Boxes:
+    """Boxes with label and area, of the objects of one image.
+
+    Args:
+        labels: the labels of the classes, by whatever annotations name a class by.
+        view: the image.
+    """
+
+    def __init__(self, labels: Mapping[Any, ObjectLabel], view: ImageView) -> None:
+        self._labels = labels
+        self._view = view
+        self._rows: list[tuple[Any, ...]] = []  # of the values of _COLUMNS
+        self._things: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(
+        self,
+        name: str,
+        category: Any,
+        bbox: Sequence[float] | None,
+        area: float | None = None,
+        crowd: int = 0,
+    ) -> bool:
+        """Add one; False where it is left out for its box or its class.
+
+        Args:
+            name: of the annotation, for remarks: ``the annotation 5``.
+            category: the class, a key of the labels.
+            bbox: left, top, width and height in pixels.
+            area: in pixels; None for that of the box.
+            crowd: 1 for a crowd.
+
+        Raises:
+            SkipImage: a bad box, where the option says so.
+            RawDataError: a bad box or an unlisted class, where the option says so.
+        """
+        label = self._labels.get(category)
+        if label is None:
+            self._reject_category(name, category)
+            return False
+        box = self._box(name, bbox)
+        if box is None:
+            return False
+        if area is None or not 0 <= area < _LARGEST:
+            if area is not None:
+                detail = f"{name} has the area {area:g}; that of its box is taken"
+                self._view.remarks.add("SRC032", detail)
+            area = _area_of_box(bbox)
+        self._rows.append((*box[:4], label.label, label.name, crowd, area))
+        if label.thing is not None:
+            self._things.append(label.thing)
+        return True
+
+    def features(self, prefix: str = "image/object") -> Example:
+        """The features, all of one length, under `prefix`."""
+        columns = zip(*self._rows, strict=True) if self._rows else [()] * len(_COLUMNS)
+        return {
+            f"{prefix}/{name}": make(values)
+            for (name, make), values in zip(_COLUMNS.items(), columns, strict=True)
+        }
+
+    def things(self) -> list[int]:
+        """1 for things and 0 for stuff, where the labels say so."""
+        return self._things
+
+    def _box(self, name: str, bbox: Sequence[float] | None) -> Box | None:
+        """The box as it is written; None where the object is left out."""
+        options, remarks = self._view.options, self._view.remarks
+        width, height = self._view.sizes[0]
+        try:
+            box = fit_box(bbox, width, height, options.clip)
+        except BadAnnotation as error:
+            detail = f"{name} {error}"
+        else:
+            if box.clipped:
+                remarks.add("SRC024", f"the box of {name} sticks out and was clipped")
+            return box
+        if options.bad_boxes == "fail":
+            raise RawDataError(
+                f"`{safe(self._view.path)}`: {detail}",
+                hint="fix the file, or choose with --option bad_boxes=drop, keep or skip-image",
+            )
+        if options.bad_boxes == "skip-image":
+            raise SkipImage("SRC023", f"{detail}; --option bad_boxes=drop keeps the picture")
+        kept = unclipped_box(bbox, width, height) if options.bad_boxes == "keep" else None
+        remarks.add("SRC023", f"{detail}; it was {'dropped' if kept is None else 'kept'}")
+        return kept
+
+    def _reject_category(self, name: str, category: Any) -> None:
+        shown = safe(str(category))
+        detail = f"{name} refers to a category that is not listed: {shown}"
+        if self._view.options.dangling == "fail":
+            raise RawDataError(
+                f"`{safe(self._view.path)}`: {detail}",
+                hint="fix the file, or leave them out: --option dangling=drop",
+            )
+        self._view.remarks.add("SRC025", detail)
+
+
+def _area_of_box(bbox: Sequence[float] | None) -> float:
+    """The area of a box, for an annotation without an area that could be written."""
+    if bbox is None or not math.isfinite(sum(bbox)):
+        return 0.0
+    return min(max(0.0, bbox[2]) * max(0.0, bbox[3]), _LARGEST)

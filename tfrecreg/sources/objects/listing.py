@@ -1,0 +1,88 @@
+"""The files of raw data, and what is said of several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tfrecreg.errors import RawDataError
+from tfrecreg.sources.interface import Remark
+from tfrecreg.storage.interface import Entry, Readable
+from tfrecreg.text import safe
+
+_MAX_LINKS = 10_000
+"""Links to folders that are followed: a few that lead to each other are exponentially many."""
+
+
+def list_files(raw: Readable, folder: str = "") -> Iterator[Entry]:
+    """Everything below a folder that is not a folder, in the order of the paths' bytes.
+
+    Links are followed, also into folders: a file behind a link has its size and the kind ``file``.
+    A link that leads nowhere or in a circle has the kind ``link``, a FIFO or a device ``other``.
+
+    Raises:
+        RawDataError: there are too many links to folders.
+    """
+    followed = 0
+    waiting = [raw.list(folder)]
+    while waiting:
+        entry = next(waiting[-1], None)
+        if entry is None:
+            waiting.pop()
+        elif entry.kind != "link":
+            if entry.kind != "dir":
+                yield entry
+        else:
+            found = raw.stat(entry.path, follow="all")
+            if found is None or found.kind in ("file", "link", "other"):
+                yield entry if found is None else replace(found, path=entry.path)
+            elif _is_circle(raw, found, entry.path):
+                yield entry
+            else:
+                followed += 1
+                if followed > _MAX_LINKS:
+                    raise RawDataError(
+                        f"`{safe(raw.root)}` has more than {_MAX_LINKS} symbolic links to folders",
+                        hint="put the folders themselves there",
+                    )
+                waiting.append(raw.list(entry.path))
+
+
+def read_text(raw: Readable, path: str, *, limit: int = 1 << 28) -> str:
+    """The text of a small file, without its byte order mark.
+
+    Raises:
+        RawDataError: it has more than `limit` bytes, or is not UTF-8.
+    """
+    with raw.open(path) as file:
+        if file.size > limit:
+            raise RawDataError(
+                f"`{safe(path)}` has {file.size:,} bytes, expected at most {limit:,}",
+                hint="it is a small text file: check that the right file has this name",
+            )
+        data = file.read_at(0, limit)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RawDataError(
+            f"`{safe(path)}` is not UTF-8: line {line} has the byte 0x{data[error.start]:02x}",
+            hint="write the file again as UTF-8",
+        ) from None
+
+
+def paths_remark(split: str, code: str, paths: Sequence[str], why: str) -> Remark:
+    """One remark on several files, which names the first ones."""
+    shown = ", ".join(f"`{safe(path, limit=100)}`" for path in paths[:3])
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return Remark(split, paths[0], code, f"{why}: {shown}{more}", len(paths))
+
+
+def _is_circle(raw: Readable, found: Entry, path: str) -> bool:
+    """Whether a link leads to a folder that it is in."""
+    while path:
+        path = path.rpartition("/")[0]
+        above = raw.stat(path, follow="all")
+        if above is not None and (above.device, above.inode) == (found.device, found.inode):
+            return True
+    return False

@@ -1,0 +1,56 @@
+"""For tests and examples: the kit for tests of plugins, shards to check, raw data to build from.
+
+- `SourceTests`, `ValidatorTests`: a class to inherit, with the tests that every source or validator
+  should pass, for pytest and unittest
+- `examples`: the examples of a source, without a build
+- `check_validator`: a validator's report on a few records, without a registry
+- `build_examples`: a registry with a build of given records, with keys, labels and manifest
+- `write_shard`: a TFRecord file of given records
+- `write_digits`: raw data for the source `mnist`
+
+The names keep their meaning until the next major version, like :mod:`tfrecreg.api`. The modules:
+
+- `data`: records, read and written; `drawn`: raw data
+- `under_test`: a plugin by its name or its class, as a test has it
+- `kit`: what both classes of tests have in common
+- `source_tests`, with `raw_variants`, damaged and moved raw data, `other_process`, `in_parts`
+- `validator_tests`, with `checked`, a check without a registry
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfrecreg.testing.checked import check_validator
+    from tfrecreg.testing.data import build_examples, examples, write_shard
+    from tfrecreg.testing.drawn import write_digits
+    from tfrecreg.testing.source_tests import SourceTests
+    from tfrecreg.testing.validator_tests import ValidatorTests
+
+__all__ = [
+    "SourceTests",
+    "ValidatorTests",
+    "build_examples",
+    "check_validator",
+    "examples",
+    "write_digits",
+    "write_shard",
+]
+
+_LATER = {
+    "checked": "check_validator",
+    "data": "build_examples examples write_shard",
+    "drawn": "write_digits",
+    "source_tests": "SourceTests",
+    "validator_tests": "ValidatorTests",
+}
+_HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
+
+if not TYPE_CHECKING:  # mypy takes the names from the imports above
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

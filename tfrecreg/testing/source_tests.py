@@ -1,0 +1,410 @@
+"""The tests that every source should pass."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from tfrecreg.amounts import SkipLimit
+from tfrecreg.codes import CORE_CODES
+from tfrecreg.errors import PluginError, RefusedError, StorageError, TfrecregError, UsageError
+from tfrecreg.example.decode import decode
+from tfrecreg.example.model import Example, Kind
+from tfrecreg.operations.builds.run import build_from_source
+from tfrecreg.operations.builds.settings import BuildRequest
+from tfrecreg.operations.init import init
+from tfrecreg.plugins.describe import describe_options
+from tfrecreg.plugins.discovery import Announced
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import SourceRecord
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.sources.interface import Item, Remark, Skipped, Source
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.testing.kit import KitTests, Workers
+from tfrecreg.testing.other_process import SourceListing, in_other_process, list_source, make
+from tfrecreg.testing.raw_variants import (
+    STRANGE_FOLDER,
+    damaged,
+    fresh_copy,
+    with_strange_names,
+)
+from tfrecreg.testing.under_test import under_test
+
+T = TypeVar("T")
+
+_NAME = "kit"
+"""The name of the datasets that tests build."""
+
+
+class SourceTests(KitTests):
+    r"""Inherit from it, name the source, write small raw data, and run pytest or unittest::
+
+        class TestLines(SourceTests):
+            source = "lines"
+
+            def write_raw(self, folder: Path) -> None:
+                (folder / "train.tsv").write_text("positive\tA joy\nnegative\tNever again\n")
+
+    A dozen records are enough, of every kind that the source knows. Each method `verify_…` becomes
+    a test; one that does not fit a source is overridden by a method of the same name.
+    """
+
+    source: ClassVar[str | type[Source]]
+    """The name of an installed source, or a class: then its codes are those of its attribute
+    `codes`."""
+    options: ClassVar[Mapping[str, Any]] = {}
+    """Its options, as values of Python."""
+
+    def write_raw(self, folder: Path) -> None:
+        """Write small raw data into an empty folder; called once for all tests of the class."""
+        raise NotImplementedError(f"{type(self).__name__} has no `write_raw`")
+
+    # What the tests share
+
+    def setUp(self) -> None:
+        super().setUp()
+        if not getattr(self, "source", None):
+            self.fail(f"{type(self).__name__} names no `source`")
+        self.announced: Announced[Any] = self.entered(under_test(SourceRecord, self.source))
+
+    @property
+    def raw(self) -> Path:
+        """The folder of the raw data."""
+        return self._once("raw", self._written)
+
+    def open(self, raw: Path | None = None) -> GuardedSource:
+        """The source, opened on the raw data or others."""
+        known, name = plugins(), self.announced.qualified
+        options = known.source_options(name, self.options)[0]
+        # Under another distribution, so that the results of bundled sources are checked, too.
+        plugin_id = replace(self.announced.plugin_id, distribution=f"{name}, under test")
+        codes = frozenset(code.code for code in self.announced.record.codes)
+        storage = LocalStorage(os.fspath(raw or self.raw))
+        kind = known.load(SourceRecord, name)
+        return GuardedSource.open(kind, plugin_id, storage, options, codes)
+
+    @property
+    def listing(self) -> SourceListing:
+        """What the source lists."""
+        return self._once("listing", lambda: list_source(self.open()))
+
+    @property
+    def items(self) -> list[Item]:
+        """The items, without what is skipped in the listing."""
+        return [each for each in self.listing.items if isinstance(each, Item)]
+
+    @property
+    def made(self) -> list[bytes | Skipped]:
+        """The payload of each item's record, or why it is skipped."""
+
+        def make_all() -> list[bytes | Skipped]:
+            source = self.open()
+            return [make(source, item) for item in self.items]
+
+        return self._once("made", make_all)
+
+    def examples(self) -> Iterator[tuple[Item, Example]]:
+        """Each item that has an example, with it."""
+        for item, made in zip(self.items, self.made, strict=True):
+            if not isinstance(made, Skipped):
+                yield item, decode(made)
+
+    def _written(self) -> Path:
+        folder = self.scratch() / "raw"
+        folder.mkdir()
+        self.write_raw(folder)
+        if not any(folder.iterdir()):
+            self.fail("`write_raw` wrote nothing")
+        return folder
+
+    def _once(self, name: str, make_it: Callable[[], T]) -> T:
+        if name not in self._shared:
+            with self._told():
+                self._shared[name] = make_it()
+        found: T = self._shared[name]
+        return found
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except TfrecregError as error:
+            self.refuse(error)
+
+    # The tests
+
+    def verify_items(self) -> None:
+        """There are items with examples; each key is unique in its split."""
+        keys = Counter((each.split, each.key) for each in self.items)
+        twice = [key for key, count in keys.items() if count > 1]
+        self.assertFalse(twice, "these keys are not unique in their splits")
+        if not any(self.examples()):
+            self.fail(f"no item has an example; the listing is {self.listing.items[:5]}")
+
+    def verify_listing_is_repeatable(self) -> None:
+        """A source lists the same twice, and another object of it as well."""
+        source = self.open()
+        with self._told():
+            first, second = list_source(source), list_source(source)
+        self._expect_same_listing(first, second, "listed twice by one object")
+        self._expect_same_listing(first, self.listing, "listed by two objects")
+
+    def verify_source_is_picklable(self) -> None:
+        """A source can be sent to a worker after it listed its items and made an example."""
+        source = self.open()
+        with self._told():
+            list_source(source)
+            for item in self.items[:1]:
+                make(source, item)
+            again: GuardedSource = pickle.loads(pickle.dumps(source))
+            self._expect_same_listing(self.listing, list_source(again), "pickled and back")
+            self._expect_same(self.items[:1], self.made[:1], again, "pickled and back")
+
+    def verify_examples_are_repeatable(self) -> None:
+        """`example` depends on its item alone: made twice, by one object and by another."""
+        source = self.open()
+        self._expect_same(self.items, self.made, source, "made twice")
+        self._expect_same(self.items, self.made, source, "made twice by one object")
+
+    def verify_order_does_not_matter(self) -> None:
+        """Examples made in the reverse order are the same."""
+        source = self.open()
+        self._expect_same(self.items[::-1], self.made[::-1], source, "made in reverse order")
+
+    def verify_another_process(self) -> None:
+        """Another process with another hash seed lists and makes the same."""
+        with self._told():
+            source = self.open()
+            try:
+                listing, made = in_other_process(source, self.items, self.scratch())
+            except RuntimeError as error:
+                self.fail(f"it fails in another process:\n{error}")
+        self._expect_same_listing(
+            self.listing, SourceListing(*listing), "listed in another process"
+        )
+        for item, before, after in zip(self.items, self.made, made, strict=True):
+            self._expect_equal(item, before, after, "made in another process")
+
+    def verify_examples_fit_the_schema(self) -> None:
+        """A build passes the validators `crc`, `manifest` and `schema`."""
+        self._once("build 1", lambda: self._built(1))
+
+    def verify_labels(self) -> None:
+        """Label maps are of features that the schema or the examples have; numbers are in range."""
+        schema = parse_schema(self.listing.schema, "the schema")
+        declared = {feature.name for feature in schema.features}
+        found = [(item, example) for item, example in self.examples()]
+        seen = {name for _, example in found for name in example}
+        for feature, names in self.listing.labels.items():
+            if feature not in declared | seen:
+                self.fail(f"`labels` names the feature `{feature}`, which no example has")
+            for item, example in found:
+                values = example.get(feature)
+                if values is None or values.kind is not Kind.INT64:
+                    continue
+                outside = [each for each in values.values if not 0 <= int(each) < len(names)]
+                if outside:
+                    self.fail(
+                        f"{_named(item)} has the number {outside[0]} in `{feature}`, and "
+                        f"`labels` has {len(names)} names for it"
+                    )
+
+    def verify_raw_files(self) -> None:
+        """`raw_files` names each file once, with its size on disk."""
+        storage = LocalStorage(os.fspath(self.raw))
+        self.assertTrue(self.listing.raw_files, "`raw_files` names no file")
+        paths = Counter(each.path for each in self.listing.raw_files)
+        self.assertFalse([path for path, count in paths.items() if count > 1], "named twice")
+        for each in self.listing.raw_files:
+            entry = storage.stat(each.path)
+            if entry is None or entry.kind != "file":
+                self.fail(f"`raw_files` names `{each.path}`, which is not a file")
+            if entry.size != each.stored:
+                self.fail(
+                    f"`stored` of `{each.path}` is {each.stored}, and the file has {entry.size} "
+                    "bytes"
+                )
+
+    def verify_raw_paths(self) -> None:
+        """`raw_path` names a raw file, whose bytes are `image/encoded` of the record."""
+        source = self.open()
+        if not source.locates:
+            self.skipTest("the source has no `raw_path`")
+        storage = LocalStorage(os.fspath(self.raw))
+        known = {each.path for each in self.listing.raw_files}
+        for item, example in self.examples():
+            path = source.raw_path(item.split, item.key)
+            if path is None:
+                continue
+            if path not in known:
+                self.fail(f"`raw_path` of {_named(item)} is `{path}`, not one of `raw_files`")
+            encoded = example.get("image/encoded")
+            if encoded is not None and encoded.values != (storage.read(path),):
+                self.fail(f"`image/encoded` of {_named(item)} is not the bytes of `{path}`")
+
+    def verify_place_does_not_matter(self) -> None:
+        """The same raw data in a folder of another name give the same."""
+        moved = self.open(fresh_copy(self.raw, self.scratch() / STRANGE_FOLDER))
+        with self._told():
+            self._expect_same_listing(self.listing, list_source(moved), "in another folder")
+        self._expect_same(self.items, self.made, moved, "made in another folder")
+
+    def verify_strange_names(self) -> None:
+        """Files whose names cannot be printed are read, skipped or refused, in printable words."""
+        files = self.listing.raw_files
+        self._expect_accounted(
+            with_strange_names(self.raw, self.scratch(), files), "with strange names of files"
+        )
+
+    def verify_damaged_raw_data(self) -> None:
+        """Of damaged raw data, each item is accounted for, or an error says what is wrong."""
+        for what, folder in damaged(self.raw, self.scratch(), self.listing.raw_files):
+            self._expect_accounted(folder, f"where {what}")
+
+    def verify_empty_folder(self) -> None:
+        """A folder without raw data is refused by a `RawDataError`, which says what is expected."""
+        empty = self.scratch()
+        try:
+            source = self.open(empty)
+            found = [list(source.raw_files()), list(source.items())]
+        except PluginError as error:
+            self.fail(f"in an empty folder: {error.message}")
+        except UsageError as error:
+            self.expect_told(error, "in an empty folder")
+            return
+        self.fail(f"in an empty folder: expected a RawDataError, found {found}")
+
+    def verify_bytes_on_every_engine(self) -> None:
+        """Builds in this process and in several have the same bytes."""
+        one = self._once("build 1", lambda: self._built(1))
+        two = self._once("build 2", lambda: self._built(2))
+        self.assertEqual(_contents(one), _contents(two), "builds by one and by two processes")
+
+    def verify_parts(self) -> None:
+        """A build in parts, made in reverse order, has the bytes of one in a single go."""
+        one = self._once("build 1", lambda: self._built(1))
+        folder = self.scratch()
+        init(folder / "registry", with_dvc=False)
+        registry = open_registry(folder / "registry")
+        in_parts = import_module("tfrecreg.testing.in_parts")  # of another room
+        with self._told():
+            in_parts.build_in_parts(registry, self._request(), folder / "plan", (2, 1), of=2)
+        parts = folder / "registry/data" / _NAME
+        self.assertEqual(_contents(one), _contents(parts), "builds in one go and in parts")
+
+    def verify_codes(self) -> None:
+        """Every code is one of `SRC`, or the record of the source has it, with its words."""
+        own = self.announced.record.codes
+        known = {*CORE_CODES, *(code.code for code in own)}
+        entries = [*self.listing.items, *self.made]
+        used = {each.code for each in entries if isinstance(each, Skipped | Remark)}
+        self.assertFalse(used - known, "these codes are not in the `SourceRecord`")
+        for code in own:
+            for what in ("rule", "summary", "hint", "page"):
+                self.assertTrue(getattr(code, what), f"the code {code.code} has no `{what}`")
+
+    def verify_options_are_documented(self) -> None:
+        """Each option has a docstring, which `plugins show` prints."""
+        kind = plugins().load(SourceRecord, self.announced.qualified).Options
+        silent = [each.name for each in describe_options(kind) if not each.help]
+        self.assertFalse(silent, "these options have no docstring below them")
+        self.assertEqual(len(fields(kind)), len(describe_options(kind)))
+
+    # How they compare
+
+    def _request(self) -> BuildRequest:
+        return BuildRequest(
+            name=_NAME,
+            source=self.announced.qualified,
+            raw=os.fspath(self.raw),
+            options=self.options,
+            policy=ShardPolicy(records_per_shard=max(1, len(self.items) // 4)),
+            max_skipped=SkipLimit.parse("100%"),
+            base="none",
+        )
+
+    def _built(self, jobs: int) -> Path:
+        registry = self.scratch()
+        init(registry, with_dvc=False)
+        try:
+            build_from_source(open_registry(registry), self._request(), engine=Workers(jobs))
+        except RefusedError as error:
+            self.refuse(error)
+        return registry / "data" / _NAME
+
+    def _expect_accounted(self, folder: Path, when: str) -> None:
+        """Everything in a folder is read, skipped or refused; nothing fails or is unprintable."""
+        try:
+            source = self.open(folder)
+            listing = list_source(source)
+            entries: list[Any] = list(listing.items)
+            entries += [make(source, each) for each in entries if isinstance(each, Item)]
+        except PluginError as error:
+            self.fail(f"{when}: {error.message}")
+        except (UsageError, StorageError) as error:
+            self.expect_told(error, when)
+            return
+        for each in entries:
+            if isinstance(each, Skipped | Remark) and not each.detail.isprintable():
+                self.fail(f"{when}: {each.detail!r} has characters of the raw data: use `safe`")
+            if isinstance(each, Skipped) and not each.detail:
+                self.fail(f"{when}: `{each.key!r}` is skipped without a reason")
+
+    def _expect_same_listing(self, before: SourceListing, after: SourceListing, when: str) -> None:
+        for what, one, other in zip(SourceListing._fields, before, after, strict=True):
+            self.assertEqual(one, other, f"`{what}` differs, {when}")
+
+    def _expect_same(
+        self,
+        items: Sequence[Item],
+        before: Sequence[bytes | Skipped],
+        source: GuardedSource,
+        when: str,
+    ) -> None:
+        for item, one in zip(items, before, strict=True):
+            with self._told():
+                other = make(source, item)
+            self._expect_equal(item, one, other, when)
+
+    def _expect_equal(
+        self, item: Item, one: bytes | Skipped, other: bytes | Skipped, when: str
+    ) -> None:
+        if one != other:
+            self.fail(f"{_named(item)} differs, {when}: {_difference(one, other)}")
+
+
+def _named(item: Item) -> str:
+    return f"the item `{item.key}` of the split `{item.split}`"
+
+
+def _difference(one: bytes | Skipped, other: bytes | Skipped) -> str:
+    if isinstance(one, Skipped) or isinstance(other, Skipped):
+        return f"{_short(one)} and {_short(other)}"
+    before, after = decode(one), decode(other)
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            return f"the feature `{name}` is {before.get(name)!r} and {after.get(name)!r}"
+    return "the order of its features"
+
+
+def _short(made: bytes | Skipped) -> str:
+    return f"skipped ({made.code} {made.detail})" if isinstance(made, Skipped) else "an example"
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,233 @@
+"""The tests that every validator should pass."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import tfrecreg
+from tfrecreg.codes import CORE_CODES
+from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.example.encode import encode
+from tfrecreg.findings import Code
+from tfrecreg.plugins.discovery import Announced
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import ValidatorRecord
+from tfrecreg.records.framing import frame
+from tfrecreg.reports.model import Report
+from tfrecreg.scan.cache import ScanCache
+from tfrecreg.scan.interface import Target, Validator
+from tfrecreg.shardset.target import files_target, find_target
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.testing.checked import GivenRecords, checked
+from tfrecreg.testing.data import build_examples, write_shard
+from tfrecreg.testing.kit import KitTests, Workers
+from tfrecreg.testing.under_test import under_test
+
+_STRANGE: Sequence[Mapping[str, Any]] = (
+    {},
+    {"\x1b[31m\n": b"\x00\xff", "": 1},
+    {"日本語": [1.5, float("nan"), float("inf")]},
+)
+"""Records that no validator may fail on."""
+
+
+class ValidatorTests(KitTests):
+    """Inherit from it, name the validator, give records, and run pytest or unittest::
+
+        class TestBlanks(ValidatorTests):
+            validator = "blanks"
+            good = [{"text": "Never again"}]
+            bad = {"TXT002": [{"text": " Never again"}]}
+
+    Each method `verify_…` becomes a test; one that does not fit a validator is overridden by a
+    method of the same name.
+    """
+
+    validator: ClassVar[str | type[Validator]]
+    """The name of an installed validator, or a class."""
+    good: ClassVar[GivenRecords] = ()
+    """Records in which it finds nothing: dictionaries from feature name to value."""
+    bad: ClassVar[Mapping[str, GivenRecords]] = {}
+    """Records by the code of a finding that it makes of them: one entry for each of its codes."""
+    limits: ClassVar[Mapping[str, Any]] = {}
+    """Its options, as ``limits.NAME`` of a gate has them."""
+    labels: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Class names in order of their numbers, by feature."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        if not getattr(self, "validator", None):
+            self.fail(f"{type(self).__name__} names no `validator`")
+        self.announced: Announced[Any] = self.entered(under_test(ValidatorRecord, self.validator))
+
+    def check(self, target: Target, **more: Any) -> Report:
+        """The report on a target; a validator that fails fails the test."""
+        try:
+            report = checked(target, self.announced.qualified, **{"limits": self.limits, **more})
+        except TfrecregError as error:
+            self.refuse(error)
+        self.assertFalse(report.errors, "the check is incomplete")
+        return report
+
+    def bare(self, records: GivenRecords, *, shards: int = 1) -> Target:
+        """Records in bare shards."""
+        folder = self.scratch()
+        for number in range(shards):
+            path = folder / f"kit.tfrecord-{number:05}-of-{shards:05}"
+            write_shard(path, records[number::shards])
+        return files_target([str(folder / "kit.tfrecord-*")])
+
+    def built(self, records: GivenRecords) -> Target:
+        """Records as a build, with a manifest, keys, labels and a schema."""
+        return find_target(
+            build_examples(self.scratch(), {"train": records}, labels=self.labels or None)
+        )
+
+    @property
+    def everything(self) -> list[Mapping[str, Any]]:
+        """All records, good and bad."""
+        return [*self.good, *(each for records in self.bad.values() for each in records)]
+
+    # The tests
+
+    def verify_good_records(self) -> None:
+        """It runs on shards or on a build, and finds nothing in good records."""
+        self.assertTrue(self.good, f"{type(self).__name__} has no `good` records")
+        reports = [self.check(self.bare(self.good)), self.check(self.built(self.good))]
+        ran = [each for each in reports if self.announced.name in each.validators]
+        if not ran:
+            self.fail(f"it does not apply: {reports[0].skipped} and {reports[1].skipped}")
+        for each in ran:
+            self.assertFalse([_said(found) for found in each.findings])
+
+    def verify_bad_records(self) -> None:
+        """It finds each of its codes."""
+        own = [code.code for code in self.announced.record.codes]
+        silent = [code for code in own if code not in self.bad]
+        self.assertFalse(silent, "`bad` has no records for these codes")
+        for code, records in self.bad.items():
+            self.assertIn(code, own, "`bad` names a code that the validator's record does not have")
+            found = {each.code for each in self._run(records).findings}
+            self.assertIn(code, found, f"not found in {records}")
+
+    def verify_codes(self) -> None:
+        """Its codes have their words, and no finding has another code."""
+        own: Sequence[Code] = self.announced.record.codes
+        for code in own:
+            for what in ("rule", "summary", "hint", "page"):
+                text = getattr(code, what)
+                self.assertTrue(
+                    text or (what == "page" and code.code in CORE_CODES),
+                    f"the code {code.code} has no `{what}`",
+                )
+        names = {code.code for code in own}
+        used = {each.code for each in self._run(self.everything).findings}
+        self.assertFalse(used - names, "these codes are not in the `ValidatorRecord`")
+
+    def verify_words_are_printable(self) -> None:
+        """Messages, details and measures can be printed as they are."""
+        report = self._run([*self.everything, *_STRANGE])
+        texts = [each.text for each in report.measures]
+        for found in report.findings:
+            texts += [found.message, found.hint]
+            texts += [place.detail for place in found.locations if place.detail]
+        for text in texts:
+            self.assertTrue(text.isprintable(), f"{text!r} has characters of the data: use `safe`")
+
+    def verify_any_shards(self) -> None:
+        """The same records in one shard and in three have the same findings, but for places."""
+        one, three = (self.check(self.bare(self.everything, shards=n)) for n in (1, 3))
+        self.assertEqual(_counts(one), _counts(three), "in one shard and in three")
+
+    def verify_any_engine(self) -> None:
+        """Worker processes find what this process finds."""
+        target = self.bare(self.everything, shards=3)
+        here, there = self.check(target), self.check(target, engine=Workers(2))
+        self.assertEqual(_places(here), _places(there), "in this process and in two workers")
+        self.assertEqual(here.measures, there.measures)
+
+    def verify_cached_results(self) -> None:
+        """`check --cached` finds the same, from parts that were packed and read again."""
+        folder = self.scratch()
+        target = self.bare(self.everything, shards=2)
+        for shard in target.shards:  # a file that changed just now is not cached
+            path = Path(shard.storage.root, shard.path)
+            os.utime(path, (time.time() - 60, time.time() - 60))
+        cache = ScanCache(LocalStorage(os.fspath(folder)), "checks", reuse=True)
+        first = self.check(target, cache=cache)
+        second = self.check(target, cache=cache)
+        if not second.cached:
+            self.skipTest("its parts cannot be cached: see `part_codec` in the documentation")
+        self.assertEqual(_places(first), _places(second), "read and from the cache")
+        self.assertEqual(first.measures, second.measures)
+
+    def verify_strange_records(self) -> None:
+        """Records without features, with strange ones, and payloads that are no examples: it does
+        not fail.
+        """
+        self.check(self.bare(()))
+        self.check(self.bare(_STRANGE))
+        folder = self.scratch()
+        with (folder / "strange.tfrecord").open("wb") as file:
+            for payload in (
+                b"",
+                b"\xff" * 40,
+                b"no example",
+                encode(tfrecreg.to_example({"a": 1})),
+            ):
+                before, behind = frame(payload)
+                file.write(before + payload + behind)
+        self.check(files_target([str(folder / "strange.tfrecord")]))
+
+    def verify_damaged_shards(self) -> None:
+        """A shard that ends early, and one with a wrong checksum: it does not fail."""
+        target = self.bare(self.everything)
+        (shard,) = target.shards
+        path = Path(shard.storage.root, shard.path)
+        whole = path.read_bytes()
+        for data in (whole[:-3], whole[:12] + bytes([whole[12] ^ 1]) + whole[13:]):
+            path.write_bytes(data)
+            self.check(target)
+
+    def verify_options(self) -> None:
+        """Each option is documented, and one that is unknown is refused."""
+        found = plugins().describe(self.announced)
+        silent = [each.name for each in found if not each.help]
+        self.assertFalse(silent, "these options have no docstring below them")
+        given = {**self.limits, "no_such_option": 1}
+        try:
+            report = checked(self.bare(self.good), self.announced.qualified, limits=given)
+        except UsageError as error:
+            self.expect_told(error, "with an unknown option")
+            return
+        if self.announced.name in report.validators:
+            self.fail("the unknown option `no_such_option` is accepted: declare `Options`")
+
+    # How they compare
+
+    def _run(self, records: GivenRecords) -> Report:
+        """The report on bare shards; where it does not apply to them, on a build."""
+        report = self.check(self.bare(records))
+        if self.announced.name in report.validators:
+            return report
+        return self.check(self.built(records))
+
+
+def _said(found: Any) -> str:
+    return f"{found.code} {found.message}"
+
+
+def _counts(report: Report) -> Counter[tuple[str, str]]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for each in report.findings:
+        counts[each.code, each.message] += each.count
+    return counts
+
+
+def _places(report: Report) -> list[Any]:
+    return [(each.code, each.message, each.count, each.locations) for each in report.findings]
