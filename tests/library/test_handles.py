@@ -18,7 +18,6 @@ from tfrecreg.errors import (
     RefusedError,
     UsageError,
 )
-from tfrecreg.library.notebook import head_html
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.storage.local import LocalStorage
 
@@ -179,6 +178,7 @@ def test_records_show_themselves(reg: tr.Registry) -> None:
     assert lines[0].endswith(f"record 0, offset 0, {two[0].length} bytes, key {two[0].key}")
     assert sum("PNG image, 28x28" in line for line in lines) == 2
     assert two._repr_html_().count('<img src="data:image/png;base64,') == 2
+    assert two[1]._repr_html_().count('<img src="data:image/png;base64,') == 1
     (third,) = release.head(1, at=2, shard=two[0].shard)
     assert third.record == 2
     last = release.head(9, split="train[-2:]")
@@ -192,7 +192,7 @@ def test_an_image_that_does_not_decode_says_so(tmp_path: Path) -> None:
         writer.write(
             {"image/encoded": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2\0\0\0\2\x08\0\0\0\0"}
         )
-    shown = head_html(tr.head(whole, 1))
+    shown = tr.head(whole, 1)[0]._repr_html_()
     assert "<p>the image does not decode: " in shown
     assert "<img" not in shown
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tfrecreg.operations.head import ShownRecord
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from tfrecreg.registry.lookup import Resolved
 
 _WIDTH = 100
-_SIDE = 160
-"""Pixels of the shorter side of a picture, at most."""
 _PRE = '<pre style="line-height:normal">{code}</pre>'
 
 
@@ -27,7 +24,7 @@ class Head(list[ShownRecord]):
         return head_text(self)
 
     def _repr_html_(self) -> str:
-        return head_html(self)
+        return "".join(record._repr_html_() for record in self)
 
 
 def version_html(version: Resolved) -> str:
@@ -36,28 +33,6 @@ def version_html(version: Resolved) -> str:
 
     title, folder, manifest = version.name, version.folder, version.manifest
     return _html(lambda out: print_manifest(out, title, folder, manifest, brief=True))
-
-
-def head_html(records: Iterable[ShownRecord]) -> str:
-    """Records with thumbnails of their images, of any format."""
-    import base64
-    from html import escape
-
-    from tfrecreg.errors import TfrecregError
-
-    parts = []
-    for record in records:
-        parts.append(_html(partial(_print_records, records=[record])))
-        for image in record.images:
-            try:
-                made = image.decoder.thumbnail(image.data, _SIDE)
-            except (ValueError, TfrecregError) as error:
-                parts.append(f"<p>the image does not decode: {escape(str(error))}</p>")
-                continue
-            if made is not None:
-                data = base64.b64encode(made.data).decode("ascii")
-                parts.append(f'<img src="data:image/{made.format};base64,{data}">')
-    return "".join(parts)
 
 
 def head_text(records: Iterable[ShownRecord]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import struct
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import islice
 from math import prod
 from typing import Any
 
 from tfrecreg.decoding import FeatureDecoder, pixel_bytes
+from tfrecreg.errors import TfrecregError
 from tfrecreg.example.features import bytes_feature
 from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.model import Example, Feature, Kind
@@ -25,6 +28,8 @@ _VALUES = 8
 """Maximum number of values shown per feature."""
 _TEXT = 100
 """Maximum number of characters shown of a text."""
+_SIDE = 160
+"""Pixels of the shorter side of a thumbnail, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,17 @@ class ShownImage:
     data: bytes = field(repr=False)
     decoder: FeatureDecoder = field(repr=False)
     """That reads it."""
+
+    def thumbnail_html(self) -> str:
+        """A thumbnail as HTML, or why there is none; empty where the decoder makes none."""
+        try:
+            made = self.decoder.thumbnail(self.data, _SIDE)
+        except (ValueError, TfrecregError) as error:
+            return f"<p>the image does not decode: {escape(str(error))}</p>"
+        if made is None:
+            return ""
+        data = b64encode(made.data).decode("ascii")
+        return f'<img src="data:image/{made.format};base64,{data}">'
 
     def to_json(self) -> dict[str, Any]:
         """All but the bytes themselves."""

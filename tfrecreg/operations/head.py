@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from itertools import islice
 from typing import Any
 
@@ -69,6 +70,21 @@ class ShownRecord(ShortRepr):
     """The encoded images among the values of an Example."""
     saved: tuple[str, ...] = ()
     """Paths of the saved images, absolute and not escaped."""
+
+    def _repr_html_(self) -> str:
+        """Its place, its features and thumbnails of its images, for a notebook."""
+        key = "" if self.key is None else f", key {self.key}"
+        rows: Iterable[tuple[str, str, str]]
+        if self.features is None:
+            rows = ((part.name, part.kind, part.shown) for part in self.parts)
+        else:
+            rows = ((each.name, f"{each.kind} {each.count}", each.shown) for each in self.features)
+        cells = ("<td>".join(map(escape, row)) for row in rows)
+        return (
+            f"<p><b>{escape(self.shard)}</b>, record {self.record}{escape(key)} "
+            f"{escape(self.start)}</p><table>{''.join(f'<tr><td>{each}' for each in cells)}</table>"
+            f"{''.join(image.thumbnail_html() for image in self.images)}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The record as ``head --json`` has it: all but the bytes of images."""

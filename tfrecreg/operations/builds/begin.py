@@ -17,7 +17,6 @@ from tfrecreg.operations.builds.growth import choose_base
 from tfrecreg.operations.builds.make import warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.request import Prepared, code_of_source, source_detection
-from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.state import raw_files, raw_state
 from tfrecreg.operations.overwrite_guard import expect_no_foreign_files, expect_no_loss
 from tfrecreg.plugins.manager import plugins_of
@@ -49,7 +48,6 @@ class BuildStart:
 
 def begin(
     registry: Registry,
-    request: BuildRequest,
     prepared: Prepared,
     engine: Engine,
     progress: Progress,
@@ -64,27 +62,27 @@ def begin(
         UsageError: a bad base, schema or raw data, or a build that must not be replaced.
         PluginError: the source failed.
     """
-    settings = compare_settings(registry, request, prepared)
+    settings = compare_settings(registry, prepared)
     for note in settings.notes():
         progress.note(note)
-    dataset = registry.dataset(request.name)
+    dataset = registry.dataset(prepared.name)
     expect_buildable(dataset)
-    base = choose_base(registry, request, prepared)
+    base = choose_base(registry, prepared)
     if prepared.data is not None:
         prepared.data.survey()
         engine = LocalEngine(1) if not prepared.data.travels else engine
     schema = dataset.schema_text()
     with _fitting_folder_named(registry, prepared):
         text = prepared.source.schema() if schema is None else schema
-        if schema is None and not request.default_schema:
+        if schema is None and not prepared.request.default_schema:
             expect_same_schema(dataset, text, drafted=prepared.data is not None)
         parse_schema(text, dataset.schema_path)
         totals, files = raw_files(prepared.source, prepared.raw, progress)
-    salt = _plan_salt(request, prepared, files)
-    with counting(progress, f"planning {request.name}", "items") as ticker:
+    salt = _plan_salt(prepared, files)
+    with counting(progress, f"planning {prepared.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
         plan = make_plan(
-            request.name,
+            prepared.name,
             listed,
             prepared.settings.policy,
             salt,
@@ -131,9 +129,7 @@ def _fitting_folder_named(registry: Registry, prepared: Prepared) -> Iterator[No
         raise RawDataError(error.message, hint=hint) from error
 
 
-def _plan_salt(
-    request: BuildRequest, prepared: Prepared, files: Mapping[str, tuple[int, int]]
-) -> dict[str, str]:
+def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
     """Everything besides the items that the bytes depend on: part of a plan's digest."""
     salt = {f"option.{name}": value for name, value in prepared.entry.options.items()}
     salt["compression"] = prepared.settings.compression
@@ -143,7 +139,7 @@ def _plan_salt(
     code = code_of_source(entry.distribution, prepared.source)
     salt.update({f"code.{name}": digest for name, digest in code.items()})
     salt["raw"] = raw_state(files)
-    if request.anew:  # the digest of no other plan
+    if prepared.request.anew:  # the digest of no other plan
         salt["anew"] = secrets.token_hex(16)
     return salt
 

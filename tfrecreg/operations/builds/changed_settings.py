@@ -10,7 +10,7 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.base import made_before
 from tfrecreg.operations.builds.request import DetectedSource, Prepared
-from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
+from tfrecreg.operations.builds.settings import BuildSettings
 from tfrecreg.plugins.manager import plugins_of
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.locations import absolute_place
@@ -77,17 +77,15 @@ class ChangedSettings:
         }
 
 
-def compare_settings(
-    registry: Registry, request: BuildRequest, prepared: Prepared
-) -> ChangedSettings:
+def compare_settings(registry: Registry, prepared: Prepared) -> ChangedSettings:
     """Compare the settings of a build with the configuration and with earlier builds."""
     unsaved: tuple[_Difference, ...] = ()
     if not prepared.remember and prepared.raw is not None:
-        unsaved = tuple(_unsaved(registry, request, prepared, prepared.raw.root))
+        unsaved = tuple(_unsaved(registry, prepared, prepared.raw.root))
     since, changed = _changed(registry, prepared)
-    where = f"`{registry.dataset(request.name).config_file}`"
+    where = f"`{registry.dataset(prepared.name).config_file}`"
     return ChangedSettings(
-        dataset=request.name,
+        dataset=prepared.name,
         where=where,
         unsaved=unsaved,
         since=since,
@@ -96,10 +94,8 @@ def compare_settings(
     )
 
 
-def _unsaved(
-    registry: Registry, request: BuildRequest, prepared: Prepared, raw: str
-) -> Iterator[_Difference]:
-    saved = BuildSettings.saved(registry.dataset(request.name).config)
+def _unsaved(registry: Registry, prepared: Prepared, raw: str) -> Iterator[_Difference]:
+    request, saved = prepared.request, BuildSettings.saved(registry.dataset(prepared.name).config)
     there, here = saved.table(), prepared.settings.table()
     if raw == absolute_place(saved.raw or "", registry.storage.root):
         here["raw"] = there["raw"]  # the same folder, perhaps in other words
@@ -108,16 +104,12 @@ def _unsaved(
         {key: _as_text(value) for key, value in there.items()},
     )
     if request.options or prepared.settings.source != saved.source:
-        yield from _differences(
-            prepared.entry.options, _saved_options(registry, request, saved, prepared)
-        )
+        yield from _differences(prepared.entry.options, _saved_options(registry, saved, prepared))
 
 
-def _saved_options(
-    registry: Registry, request: BuildRequest, saved: BuildSettings, prepared: Prepared
-) -> dict[str, str]:
+def _saved_options(registry: Registry, saved: BuildSettings, prepared: Prepared) -> dict[str, str]:
     """The source's options of the next build."""
-    same = request.source in (None, saved.source)
+    same = prepared.request.source in (None, saved.source)
     for given in (saved.options if same else {}), {}:
         try:
             known = plugins_of(registry.config)

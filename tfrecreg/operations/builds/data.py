@@ -163,7 +163,7 @@ def prepare_data(
         draft=dataset.schema_text() is None,
     ) as source:
         yield Prepared(
-            name=request.name,
+            request=request,
             source=GuardedSource(source, PluginId("source", PYTHON)),
             entry=SourceEntry(
                 name=PYTHON, distribution=OURS, version=__version__, options={KEYS: str(rule)}

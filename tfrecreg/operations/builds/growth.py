@@ -16,7 +16,6 @@ from tfrecreg.operations.builds.assemble import ledger_lines
 from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
-from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.registry.registry import Registry
 
 
@@ -93,12 +92,13 @@ def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | 
     )
 
 
-def choose_base(registry: Registry, request: BuildRequest, prepared: Prepared) -> Base | None:
+def choose_base(registry: Registry, prepared: Prepared) -> Base | None:
     """The release to grow from; None without one, or if the request has another layout.
 
     Raises:
         UsageError: `--base` names a release that does not fit the request.
     """
+    request = prepared.request
     named = request.base not in (None, "none")
     if named and request.policy is not None:
         raise UsageError(

@@ -65,7 +65,7 @@ class DetectedSource(Protocol):
 class Prepared:
     """A request with everything decided."""
 
-    name: str
+    request: BuildRequest
     source: GuardedSource
     entry: SourceEntry
     """The source as the manifest describes it."""
@@ -80,6 +80,11 @@ class Prepared:
     """The data of a program; None where a plugin reads raw files."""
     detected: DetectedSource | None = None
     """Why the source was chosen; None where it was named."""
+
+    @property
+    def name(self) -> str:
+        """The name of the dataset."""
+        return self.request.name
 
 
 def code_of_source(
@@ -140,7 +145,7 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     if "raw" in remember:
         _expect_text(request.name, raw_text)
     return Prepared(
-        name=request.name,
+        request=request,
         source=known.open_source(source, raw, options),
         entry=SourceEntry(
             name=announced.record.name,

@@ -62,7 +62,7 @@ def preview(
     """
     expect_policy(registry, request.name)
     prepared = prepare(registry, request, progress)
-    started = begin(registry, request, prepared, LocalEngine(1), progress)
+    started = begin(registry, prepared, LocalEngine(1), progress)
     plan = started.plan
     kept: set[str] = set()
     if plan.base is not None:
@@ -130,20 +130,19 @@ def build_prepared(
         change = entered.enter_context(transaction(registry.dataset(request.name), progress))
         expect_policy(registry, request.name)
         prepared = entered.enter_context(opened(change, engine))
-        return _build(registry, request, prepared, change, engine, progress)
+        return _build(registry, prepared, change, engine, progress)
 
 
 def _build(
     registry: Registry,
-    request: BuildRequest,
     prepared: Prepared,
     change: Transaction,
     engine: Engine,
     progress: Progress,
 ) -> BuildResult:
-    open_sink = _sink_of(registry.dataset(request.name))
-    started = begin(registry, request, prepared, engine, progress)
-    if request.anew:
+    open_sink = _sink_of(registry.dataset(prepared.name))
+    started = begin(registry, prepared, engine, progress)
+    if prepared.request.anew:
         change.discard_plans()
     stage = change.plan_stage(started.plan.digest)
     sink = open_sink(stage, started.plan.digest)

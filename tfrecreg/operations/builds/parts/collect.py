@@ -38,7 +38,6 @@ from tfrecreg.operations.builds.parts.receipts import read_receipt, reading_rece
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
-from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import Dataset, Registry
@@ -202,7 +201,7 @@ def _build_start(
         files=raw.files if raw is not None else {},
         schema=schema,
         schema_is_new=is_new,
-        settings=compare_settings(registry, BuildRequest(name=name), here),
+        settings=compare_settings(registry, here),
     )
 
 

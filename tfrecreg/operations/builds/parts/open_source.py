@@ -15,7 +15,7 @@ from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.request import Prepared, code_of_source
-from tfrecreg.operations.builds.settings import BuildSettings
+from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings
 from tfrecreg.plugins.manager import plugins, plugins_of
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import Progress, counting
@@ -75,7 +75,7 @@ def open_planned(
             hint="install the versions of the plan here, or write the plan again with these",
         )
     return Prepared(
-        name=document.dataset,
+        request=BuildRequest(name=document.dataset),
         source=source,
         entry=said,
         raw=storage,

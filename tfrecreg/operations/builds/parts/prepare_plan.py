@@ -85,7 +85,7 @@ def plan_to(
     if data is not None:
         data.expect_condition()
     prepared = prepare(registry, request, progress)
-    started = begin(registry, request, prepared, LocalEngine(1), progress)
+    started = begin(registry, prepared, LocalEngine(1), progress)
     plan = started.plan
     labels = {name: list(names) for name, names in prepared.source.labels().items()}
     base = plan.base.manifest if plan.base is not None else None
