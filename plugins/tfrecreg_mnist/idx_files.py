@@ -106,11 +106,11 @@ def find_idx_files(raw: Storage, prefix: str) -> list[IdxFile]:
 
 
 def stray_names(raw: Storage) -> list[str]:
-    """The names in a folder that are not those of IDX files."""
+    """The names of files that are not IDX files. Folders beside may be anything, such as builds."""
     return [
         entry.path
         for entry in raw.list(recursive=False)
-        if entry.kind == "dir" or not is_idx_name(entry.path)
+        if entry.kind != "dir" and not is_idx_name(entry.path)
     ]
 
 

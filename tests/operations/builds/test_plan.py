@@ -10,7 +10,7 @@ from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.operations.builds.item_store import order_key
 from tfrecreg.operations.builds.plan import make_plan
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Item, Skipped
+from tfrecreg.sources.interface import Item, Remark, Skipped
 
 
 def items(count: int, split: str = "train") -> list[Item]:
@@ -49,6 +49,8 @@ def test_every_item_is_dealt_once_and_shards_are_balanced() -> None:
 def test_the_digest_tells_plans_apart() -> None:
     base = make_plan("d", items(10), ShardPolicy(shards=2), {"raw": "x"}).digest
     assert base == make_plan("d", items(10), ShardPolicy(shards=2), {"raw": "x"}).digest
+    skipped = Skipped("train", "b", "SRC001", "")
+    remark = Remark("train", "notes.txt", "SRC015", "one stray name")  # in the ledger
     for other in (
         make_plan("d", items(11), ShardPolicy(shards=2), {"raw": "x"}),
         make_plan("d", items(10), ShardPolicy(shards=1), {"raw": "x"}),
@@ -61,6 +63,9 @@ def test_the_digest_tells_plans_apart() -> None:
             ShardPolicy(shards=2),
             {"raw": "x"},
         ),
+        make_plan("d", [*items(10), skipped], ShardPolicy(shards=2), {"raw": "x"}),
+        make_plan("d", [*items(10), remark], ShardPolicy(shards=2), {"raw": "x"}),
+        make_plan("d", [*items(10), remark._replace(times=2)], ShardPolicy(shards=2), {"raw": "x"}),
     ):
         assert other.digest != base
 

@@ -185,6 +185,7 @@ def test_names_that_are_no_idx_files_are_remarked(raw: Any) -> None:
     raw.put_pair("train")
     raw.put("notes.txt", b"")
     raw.put("train-images-idx3-ubyte.bz2", b"")
+    raw.put("data/mnist/manifest.json", b"")
     (remark,) = (each for each in raw.source().items() if isinstance(each, Remark))
     assert remark[:3] == ("train", "notes.txt", "SRC015")
     assert (remark.times, remark.detail) == (2, "2 stray names, the first of them `notes.txt`")

@@ -151,19 +151,26 @@ def make_plan(
                 hint="this is an error in the plugin: keys are unique in a split",
             )
         shards.extend(_shards(dataset, split, _deal(store, policy, base)))
-    digest = _plan_digest(salt, base.manifest.digest if base is not None else None, shards)
     skipped.sort(key=lambda each: (each.split, each.key))
     remarks.sort()
+    parent = base.manifest.digest if base is not None else None
+    digest = _plan_digest(salt, parent, shards, (*skipped, *remarks))
     return Plan(dataset, tuple(shards), tuple(skipped), digest, tuple(remarks), base)
 
 
-def _plan_digest(salt: Mapping[str, str], base: str | None, shards: Iterable[PlannedShard]) -> str:
+def _plan_digest(
+    salt: Mapping[str, str],
+    base: str | None,
+    shards: Iterable[PlannedShard],
+    rest: Iterable[Skipped | Remark],
+) -> str:
     """The digest of a plan, as hex.
 
     Args:
         salt: the inputs of the bytes besides the items.
         base: digest of the manifest of the base; None without one.
         shards: all shards, in order.
+        rest: of the ledger, in order.
     """
     hasher = blake3(b"tfrecreg plan v1\n")
     for name, value in sorted(salt.items()):
@@ -178,6 +185,8 @@ def _plan_digest(salt: Mapping[str, str], base: str | None, shards: Iterable[Pla
                 for item in items
             )
             hasher.update(b"".join(told))
+    for each in rest:
+        hasher.update(f"{tuple(each)!r}\n".encode("utf-8", "backslashreplace"))
     return hasher.hexdigest()
 
 

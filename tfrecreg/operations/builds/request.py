@@ -138,7 +138,7 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     options, options_text = known.source_options(source, settings.options)
     if raw is None:
         raw, raw_text = _raw(registry, request, saved.raw, progress)
-        if saved.source is None:
+        if saved.source is None and raw.is_local:  # elsewhere every look is a request
             for note in source_detection().stronger_sources(raw, announced.record.name, known):
                 progress.note(note)
     remember = to_save(request, saved, replace(settings, raw=raw_text))
