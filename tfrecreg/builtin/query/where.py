@@ -146,8 +146,8 @@ def _expect_condition(where: str) -> None:
             raise UsageError(
                 f"`{token.decode()}` selects other records each time, and a condition always "
                 "selects the same",
-                hint="`digest < '1'` draws a sixteenth of the records, always the same; write dates "
-                "in full",
+                hint="`digest < '1'` draws a sixteenth of the records, always the same; write "
+                "dates in full",
             )
     if depth:
         raise _no_condition(where)
