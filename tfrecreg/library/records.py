@@ -173,7 +173,9 @@ def head(
     at: int | None = None,
     shard: str | None = None,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
+    progress: Progress | bool = True,
 ) -> Head:
     """The first records, or those from any number on. Damaged records are passed over.
 
@@ -185,13 +187,19 @@ def head(
         shard: show only this shard.
         split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
             ``train+test``.
+        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+            ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
+        progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Returns:
         A list that shows itself, in a notebook with the images.
 
     Raises:
-        UsageError: `records` is negative, or there is no such target, split, shard or record.
+        UsageError: `records` is negative, `where` is not a condition, or there is no such target,
+            split, shard or record.
+        RefusedError: a condition is asked of damaged records.
+        MissingExtraError: `where` without DuckDB.
         DamagedRecordError: the record `at` is damaged.
         FailureError: a shard cannot be read.
 
@@ -204,7 +212,18 @@ def head(
     from tfrecreg.operations.head import head
 
     count = records if records is not None else 5 if at is None else 1
-    return Head(head(target, count, at=at, shard=shard, split=split, registry=registry))
+    return Head(
+        head(
+            target,
+            count,
+            at=at,
+            shard=shard,
+            split=split,
+            where=where,
+            registry=registry,
+            progress=shown(progress),
+        )
+    )
 
 
 def salvage(

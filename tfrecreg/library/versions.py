@@ -226,6 +226,8 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         at: int | None = None,
         shard: str | None = None,
         split: str | None = None,
+        where: str | None = None,
+        progress: Progress | bool = True,
     ) -> Head:
         """The first records, or those from any number on. Damaged records are passed over.
 
@@ -235,9 +237,15 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             shard: show only this shard.
             split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
                 ``train+test``.
+            where: only records for which this condition holds, over the columns of `tfrecreg
+                query`: ``"label = 'cat' AND width >= 224"``.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: `records` is negative, or there is no such split, shard or record.
+            UsageError: `records` is negative, `where` is not a condition, or there is no such
+                split, shard or record.
+            RefusedError: a condition is asked of damaged records.
+            MissingExtraError: `where` without DuckDB.
 
         Example:
             >>> (record,) = reg["mnist@1.0.0"].head(1)
@@ -246,7 +254,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import head
 
-        return head(self, records, at=at, shard=shard, split=split)
+        return head(self, records, at=at, shard=shard, split=split, where=where, progress=progress)
 
     def gate(self, report: str | os.PathLike[str], *, progress: Progress | bool = True) -> Report:
         """Judge the saved report of a check under today's gate and waivers.
