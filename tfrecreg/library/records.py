@@ -65,6 +65,7 @@ def digest(  # type: ignore[overload-overlap]  # a str is an iterable of str
     targets: TargetLike,
     *,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -74,6 +75,7 @@ def digest(
     targets: Iterable[TargetLike],
     *,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -82,6 +84,7 @@ def digest(
     targets: TargetsLike,
     *,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -94,6 +97,8 @@ def digest(
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files; or a list of these.
         split: split of files whose names contain none, such as train.
+        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+            ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -103,9 +108,11 @@ def digest(
         and one for all files together.
 
     Raises:
-        UsageError: a target does not exist, or `split` is given and no file needs it.
+        UsageError: a target does not exist, `split` is given and no file needs it, or `where` is
+            not a condition.
         NotHereError: the bytes of a target are not on this machine.
         RefusedError: a shard is missing or damaged.
+        MissingExtraError: `where` without DuckDB.
         ManifestError: a manifest is damaged.
         FailureError: a shard cannot be read.
 
@@ -116,7 +123,14 @@ def digest(
     """
     from tfrecreg.operations.digest import digest
 
-    found = digest(targets, split=split, registry=registry, engine=engine, progress=shown(progress))
+    found = digest(
+        targets,
+        split=split,
+        where=where,
+        registry=registry,
+        engine=engine,
+        progress=shown(progress),
+    )
     return found[0] if isinstance(targets, str | os.PathLike | Resolved) else found
 
 
@@ -272,6 +286,7 @@ def stats(
     split: str | None = None,
     *,
     features: Words = (),
+    where: str | None = None,
     schema: str | os.PathLike[str] | None = None,
     tfdv: bool = False,
     registry: RegistryLike | None = None,
@@ -285,6 +300,8 @@ def stats(
             or folder of TFRecord files.
         split: show only this split.
         features: show only features that match these names or globs.
+        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+            ``"label = 'cat' AND width >= 224"``.
         schema: use this schema instead of the target's own.
         tfdv: compute them with TFDV's own generators.
         registry: an open registry or a path in one; None for that of the current folder.
@@ -292,9 +309,10 @@ def stats(
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Raises:
-        UsageError: there is no such target, split or feature, or a schema does not parse.
-        RefusedError: a feature has values of two types.
-        MissingExtraError: `tfdv` without TFDV.
+        UsageError: there is no such target, split or feature, a schema does not parse, or `where`
+            is not a condition.
+        RefusedError: a feature has values of two types, or a condition is asked of damaged records.
+        MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
         FailureError: a shard cannot be read.
 
     Example:
@@ -308,6 +326,7 @@ def stats(
         target,
         split=split,
         features=tuple_of(features),
+        where=where,
         schema=path_or_none(schema),
         tfdv=tfdv,
         registry=registry,

@@ -168,17 +168,25 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         return diff(self, other, registry=self.registry, engine=engine, progress=shown(progress))
 
     def digest(
-        self, *, engine: Engine | None = None, progress: Progress | bool = True
+        self,
+        *,
+        where: str | None = None,
+        engine: Engine | None = None,
+        progress: Progress | bool = True,
     ) -> ContentDigests:
         """The content digest of each split, computed from the records.
 
         Args:
+            where: only records for which this condition holds, over the columns of `tfrecreg
+                query`: ``"label = 'cat' AND width >= 224"``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             NotHereError: its bytes are not on this machine.
+            UsageError: `where` is not a condition.
             RefusedError: a shard is damaged.
+            MissingExtraError: `where` without DuckDB.
 
         Example:
             >>> before, after = reg["mnist@1.0.0"].digest(), reg["mnist"].built.digest()
@@ -187,7 +195,9 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import digest
 
-        return digest(self, registry=self.registry, engine=engine, progress=shown(progress))
+        return digest(
+            self, where=where, registry=self.registry, engine=engine, progress=shown(progress)
+        )
 
     def export(
         self,
@@ -316,6 +326,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         split: str | None = None,
         *,
         features: Words = (),
+        where: str | None = None,
         schema: str | os.PathLike[str] | None = None,
         tfdv: bool = False,
         engine: Engine | None = None,
@@ -326,13 +337,17 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             split: show only this split.
             features: show only features that match these names or globs.
+            where: only records for which this condition holds, over the columns of `tfrecreg
+                query`: ``"label = 'cat' AND width >= 224"``.
             schema: use this schema instead of the target's own.
             tfdv: compute them with TFDV's own generators.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: there is no such split or feature.
+            UsageError: there is no such split or feature, or `where` is not a condition.
+            RefusedError: a condition is asked of damaged records.
+            MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
 
         Example:
             >>> statistics = reg["mnist@1.0.0"].stats("train", features=["image/class/label"])
@@ -345,6 +360,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             self,
             split=split,
             features=features,
+            where=where,
             schema=path_or_none(schema),
             tfdv=tfdv,
             registry=self.registry,

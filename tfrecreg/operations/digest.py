@@ -44,12 +44,15 @@ class ContentDigests(ShortRepr):
     """Hex content digest of all splits, as a manifest has it."""
     splits: tuple[SplitDigest, ...]
     """In order of name."""
+    where: str | None = None
+    """The condition that the records meet; None for all records."""
 
 
 def digest(
     targets: TargetsLike,
     *,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -62,6 +65,7 @@ def digest(
         targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs
             or folders.
         split: the split of files whose names do not say one.
+        where: a condition in SQL: of only the records for which it holds.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: updated during the work.
@@ -71,9 +75,10 @@ def digest(
 
     Raises:
         UsageError: a target does not exist or is not on this machine, or `split` is given and no
-            file needs it.
+            file needs it, or `where` is not a condition.
         RefusedError: a shard is missing or damaged, so that the digest would be that
             of the rest.
+        MissingExtraError: `where` without DuckDB.
         ManifestError: a manifest is damaged.
         FailureError: a shard could not be read.
     """
@@ -103,7 +108,7 @@ def digest(
                 "bring the missing shards, or name the files one by one",
             )
         todo.append(_with_split(target, split))
-    return [_digest(target, engine, progress) for target in todo]
+    return [_digest(target, where, engine, progress) for target in todo]
 
 
 def _with_split(target: Target, split: str | None) -> Target:
@@ -119,23 +124,31 @@ def _with_split(target: Target, split: str | None) -> Target:
     return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
 
 
-def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigests:
+def _digest(
+    target: Target, where: str | None, engine: Engine, progress: Progress
+) -> ContentDigests:
     _expect_all_shards(target)
-    collector = _Collector()
-    read_whole(
-        target,
-        [collector],
-        engine,
-        progress,
-        doing="digesting",
-        otherwise="a digest of incomplete data is that of other data",
-    )
+    if where is None:
+        collector = _Collector()
+        read_whole(
+            target,
+            [collector],
+            engine,
+            progress,
+            doing="digesting",
+            otherwise="a digest of incomplete data is that of other data",
+        )
+        seen = collector.seen
+    else:
+        from tfrecreg.builtin.query.chosen import visit_chosen  # few digests have a condition
+
+        seen = list(visit_chosen(target, where, DigestVisitor, engine, progress, doing="digesting"))
     whole = ContentHasher()
     splits: dict[str, list[bytes]] = {}
     shards: dict[str, int] = {}
     if target.manifest is not None:
         splits = {each.name: [] for each in target.manifest.splits}
-    for shard, part in collector.seen:
+    for shard, part in seen:
         if part.faults:
             raise RefusedError(
                 f"`{safe(shard.name, limit=1000)}` is damaged: the digest would be that of the "
@@ -158,6 +171,7 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
             )
             for name, parts in sorted(splits.items())
         ),
+        where,
     )
 
 
