@@ -140,6 +140,7 @@ def export(
     *,
     to: str,
     options: Mapping[str, Any] | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -151,14 +152,17 @@ def export(
         folder: a new or empty folder. It appears when everything is in it.
         to: name of an exporter; ``tfrecreg plugins list`` shows them.
         options: options of the exporter, such as ``{"suffix": ".index"}``.
+        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+            ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to work; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Raises:
-        UsageError: there is no such target, format or option, or the format cannot hold the data.
+        UsageError: there is no such target, format or option, the format cannot hold the data or
+            chosen records, or `where` is not a condition.
         RefusedError: a shard is damaged.
-        MissingExtraError: the format needs a library that is not installed.
+        MissingExtraError: the format or `where` needs a library that is not installed.
         FailureError: the exporter of a plugin or the disk failed.
 
     Example:
@@ -175,6 +179,7 @@ def export(
         folder,
         to=to,
         options=options or {},
+        where=where,
         engine=engine,
         progress=shown(progress),
     )

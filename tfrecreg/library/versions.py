@@ -205,6 +205,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         *,
         to: str,
         options: Mapping[str, Any] | None = None,
+        where: str | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> ExportResult:
@@ -214,11 +215,14 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             folder: a new or empty folder.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``{"suffix": ".index"}``.
+            where: only records for which this condition holds, over the columns of `tfrecreg
+                query`: ``"label = 'cat' AND width >= 224"``.
             engine: where to work; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: there is no such format or option, or the format cannot hold the data.
+            UsageError: there is no such format or option, the format cannot hold the data or
+                chosen records, or `where` is not a condition.
             RefusedError: a shard is damaged.
 
         Example:
@@ -227,7 +231,15 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import export
 
-        return export(self, folder, to=to, options=options, engine=engine, progress=shown(progress))
+        return export(
+            self,
+            folder,
+            to=to,
+            options=options,
+            where=where,
+            engine=engine,
+            progress=shown(progress),
+        )
 
     def head(
         self,
