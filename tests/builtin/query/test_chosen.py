@@ -58,12 +58,15 @@ def selected(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_digest_is_that_of_a_dataset_of_these_records(every: Path, selected: Path) -> None:
+def test_the_digest_is_that_of_a_dataset_of_these_records(
+    every: Path, selected: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found, wanted = tr.digest(every, where=WHERE), tr.digest(selected)
     assert (found.content, found.where) == (wanted.content, WHERE)
     counts = {each.split: (each.content, each.records) for each in found.splits}
     assert counts == {each.split: (each.content, each.records) for each in wanted.splits}
     assert found.content != tr.digest(every).content
+    monkeypatch.setattr(chosen, "_WORTH_WORKERS", 0)
     with LocalEngine(2) as engine:
         assert tr.digest(every, where=WHERE, engine=engine) == found
 

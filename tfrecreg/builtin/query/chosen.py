@@ -22,6 +22,8 @@ from tfrecreg.scan.interface import Shard, Target, Visitor
 
 _BLOCK_BYTES = 1 << 20
 _BLOCK_RECORDS = 1 << 10
+_WORTH_WORKERS = 50_000
+"""Records above which workers gain more than their start costs."""
 
 
 class _Task(NamedTuple):
@@ -69,7 +71,8 @@ def visit_chosen(
     ]
     total = sum(len(each.numbers) for each in tasks)
     label = f"{doing} {target.name}"
-    with working(progress, label, total), closing(engine.run(_visited, tasks)) as parts:
+    chosen = engine.for_work((float(len(each.numbers)) for each in tasks), _WORTH_WORKERS)
+    with working(progress, label, total), closing(chosen.run(_visited, tasks)) as parts:
         for task, part in zip(tasks, parts, strict=True):
             progress.advance(len(task.numbers), 0)
             yield task.shard, pickle.loads(part)
