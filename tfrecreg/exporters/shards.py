@@ -52,7 +52,7 @@ class ExportedShard:
 
     how: ShardMethod
     entry: ShardEntry
-    """Its `records` are those that were written."""
+    """The manifest's, with the number of records that were written."""
     name: str
     """Path of the shard's file in the exported folder."""
     digests: bytes = b""

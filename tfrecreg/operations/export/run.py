@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import UnknownPluginError, UsageError
+from tfrecreg.errors import FailureError, UnknownPluginError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.exporters.interface import ExportedDataset
 from tfrecreg.exporters.shards import ExportedShard, ShardMethod, ShardToExport, numbered
@@ -169,6 +169,19 @@ def _chosen(dataset: ExportedDataset, where: str) -> dict[str, Numbers]:
     return {shard.path: each for shard, each in shards}
 
 
+def _expect_chosen(
+    dataset: ExportedDataset, done: ExportedShard, chosen: Mapping[str, Numbers] | None
+) -> None:
+    """Refuse the work of an exporter that did not heed the choice."""
+    wanted = done.entry.records if chosen is None else len(chosen[done.entry.path])
+    if done.entry.records != wanted:
+        raise FailureError(
+            f"the exporter `{dataset.to}` wrote {done.entry.records} records of "
+            f"`{safe(done.entry.path)}`, and {wanted} were chosen",
+            hint="export without `--where`, and report it to the author of the exporter",
+        )
+
+
 def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:
     """Records by split, of all splits."""
     if written is None:
@@ -242,6 +255,7 @@ def _export_shards(
         # Closed before the stage is removed: no worker writes into it any more.
         with closing(dataset.engine.run(exporter.begin(), tasks)) as results:
             for each in results:
+                _expect_chosen(dataset, each, chosen)
                 done.append(each)
                 progress.advance(each.entry.records, each.entry.bytes)
     finally:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import tfrecreg
+from tfrecreg.builtin.export.tfds import TfdsExporter
 from tfrecreg.cli.main import main
-from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.errors import FailureError, RefusedError, UsageError
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 
@@ -90,6 +91,16 @@ def test_formats_of_whole_shards_are_refused(digits_registry: Path, tmp_path: Pa
         assert caught.value.hint == (
             "`--to arrayrecord`, `jsonl`, `parquet` and `webdataset` export chosen records"
         )
+
+
+def test_an_exporter_that_does_not_heed_the_choice_is_refused(
+    digits_registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TfdsExporter, "takes_some_records", True)
+    release = tfrecreg.open(digits_registry)["digits@1.0.0"]
+    with pytest.raises(FailureError, match=r"the exporter `tfds` wrote 30 records of `digits-test"):
+        release.export(tmp_path / "out", to="tfds", where="false")
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_says_the_condition(
