@@ -186,7 +186,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             NotHereError: its bytes are not on this machine.
             UsageError: `where` is not a condition.
             RefusedError: a shard is damaged.
-            MissingExtraError: `where` without DuckDB.
 
         Example:
             >>> before, after = reg["mnist@1.0.0"].digest(), reg["mnist"].built.digest()
@@ -266,8 +265,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Raises:
             UsageError: `records` is negative, `where` is not a condition, or there is no such
                 split, shard or record.
-            RefusedError: a condition is asked of damaged records.
-            MissingExtraError: `where` without DuckDB.
 
         Example:
             >>> (record,) = reg["mnist@1.0.0"].head(1)
@@ -358,8 +355,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
 
         Raises:
             UsageError: there is no such split or feature, or `where` is not a condition.
-            RefusedError: a condition is asked of damaged records.
-            MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
 
         Example:
             >>> statistics = reg["mnist@1.0.0"].stats("train", features=["image/class/label"])

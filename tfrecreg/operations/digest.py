@@ -13,6 +13,7 @@ from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.conditions import visit_records
 from tfrecreg.scan.full_scan import read_whole
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.shardset.files import names_one_file
@@ -140,9 +141,9 @@ def _digest(
         )
         seen = collector.seen
     else:
-        from tfrecreg.builtin.query.chosen import visit_chosen  # few digests have a condition
-
-        seen = list(visit_chosen(target, where, DigestVisitor, engine, progress, doing="digesting"))
+        seen = list(
+            visit_records(target, where, DigestVisitor, engine, progress, doing="digesting")
+        )
     whole = ContentHasher()
     splits: dict[str, list[bytes]] = {}
     shards: dict[str, int] = {}

@@ -26,6 +26,7 @@ from tfrecreg.records.access import Records
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import HOLD_LIMIT, scan
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.conditions import chosen_records
 from tfrecreg.scan.full_scan import PassedOver
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target
@@ -188,9 +189,7 @@ def _chosen(
     """The records of each shard for which a condition holds; None without one."""
     if where is None:
         return None
-    from tfrecreg.builtin.query.where import matching_records  # heads rarely have a condition
-
-    numbers = matching_records(target, where, progress=progress)
+    numbers = chosen_records(target, where, progress=progress)
     return {
         _place(shard): each.tolist() for shard, each in zip(target.shards, numbers, strict=True)
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry.lookup import Resolved, expect_schema
+from tfrecreg.scan.conditions import chosen_records
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import Built
 from tfrecreg.shardset.folder_build import FolderBuild
@@ -23,8 +24,6 @@ from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.split_words import named_splits
-
-Numbers: TypeAlias = list[npt.NDArray[np.int64]]
 
 
 class SplitTarget(NamedTuple):
@@ -59,7 +58,9 @@ class SplitTarget(NamedTuple):
         registry = self.origin.registry if self.origin is not None else None
         return registry.storage if registry is not None else None
 
-    def records_where(self, ranges: Sequence[range], counts: Sequence[int], where: str) -> Numbers:
+    def records_where(
+        self, ranges: Sequence[range], counts: Sequence[int], where: str
+    ) -> list[npt.NDArray[np.int64]]:
         """Of each range of record numbers: those of the records for which a condition holds,
         ascending.
 
@@ -77,10 +78,8 @@ class SplitTarget(NamedTuple):
             MissingExtraError: the extra `query` is not installed.
             FailureError: a shard cannot be read.
         """
-        from tfrecreg.builtin.query.where import matching_records  # few readers have a condition
-
         target = self._whole()
-        chosen = matching_records(target, where)
+        chosen = chosen_records(target, where)
         found = dict(zip(map(self._place, target.shards), chosen, strict=True))
         parts = [np.empty(0, np.int64)]
         start = 0

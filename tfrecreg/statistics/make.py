@@ -14,6 +14,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import StreamEnd
+from tfrecreg.scan.conditions import visit_records
 from tfrecreg.scan.full_scan import read_whole
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.statistics.cache import StatisticsCache
@@ -276,10 +277,8 @@ def _of_chosen(
     progress: Progress,
 ) -> dict[str, tuple[SplitStatistics, bool]]:
     """The statistics of the records for which a condition holds, in the splits of a part."""
-    from tfrecreg.builtin.query.chosen import visit_chosen  # statistics rarely have a condition
-
     collector = StatisticsCollector(options)
-    parts = visit_chosen(
+    parts = visit_records(
         target,
         where,
         collector.begin(target, {}),

@@ -30,7 +30,7 @@ from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.order import Order
-from tfrecreg.training.selection import Chosen, Selection
+from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
@@ -468,7 +468,9 @@ class DataSource(Sequence[Any]):
         return _restored, (packed, self._decode, self._selection.chosen)
 
 
-def _restored(data: bytes, decode: Decode | None, chosen: Chosen | None = None) -> DataSource:
+def _restored(
+    data: bytes, decode: Decode | None, chosen: ChosenNumbers | None = None
+) -> DataSource:
     state = json.loads(zlib.decompress(data))
     return DataSource(
         state["name"],

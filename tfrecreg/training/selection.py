@@ -16,7 +16,7 @@ import numpy.typing as npt
 from blake3 import blake3
 
 
-class Chosen(NamedTuple):
+class ChosenNumbers(NamedTuple):
     """The numbers of the records that a condition selects."""
 
     where: str
@@ -32,7 +32,7 @@ class Selection:
         chosen: a list of numbers whose places the ranges are; None if they are numbers.
     """
 
-    def __init__(self, ranges: Sequence[range], chosen: Chosen | None = None) -> None:
+    def __init__(self, ranges: Sequence[range], chosen: ChosenNumbers | None = None) -> None:
         self.ranges = tuple(each for each in ranges if len(each))
         self.chosen = chosen
         self._starts = [0, *accumulate(map(len, self.ranges))]
@@ -50,7 +50,7 @@ class Selection:
         """Lists of numbers, one after the other, that a condition selects."""
         starts = [0, *accumulate(map(len, parts))]
         numbers = np.concatenate([np.empty(0, np.int64), *parts])
-        return cls([range(*each) for each in pairwise(starts)], Chosen(where, numbers))
+        return cls([range(*each) for each in pairwise(starts)], ChosenNumbers(where, numbers))
 
     def __len__(self) -> int:
         return self._starts[-1]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,11 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Resolved, in_store, resolve
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.conditions import chosen_records
 from tfrecreg.shardset.target import find_target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import ShortRepr, safe
-
-Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -159,18 +158,18 @@ def export(
         )
 
 
-def _chosen(dataset: ExportedDataset, where: str) -> dict[str, Numbers]:
+def _chosen(dataset: ExportedDataset, where: str) -> dict[str, npt.NDArray[np.int64]]:
     """By path of a shard, the records for which a condition holds."""
-    from tfrecreg.builtin.query.where import matching_records  # few exports have a condition
-
     target = find_target(dataset.resolved)
-    numbers = matching_records(target, where, engine=dataset.engine, progress=dataset.progress)
+    numbers = chosen_records(target, where, engine=dataset.engine, progress=dataset.progress)
     shards = zip(target.shards, numbers, strict=True)
     return {shard.path: each for shard, each in shards}
 
 
 def _expect_chosen(
-    dataset: ExportedDataset, done: ExportedShard, chosen: Mapping[str, Numbers] | None
+    dataset: ExportedDataset,
+    done: ExportedShard,
+    chosen: Mapping[str, npt.NDArray[np.int64]] | None,
 ) -> None:
     """Refuse the work of an exporter that did not heed the choice."""
     wanted = done.entry.records if chosen is None else len(chosen[done.entry.path])
@@ -231,7 +230,7 @@ def _export_shards(
     dataset: ExportedDataset,
     exporter: GuardedExporter,
     stage: LocalStorage,
-    chosen: Mapping[str, Numbers] | None,
+    chosen: Mapping[str, npt.NDArray[np.int64]] | None,
 ) -> list[ExportedShard]:
     manifest, progress = dataset.manifest, dataset.progress
     shards = list(numbered(manifest.shards))
