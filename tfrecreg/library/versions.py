@@ -220,8 +220,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: there is no such format or option, the format cannot hold the data or
-                chosen records, or `where` is not a condition.
+            UsageError: no such format, option or condition, or the format cannot hold the data.
             RefusedError: a shard is damaged.
 
         Example:
@@ -263,8 +262,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: `records` is negative, `where` is not a condition, or there is no such
-                split, shard or record.
+            UsageError: `records` is negative, or no such split, shard, record or condition.
 
         Example:
             >>> (record,) = reg["mnist@1.0.0"].head(1)
