@@ -53,6 +53,7 @@ def test_json_has_every_split(cli, here: Path) -> None:
         "splits": [
             {"split": "train", "records": 1, "shards": 1, "content": target["content"]},
         ],
+        "where": None,
     }
 
 

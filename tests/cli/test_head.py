@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from page_support import read_page
 from scan_support import framed
 from tests_support import flip
 
+import tfrecreg
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
 
@@ -214,3 +217,52 @@ def test_a_page_of_the_records_is_opened(cli, shard, monkeypatch) -> None:
     plain = cli("head", shard, "-n", "3")
     assert plain.out == done.out
     assert len(opened) == 1
+
+
+def numbers(cli, *arguments: object) -> list[int]:
+    done = cli("head", *arguments, "--json")
+    assert done.code == 0, done.err
+    return [each["record"] for each in json.loads(done.out)["records"]]
+
+
+def test_a_condition_chooses_the_records(cli, shard, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert numbers(cli, shard, "--where", "n % 2 = 1") == [1, 3, 5, 7, 9]
+    assert numbers(cli, shard, "--where", "n % 2 = 1", "-n", "2") == [1, 3]
+    assert numbers(cli, shard, "--where", "n % 2 = 1", "--split", "train[4:-1]") == [5, 7]
+    assert numbers(cli, shard, "--where", "n = 8", "--shard", shard) == [8]
+    shown = json.loads(cli("head", shard, "--where", "n = 3", "--json").out)
+    assert shown["where"] == "n = 3"
+    assert "where" not in json.loads(cli("head", shard, "--json").out)
+    done = cli("head", shard, "--where", "n = 10")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"{shard} has no record for which the condition holds\n"
+    assert [each.record for each in tfrecreg.head(shard, where="n > 7")] == [8, 9]
+
+
+def test_what_is_no_condition_is_refused(cli, shard, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    done = cli("head", shard, "--where", "nn = 3")
+    assert done.code == 2
+    assert 'Referenced column "nn" not found in FROM clause, at `^nn = 3`' in done.err
+    assert "hint: did you mean `n`?" in done.err
+    done = cli("head", shard, "--where", "n = 3", "--at", "3")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: `--at` names a record by its number, and `--where` chooses records",
+        "hint: give one of them; `record >= 100` in the condition is about numbers",
+    ]
+    flip(shard, 20)
+    done = cli("head", shard, "--where", "n = 3")
+    assert done.code == 1
+    assert "no condition can be held against its damaged records" in done.err
+
+
+def test_a_condition_needs_its_extra(cli, shard, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    done = cli("head", shard, "--where", "n = 3")
+    assert done.code == 3
+    assert "error: asking in SQL needs the extra `query`, which is not installed" in done.err
+    assert "[query]" in done.err.splitlines()[1]

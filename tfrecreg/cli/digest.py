@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option
+from tfrecreg.commands.options import jobs_option, where_option
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.text import safe
 
@@ -23,8 +23,15 @@ if TYPE_CHECKING:
 @click.option(
     "--split", metavar="NAME", help="Split of files whose names contain none, such as train."
 )
+@where_option
 @jobs_option
-def command(session: Session, targets: tuple[str, ...], split: str | None, engine: Engine) -> None:
+def command(
+    session: Session,
+    targets: tuple[str, ...],
+    split: str | None,
+    where: str | None,
+    engine: Engine,
+) -> None:
     """Print the content digest of each split.
 
     TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files of
@@ -36,7 +43,12 @@ def command(session: Session, targets: tuple[str, ...], split: str | None, engin
     from tfrecreg.operations.digest import digest
 
     found = digest(
-        targets, split=split, registry=session.registry, engine=engine, progress=session.progress()
+        targets,
+        split=split,
+        where=where,
+        registry=session.registry,
+        engine=engine,
+        progress=session.progress(),
     )
     if session.printed_json({"targets": found}):
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.commands import complete
-from tfrecreg.commands.options import PluginOption, jobs_option
+from tfrecreg.commands.options import PluginOption, jobs_option, where_option
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.text import count, safe, si_bytes
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     "--option", "options", metavar="K=V", multiple=True, help="Option of the exporter. Repeatable."
 )
 @click.option("--suffix", metavar="SUFFIX", help="The same as `--option suffix=SUFFIX`.")
+@where_option
 @click.argument("folder", metavar="DIR", shell_complete=complete.folders)
 @jobs_option
 def command(
@@ -38,6 +39,7 @@ def command(
     to: str,
     options: tuple[str, ...],
     suffix: str | None,
+    where: str | None,
     folder: str,
     engine: Engine,
 ) -> None:
@@ -51,7 +53,8 @@ def command(
     where possible: never edit them in place.
 
     `--to arrayrecord`, `jsonl`, `parquet` and `webdataset` write one file of that format for each
-    shard, read it again, and compare its content digest with the manifest.
+    shard, read it again, and compare its content digest with the manifest. `--where` goes with
+    these.
 
     `--to intoto` writes only an in-toto statement: the sha256 of every file, and the provenance.
 
@@ -68,6 +71,7 @@ def command(
         folder,
         to=to,
         options=options,
+        where=where,
         engine=engine,
         progress=session.progress(),
     )
@@ -78,7 +82,8 @@ def command(
 
 def _print_result(session: Session, result: ExportResult) -> None:
     records, shards = sum(result.splits.values()), sum(result.shards.values())
-    session.out.print(f"exported {result.reference} to {safe(result.folder, limit=1000)}")
+    asked = "" if result.where is None else f" where {safe(result.where)}"
+    session.out.print(f"exported {result.reference}{asked} to {safe(result.folder, limit=1000)}")
     if shards or not records:
         ways = ", ".join(f"{number} {how}" for how, number in result.shards.items())
         size = f"{count(shards, 'shard')} ({ways}), {si_bytes(result.bytes)}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.commands import complete
+from tfrecreg.commands.options import where_option
 from tfrecreg.commands.session import Session, session_command
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     metavar="SPLIT",
     help="Show only this split, or a part: train, train[-5:], train[1000:], train+test.",
 )
+@where_option
 @click.option(
     "--save",
     metavar="DIR",
@@ -57,6 +59,7 @@ def command(
     at: int | None,
     shard: str | None,
     split: str | None,
+    where: str | None,
     save: str | None,
     opens: bool,
 ) -> int:
@@ -82,14 +85,24 @@ def command(
     found = find_target(target, registry=session.registry)
     for note in found.notes if found.kind == "files" else ():
         session.progress().note(note)
-    records = head(found, count, at=at, shard=shard, split=split, damage=damage)
+    records = head(
+        found,
+        count,
+        at=at,
+        shard=shard,
+        split=split,
+        where=where,
+        damage=damage,
+        progress=session.progress(),
+    )
     if save is not None:
         from tfrecreg.operations.head_save import save_images
 
         records = save_images(records, save)
     if session.as_json:
         shown = list(records)  # which finds the damage
-        session.print_json({"target": target, "records": shown, "damage": damage})
+        asked = {} if where is None else {"where": where}
+        session.print_json({"target": target, **asked, "records": shown, "damage": damage})
         return 1 if damage else 0
     from tfrecreg.render.records import print_records
 
@@ -113,7 +126,8 @@ def command(
     if damage:
         raise passed_over(found.name, damage)
     if not seen and count:
-        session.err.print(f"{found.name} has no records")
+        lacks = "records" if where is None else "record for which the condition holds"
+        session.err.print(f"{found.name} has no {lacks}")
     return 0
 
 

@@ -70,6 +70,16 @@ def jobs_option(function: F) -> F:
     return cast(F, call)
 
 
+def where_option(function: F) -> F:
+    """``--where SQL``."""
+    return click.option(
+        "--where",
+        metavar="SQL",
+        help="Only records for which this condition holds, over the columns of `tfrecreg query`: "
+        "\"label = 'cat' AND width >= 224\".",
+    )(function)
+
+
 class PluginOption(click.Option):
     """An option that takes the name of a plugin: its help and its completion list those there are.
 

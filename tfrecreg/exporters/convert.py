@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tfrecreg.digests import DIGEST_BYTES, ContentHasher, record_digest
+from tfrecreg.digests import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.errors import FailureError
 from tfrecreg.example.decode import canonical
 from tfrecreg.exporters.interface import ExportedDataset, Exporter
@@ -51,6 +51,8 @@ class RecordFormat(ExtensionPoint, ABC):
 
 class RecordExporter(Exporter):
     """An exporter of records. A subclass defines :meth:`format` and :meth:`file_name`."""
+
+    takes_some_records = True
 
     def __init__(self, dataset: ExportedDataset, options: Any) -> None:
         super().__init__(dataset, options)
@@ -92,13 +94,14 @@ class ShardConversion:
             FailureError: the file that was read again differs from the records.
         """
         expected = bytearray()
-        records = _digested(verified_records(task), expected)
+        records = _digested(_chosen(task), expected)
         seen = self.format.write(task, records)
         for _ in records:  # the shard is verified only at its end
             raise RuntimeError(f"the format of `{task.name}` did not take all records")
+        written = len(expected) // DIGEST_BYTES
         return ExportedShard(
             how="converted",
-            entry=task.entry,
+            entry=replace(task.entry, records=written),
             name=task.name,
             digests=self._read_again(task, expected),
             seen=seen,
@@ -136,20 +139,34 @@ def _digested(records: Iterator[ShardRecord], digests: bytearray) -> Iterator[Sh
         yield record
 
 
+def _chosen(task: ShardToExport) -> Iterator[ShardRecord]:
+    """The records to write. A shard that has some is read and verified as a whole."""
+    if task.numbers is None:
+        return verified_records(task)
+    chosen = frozenset(task.numbers.tolist())
+    if not chosen:
+        return iter(())
+    return (each for each in verified_records(task) if each.number in chosen)
+
+
 def _require_equal_content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
-    hasher = ContentHasher()
-    for split in dataset.manifest.splits:
-        hasher.add(split.name, b"")  # a split without records counts, too
-    for each in shards:
-        hasher.add(each.entry.split, each.digests)
-    found, expected = hasher.hexdigest(), dataset.manifest.content
-    if found != expected:
+    found, expected = _content(dataset, shards), dataset.manifest.content
+    if found != expected and dataset.where is None:
         raise FailureError(
             "the content digest of what was written differs from that of "
             f"`{dataset.reference}`: expected {expected[:16]}…, found {found[:16]}…",
             hint=f"`tfrecreg digest {dataset.reference}` computes it from the shards",
         )
     return found
+
+
+def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
+    hasher = ContentHasher()
+    for split in dataset.manifest.splits:
+        hasher.add(split.name, b"")  # a split without records counts, too
+    for each in shards:
+        hasher.add(each.entry.split, each.digests)
+    return hasher.hexdigest()
 
 
 def _write_description(
@@ -175,5 +192,21 @@ def _write_description(
         ],
         "labels": manifest.labels,
     }
+    if dataset.where is not None:
+        document |= {
+            "where": dataset.where,
+            "content": _content(dataset, shards),
+            "splits": [_split(each.name, shards) for each in manifest.splits],
+        }
     with folder.create(DESCRIPTION_NAME) as writer:
         writer.write((json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
+
+
+def _split(name: str, shards: Sequence[ExportedShard]) -> dict[str, Any]:
+    """What was written of a split."""
+    digests = b"".join(each.digests for each in shards if each.entry.split == name)
+    return {
+        "name": name,
+        "records": len(digests) // DIGEST_BYTES,
+        "content": content_digest([(name, digests)]),
+    }

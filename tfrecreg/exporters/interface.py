@@ -43,6 +43,8 @@ class ExportedDataset:
     engine: Engine
     """Where to work."""
     progress: Progress
+    where: str | None = None
+    """The condition for records to be exported; None for all."""
 
     @property
     def reference(self) -> str:
@@ -105,6 +107,8 @@ class Exporter(ExtensionPoint, ABC):
     """The payloads that it takes. With ``examples`` the dataset has a schema, too."""
     takes_shards: ClassVar[bool] = True
     """Whether the folder has files of the shards. Otherwise their bytes need not be here."""
+    takes_some_records: ClassVar[bool] = False
+    """Whether it exports those records that a condition chooses, not only whole shards."""
 
     def __init__(self, dataset: ExportedDataset, options: Any) -> None:
         """Keep both.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from tfrecreg.errors import RefusedError
 from tfrecreg.manifest.model import ShardEntry
@@ -39,6 +42,8 @@ class ShardToExport:
     """Rooted at the unfinished folder of the export."""
     name: str
     """Path of the shard's file in the exported folder."""
+    numbers: npt.NDArray[np.int64] | None = field(default=None, compare=False)
+    """The records to write, ascending; None for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,7 @@ class ExportedShard:
 
     how: ShardMethod
     entry: ShardEntry
+    """The manifest's, with the number of records that were written."""
     name: str
     """Path of the shard's file in the exported folder."""
     digests: bytes = b""

@@ -65,6 +65,7 @@ def digest(  # type: ignore[overload-overlap]  # a str is an iterable of str
     targets: TargetLike,
     *,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -74,6 +75,7 @@ def digest(
     targets: Iterable[TargetLike],
     *,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -82,6 +84,7 @@ def digest(
     targets: TargetsLike,
     *,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -94,6 +97,8 @@ def digest(
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files; or a list of these.
         split: split of files whose names contain none, such as train.
+        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+            ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -103,9 +108,11 @@ def digest(
         and one for all files together.
 
     Raises:
-        UsageError: a target does not exist, or `split` is given and no file needs it.
+        UsageError: a target does not exist, `split` is given and no file needs it, or `where` is
+            not a condition.
         NotHereError: the bytes of a target are not on this machine.
         RefusedError: a shard is missing or damaged.
+        MissingExtraError: `where` without DuckDB.
         ManifestError: a manifest is damaged.
         FailureError: a shard cannot be read.
 
@@ -116,7 +123,14 @@ def digest(
     """
     from tfrecreg.operations.digest import digest
 
-    found = digest(targets, split=split, registry=registry, engine=engine, progress=shown(progress))
+    found = digest(
+        targets,
+        split=split,
+        where=where,
+        registry=registry,
+        engine=engine,
+        progress=shown(progress),
+    )
     return found[0] if isinstance(targets, str | os.PathLike | Resolved) else found
 
 
@@ -126,6 +140,7 @@ def export(
     *,
     to: str,
     options: Mapping[str, Any] | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -137,14 +152,17 @@ def export(
         folder: a new or empty folder. It appears when everything is in it.
         to: name of an exporter; ``tfrecreg plugins list`` shows them.
         options: options of the exporter, such as ``{"suffix": ".index"}``.
+        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+            ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to work; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Raises:
-        UsageError: there is no such target, format or option, or the format cannot hold the data.
+        UsageError: there is no such target, format or option, the format cannot hold the data or
+            chosen records, or `where` is not a condition.
         RefusedError: a shard is damaged.
-        MissingExtraError: the format needs a library that is not installed.
+        MissingExtraError: the format or `where` needs a library that is not installed.
         FailureError: the exporter of a plugin or the disk failed.
 
     Example:
@@ -161,6 +179,7 @@ def export(
         folder,
         to=to,
         options=options or {},
+        where=where,
         engine=engine,
         progress=shown(progress),
     )
@@ -173,7 +192,9 @@ def head(
     at: int | None = None,
     shard: str | None = None,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
+    progress: Progress | bool = True,
 ) -> Head:
     """The first records, or those from any number on. Damaged records are passed over.
 
@@ -185,13 +206,19 @@ def head(
         shard: show only this shard.
         split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
             ``train+test``.
+        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+            ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
+        progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Returns:
         A list that shows itself, in a notebook with the images.
 
     Raises:
-        UsageError: `records` is negative, or there is no such target, split, shard or record.
+        UsageError: `records` is negative, `where` is not a condition, or there is no such target,
+            split, shard or record.
+        RefusedError: a condition is asked of damaged records.
+        MissingExtraError: `where` without DuckDB.
         DamagedRecordError: the record `at` is damaged.
         FailureError: a shard cannot be read.
 
@@ -204,7 +231,18 @@ def head(
     from tfrecreg.operations.head import head
 
     count = records if records is not None else 5 if at is None else 1
-    return Head(head(target, count, at=at, shard=shard, split=split, registry=registry))
+    return Head(
+        head(
+            target,
+            count,
+            at=at,
+            shard=shard,
+            split=split,
+            where=where,
+            registry=registry,
+            progress=shown(progress),
+        )
+    )
 
 
 def salvage(
@@ -253,6 +291,7 @@ def stats(
     split: str | None = None,
     *,
     features: Words = (),
+    where: str | None = None,
     schema: str | os.PathLike[str] | None = None,
     tfdv: bool = False,
     registry: RegistryLike | None = None,
@@ -266,6 +305,8 @@ def stats(
             or folder of TFRecord files.
         split: show only this split.
         features: show only features that match these names or globs.
+        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+            ``"label = 'cat' AND width >= 224"``.
         schema: use this schema instead of the target's own.
         tfdv: compute them with TFDV's own generators.
         registry: an open registry or a path in one; None for that of the current folder.
@@ -273,9 +314,10 @@ def stats(
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Raises:
-        UsageError: there is no such target, split or feature, or a schema does not parse.
-        RefusedError: a feature has values of two types.
-        MissingExtraError: `tfdv` without TFDV.
+        UsageError: there is no such target, split or feature, a schema does not parse, or `where`
+            is not a condition.
+        RefusedError: a feature has values of two types, or a condition is asked of damaged records.
+        MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
         FailureError: a shard cannot be read.
 
     Example:
@@ -289,6 +331,7 @@ def stats(
         target,
         split=split,
         features=tuple_of(features),
+        where=where,
         schema=path_or_none(schema),
         tfdv=tfdv,
         registry=registry,

@@ -168,16 +168,23 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         return diff(self, other, registry=self.registry, engine=engine, progress=shown(progress))
 
     def digest(
-        self, *, engine: Engine | None = None, progress: Progress | bool = True
+        self,
+        *,
+        where: str | None = None,
+        engine: Engine | None = None,
+        progress: Progress | bool = True,
     ) -> ContentDigests:
         """The content digest of each split, computed from the records.
 
         Args:
+            where: only records for which this condition holds, over the columns of `tfrecreg
+                query`: ``"label = 'cat' AND width >= 224"``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             NotHereError: its bytes are not on this machine.
+            UsageError: `where` is not a condition.
             RefusedError: a shard is damaged.
 
         Example:
@@ -187,7 +194,9 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import digest
 
-        return digest(self, registry=self.registry, engine=engine, progress=shown(progress))
+        return digest(
+            self, where=where, registry=self.registry, engine=engine, progress=shown(progress)
+        )
 
     def export(
         self,
@@ -195,6 +204,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         *,
         to: str,
         options: Mapping[str, Any] | None = None,
+        where: str | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> ExportResult:
@@ -204,11 +214,13 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             folder: a new or empty folder.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``{"suffix": ".index"}``.
+            where: only records for which this condition holds, over the columns of `tfrecreg
+                query`: ``"label = 'cat' AND width >= 224"``.
             engine: where to work; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: there is no such format or option, or the format cannot hold the data.
+            UsageError: no such format, option or condition, or the format cannot hold the data.
             RefusedError: a shard is damaged.
 
         Example:
@@ -217,7 +229,15 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import export
 
-        return export(self, folder, to=to, options=options, engine=engine, progress=shown(progress))
+        return export(
+            self,
+            folder,
+            to=to,
+            options=options,
+            where=where,
+            engine=engine,
+            progress=shown(progress),
+        )
 
     def head(
         self,
@@ -226,6 +246,8 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         at: int | None = None,
         shard: str | None = None,
         split: str | None = None,
+        where: str | None = None,
+        progress: Progress | bool = True,
     ) -> Head:
         """The first records, or those from any number on. Damaged records are passed over.
 
@@ -235,9 +257,12 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             shard: show only this shard.
             split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
                 ``train+test``.
+            where: only records for which this condition holds, over the columns of `tfrecreg
+                query`: ``"label = 'cat' AND width >= 224"``.
+            progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: `records` is negative, or there is no such split, shard or record.
+            UsageError: `records` is negative, or no such split, shard, record or condition.
 
         Example:
             >>> (record,) = reg["mnist@1.0.0"].head(1)
@@ -246,7 +271,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import head
 
-        return head(self, records, at=at, shard=shard, split=split)
+        return head(self, records, at=at, shard=shard, split=split, where=where, progress=progress)
 
     def gate(self, report: str | os.PathLike[str], *, progress: Progress | bool = True) -> Report:
         """Judge the saved report of a check under today's gate and waivers.
@@ -308,6 +333,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         split: str | None = None,
         *,
         features: Words = (),
+        where: str | None = None,
         schema: str | os.PathLike[str] | None = None,
         tfdv: bool = False,
         engine: Engine | None = None,
@@ -318,13 +344,15 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             split: show only this split.
             features: show only features that match these names or globs.
+            where: only records for which this condition holds, over the columns of `tfrecreg
+                query`: ``"label = 'cat' AND width >= 224"``.
             schema: use this schema instead of the target's own.
             tfdv: compute them with TFDV's own generators.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: there is no such split or feature.
+            UsageError: there is no such split or feature, or `where` is not a condition.
 
         Example:
             >>> statistics = reg["mnist@1.0.0"].stats("train", features=["image/class/label"])
@@ -337,6 +365,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             self,
             split=split,
             features=features,
+            where=where,
             schema=path_or_none(schema),
             tfdv=tfdv,
             registry=self.registry,

@@ -57,6 +57,7 @@ def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     verify: bool = False,
     damaged: Literal["raise", "skip"] = "raise",
     max_damaged: int | str | None = None,
+    where: str | None = None,
 ) -> DataSource: ...
 @overload
 def data_source(
@@ -72,6 +73,7 @@ def data_source(
     verify: bool = False,
     damaged: Literal["raise", "skip"] = "raise",
     max_damaged: int | str | None = None,
+    where: str | None = None,
 ) -> tuple[DataSource, ...]: ...
 def data_source(
     target: TargetsLike,
@@ -86,6 +88,7 @@ def data_source(
     verify: bool = False,
     damaged: Literal["raise", "skip"] = "raise",
     max_damaged: int | str | None = None,
+    where: str | None = None,
 ) -> DataSource | tuple[DataSource, ...]:
     """The records of a split as a sequence, without TensorFlow.
 
@@ -111,6 +114,9 @@ def data_source(
         damaged: what batches and iteration do at a damaged record: ``"raise"`` an error, or
             ``"skip"`` it.
         max_damaged: how many records may be skipped: a number, or a share such as ``"0.1%"``.
+        where: a condition in SQL over the columns of `tfrecreg query`, such as
+            ``"label = 'cat' AND width >= 224"``: of the records that `split` names, only those for
+            which it holds. It needs the extra `query`.
 
     Returns:
         A sequence of elements. An element is a dictionary, feature name to NumPy value: a required
@@ -119,12 +125,12 @@ def data_source(
 
     Raises:
         UsageError: there is no such dataset, release, file or split, its bytes are not here, or
-            the arguments contradict each other.
-        RefusedError: a shard does not have the size or digest that the manifest says, or a set of
-            files is incomplete.
+            the arguments contradict each other, or `where` is not a condition.
+        RefusedError: a shard does not have the size or digest that the manifest says, a set of
+            files is incomplete, or a condition is asked of damaged records.
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
-        MissingExtraError: `decode` needs Pillow, which is not installed.
+        MissingExtraError: `decode` needs Pillow, or `where` needs DuckDB, which is not installed.
         PluginError: a decoder cannot be loaded.
         StorageError: a shard cannot be read.
 
@@ -148,6 +154,7 @@ def data_source(
                 verify=verify,
                 damaged=damaged,
                 max_damaged=max_damaged,
+                where=where,
             )
             for each in split
         )
@@ -188,7 +195,12 @@ def data_source(
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
     for place in places:
         counts[place.split].append(place.records)
-    selection = Selection(find_numbers(group.words, counts))
+    ranges = find_numbers(group.words, counts)
+    selection = Selection(ranges)
+    if where is not None:
+        where = where.strip()
+        chosen = group.records_where(ranges, [place.records for place in places], where)
+        selection = Selection.of_chosen(chosen, where)
     allowed = limit.count if limit.share is None else int(limit.share * len(selection))
     elements = replace(elements, max_damaged=allowed)
     identity = _identity(group, shards)
@@ -265,7 +277,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     for target in targets:
         expect_listed(target, splits, whole=not named_one_by_one)
     chosen = [shard for each in splits for shard in shards if shard.split == each]
-    group = SplitTarget(name, words, splits, chosen)
+    group = SplitTarget(name, words, splits, chosen, files=tuple(patterns))
     return group if len(targets) > 1 else of_target(targets[0], group)
 
 

@@ -13,6 +13,7 @@ from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.conditions import visit_records
 from tfrecreg.scan.full_scan import read_whole
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.shardset.files import names_one_file
@@ -44,12 +45,15 @@ class ContentDigests(ShortRepr):
     """Hex content digest of all splits, as a manifest has it."""
     splits: tuple[SplitDigest, ...]
     """In order of name."""
+    where: str | None = None
+    """The condition that the records meet; None for all records."""
 
 
 def digest(
     targets: TargetsLike,
     *,
     split: str | None = None,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -62,6 +66,7 @@ def digest(
         targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs
             or folders.
         split: the split of files whose names do not say one.
+        where: a condition in SQL: of only the records for which it holds.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: updated during the work.
@@ -71,9 +76,10 @@ def digest(
 
     Raises:
         UsageError: a target does not exist or is not on this machine, or `split` is given and no
-            file needs it.
+            file needs it, or `where` is not a condition.
         RefusedError: a shard is missing or damaged, so that the digest would be that
             of the rest.
+        MissingExtraError: `where` without DuckDB.
         ManifestError: a manifest is damaged.
         FailureError: a shard could not be read.
     """
@@ -103,7 +109,7 @@ def digest(
                 "bring the missing shards, or name the files one by one",
             )
         todo.append(_with_split(target, split))
-    return [_digest(target, engine, progress) for target in todo]
+    return [_digest(target, where, engine, progress) for target in todo]
 
 
 def _with_split(target: Target, split: str | None) -> Target:
@@ -119,23 +125,31 @@ def _with_split(target: Target, split: str | None) -> Target:
     return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
 
 
-def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigests:
+def _digest(
+    target: Target, where: str | None, engine: Engine, progress: Progress
+) -> ContentDigests:
     _expect_all_shards(target)
-    collector = _Collector()
-    read_whole(
-        target,
-        [collector],
-        engine,
-        progress,
-        doing="digesting",
-        otherwise="a digest of incomplete data is that of other data",
-    )
+    if where is None:
+        collector = _Collector()
+        read_whole(
+            target,
+            [collector],
+            engine,
+            progress,
+            doing="digesting",
+            otherwise="a digest of incomplete data is that of other data",
+        )
+        seen = collector.seen
+    else:
+        seen = list(
+            visit_records(target, where, DigestVisitor, engine, progress, doing="digesting")
+        )
     whole = ContentHasher()
     splits: dict[str, list[bytes]] = {}
     shards: dict[str, int] = {}
     if target.manifest is not None:
         splits = {each.name: [] for each in target.manifest.splits}
-    for shard, part in collector.seen:
+    for shard, part in seen:
         if part.faults:
             raise RefusedError(
                 f"`{safe(shard.name, limit=1000)}` is damaged: the digest would be that of the "
@@ -158,6 +172,7 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
             )
             for name, parts in sorted(splits.items())
         ),
+        where,
     )
 
 

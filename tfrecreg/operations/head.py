@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from tfrecreg.errors import DamagedRecordError, NoShardsError, UsageError
@@ -22,10 +22,12 @@ from tfrecreg.operations.format_payload import (
     words,
 )
 from tfrecreg.plugins.decoders import Decoders, target_decoders
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.access import Records
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import HOLD_LIMIT, scan
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.conditions import chosen_records
 from tfrecreg.scan.full_scan import PassedOver
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target
@@ -111,7 +113,9 @@ def head(
     at: int | None = None,
     shard: str | None = None,
     split: str | None = None,
+    where: str | None = None,
     damage: list[PassedOver] | None = None,
+    progress: Progress = SILENT,
 ) -> Iterator[ShownRecord]:
     """The first `count` records of a target, over its shards in order; or from any record on.
 
@@ -127,12 +131,15 @@ def head(
         shard: only this shard: its name as findings have it, or its file name.
         split: only these splits, in this order, or parts of them: an expression such as ``train``,
             ``train[-5:]`` or ``train+test``.
+        where: a condition in SQL: of these records, only those for which it holds.
         damage: receives the damage skipped before the last of the records.
+        progress: updated while records are catalogued for `where`.
 
     Raises:
         UsageError: `count` is negative, the target has no shards or none of that name, there is
-            no such split, `at` is given and there are several shards, or `split` has bounds and
-            `at` or `shard` is given too.
+            no such split, `at` is given and there are several shards, `split` has bounds and `at`
+            or `shard` is given too, or `where` is not a condition or `at` is given too.
+        RefusedError: a condition is asked of damaged records.
         NoSuchRecordError: the shard has no record `at`.
         DamagedRecordError: that record's checksums do not hold.
         StorageError: a shard cannot be read.
@@ -147,7 +154,13 @@ def head(
         raise UsageError(
             f"`{target.name}` has no shards to show", hint=f"tfrecreg check {target.name}"
         )
+    if where is not None and at is not None:
+        raise UsageError(
+            "`--at` names a record by its number, and `--where` chooses records",
+            hint="give one of them; `record >= 100` in the condition is about numbers",
+        )
     passed = damage if damage is not None else []
+    chosen = _chosen(target, where, progress)
     decoders = target_decoders(target)
     shards = target.shards
     if split is not None:
@@ -159,7 +172,8 @@ def head(
                     f"{'`--at`' if at is not None else '`--shard`'} those of one shard",
                     hint=f"give one of them: --split '{safe(split)}'",
                 )
-            yield from islice(_of_ranges(by_split, split, passed, decoders), count)
+            parts = _of_ranges(by_split, split, chosen, passed, decoders)
+            yield from islice(parts, count)
             return
         shards = [each for found in by_split.values() for each in found]
     if shard is not None:
@@ -170,7 +184,11 @@ def head(
                 f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
                 hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
             )
-        yield from islice(_records_from(shards[0], at, None, passed, decoders), count)
+        yield from islice(_records_from(shards[0], at, passed, decoders), count)
+        return
+    if chosen is not None:
+        found = (_numbered(each, chosen[_place(each)], passed, decoders) for each in shards)
+        yield from islice(chain.from_iterable(found), count)
         return
     left = count
     for each in shards:
@@ -179,6 +197,22 @@ def head(
         for record in _records(each, left, passed, decoders):
             yield record
             left -= 1
+
+
+def _chosen(
+    target: Target, where: str | None, progress: Progress
+) -> dict[tuple[str, int], Sequence[int]] | None:
+    """The records of each shard for which a condition holds; None without one."""
+    if where is None:
+        return None
+    numbers = chosen_records(target, where, progress=progress)
+    return {
+        _place(shard): each.tolist() for shard, each in zip(target.shards, numbers, strict=True)
+    }
+
+
+def _place(shard: Shard) -> tuple[str, int]:
+    return shard.split, shard.number
 
 
 def _by_split(target: Target, words: str) -> dict[str, list[Shard]]:
@@ -195,6 +229,7 @@ def _by_split(target: Target, words: str) -> dict[str, list[Shard]]:
 def _of_ranges(
     by_split: Mapping[str, Sequence[Shard]],
     words: str,
+    chosen: Mapping[tuple[str, int], Sequence[int]] | None,
     passed: list[PassedOver],
     decoders: Decoders,
 ) -> Iterator[ShownRecord]:
@@ -205,8 +240,11 @@ def _of_ranges(
         for shard, held in zip(by_split[name], counts[name], strict=True):
             first, stop = max(numbers.start - start, 0), min(numbers.stop - start, held)
             start += held
-            if first < stop:
-                yield from _records_from(shard, first, stop, passed, decoders)
+            inside: Sequence[int] = range(first, stop)
+            if chosen is not None:
+                inside = [each for each in chosen[_place(shard)] if each in inside]
+            if inside:
+                yield from _numbered(shard, inside, passed, decoders)
 
 
 def _count(shard: Shard) -> int:
@@ -265,33 +303,53 @@ def _passed(shard: Shard, record: int | None, offset: int, reason: str) -> Passe
 
 
 def _records_from(
+    shard: Shard, at: int, passed: list[PassedOver], decoders: Decoders
+) -> Iterator[ShownRecord]:
+    """Records from number `at` on, which has to be sound, found without reading those before."""
+    with Records(shard.path, storage=shard.storage, name=shard.name) as records:
+        numbers = range(len(records))[records.number(at) :]
+        yield from _read(shard, records, numbers, passed, decoders, strict=True)
+
+
+def _numbered(
+    shard: Shard, numbers: Sequence[int], passed: list[PassedOver], decoders: Decoders
+) -> Iterator[ShownRecord]:
+    """The records with these numbers, of which those that the shard has are read."""
+    if not numbers:
+        return
+    with Records(shard.path, storage=shard.storage, name=shard.name) as records:
+        held = [each for each in numbers if each < len(records)]
+        yield from _read(shard, records, held, passed, decoders)
+
+
+def _read(
     shard: Shard,
-    at: int,
-    stop: int | None,
+    records: Records,
+    numbers: Sequence[int],
     passed: list[PassedOver],
     decoders: Decoders,
+    *,
+    strict: bool = False,
 ) -> Iterator[ShownRecord]:
-    """Records from number `at` on, found without reading those before.
+    """Records by number.
 
     Args:
-        stop: the number after the last; None for all, of which the first has to be sound.
+        strict: whether the first has to be sound.
     """
     index = index_of(shard)
-    with Records(shard.path, storage=shard.storage, name=shard.name) as records:
-        first = records.number(at)
-        for number in range(first, len(records))[: None if stop is None else stop - first]:
-            length = int(records.lengths[number])
-            try:
-                payload = records[number] if length <= HOLD_LIMIT else None
-            except DamagedRecordError as error:
-                if number == first and stop is None:
-                    raise
-                reason = error.message.rpartition("is damaged: ")[2]
-                passed.append(_passed(shard, number, int(records.offsets[number]), reason))
-                continue
-            yield shown_record(
-                shard, index, (number, int(records.offsets[number]), length), payload, decoders
-            )
+    for number in numbers:
+        length = int(records.lengths[number])
+        try:
+            payload = records[number] if length <= HOLD_LIMIT else None
+        except DamagedRecordError as error:
+            if strict and number == numbers[0]:
+                raise
+            reason = error.message.rpartition("is damaged: ")[2]
+            passed.append(_passed(shard, number, int(records.offsets[number]), reason))
+            continue
+        yield shown_record(
+            shard, index, (number, int(records.offsets[number]), length), payload, decoders
+        )
 
 
 def shown_record(

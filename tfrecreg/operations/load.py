@@ -11,6 +11,9 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
+import numpy.typing as npt
+
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
@@ -25,7 +28,7 @@ from tfrecreg.shardset.files import names_files
 from tfrecreg.shardset.find import find, named_targets, resolve_in
 from tfrecreg.shardset.target import files_targets
 from tfrecreg.text import safe
-from tfrecreg.training.pieces import find_pieces, host_numbers
+from tfrecreg.training.pieces import RecordRun, find_pieces, host_numbers, host_part
 from tfrecreg.training.split_words import find_numbers
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ def load(
     host: int = 0,
     hosts: int = 1,
     options: tf.data.Options | None = None,
+    where: str | None = None,
 ) -> tf.data.Dataset: ...
 @overload
 def load(
@@ -91,6 +95,7 @@ def load(
     host: int = 0,
     hosts: int = 1,
     options: tf.data.Options | None = None,
+    where: str | None = None,
 ) -> tuple[tf.data.Dataset, ...]: ...
 def load(
     reference: str | os.PathLike[str] | Resolved,
@@ -119,6 +124,7 @@ def load(
     host: int = 0,
     hosts: int = 1,
     options: tf.data.Options | None = None,
+    where: str | None = None,
 ) -> tf.data.Dataset | tuple[tf.data.Dataset, ...]:
     """The examples of a build or a release, parsed by its schema.
 
@@ -165,8 +171,11 @@ def load(
         deterministic: False to read several shards at once, in any order, without a shuffle.
         host: number of this host, from 0.
         hosts: number of hosts that share the records: whole shards if `hosts` divides
-            their number, else records.
+            their number and there is no `where`, else records.
         options: of `tf.data`, applied last.
+        where: a condition in SQL over the columns of `tfrecreg query`, such as
+            ``"label = 'cat' AND width >= 224"``: of the records that `split` names, only those for
+            which it holds. Nothing else of the shards is read. It needs the extra `query`.
 
     Returns:
         A dataset of dictionaries, feature name to tensor. A required feature of fixed shape is a
@@ -178,11 +187,12 @@ def load(
 
     Raises:
         UsageError: no such dataset, release, split or feature, its bytes are not on this machine,
-            or the arguments contradict each other.
-        RefusedError: a shard does not have the size that the manifest says.
+            the arguments contradict each other, or `where` is not a condition.
+        RefusedError: a shard does not have the size that the manifest says, or a condition is asked
+            of damaged records.
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
-        MissingExtraError: TensorFlow is not installed.
+        MissingExtraError: TensorFlow, or DuckDB for `where`, is not installed.
         FailureError: TensorFlow is installed and does not work.
 
     Example:
@@ -227,6 +237,7 @@ def load(
         host=host,
         hosts=hosts,
         options=options,
+        where=where,
     )
     if split is None or isinstance(split, str):
         return make(split)
@@ -249,6 +260,7 @@ def _make_split(
     host: int,
     hosts: int,
     options: tf.data.Options | None,
+    where: str | None,
 ) -> tf.data.Dataset:
     """The dataset of one expression."""
     target = _find(reference, split, registry)
@@ -275,8 +287,13 @@ def _make_split(
     for entry in entries:
         counts[entry.split].append(entry.records)
     numbers = find_numbers(target.words, counts)
-    share = host_numbers(numbers, records.starts, host, hosts, target.name)
-    pieces = find_pieces(share, records.starts)
+    pieces: Sequence[RecordRun] | npt.NDArray[np.int64]
+    if where is None:
+        share = host_numbers(numbers, records.starts, host, hosts, target.name)
+        pieces = find_pieces(share, records.starts)
+    else:
+        held = target.records_where(numbers, [each.records for each in entries], where)
+        pieces = host_part(np.concatenate(held), host, hosts, target.name)
     tensorflow = _tensorflow()
     form = with_others(tensorflow, records, form, decoders_of(target.home, pixels))
     dataset = make_dataset(tensorflow, records, pieces, target.manifest.compression, form, chosen)

@@ -6,16 +6,20 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry.lookup import Resolved, expect_schema
+from tfrecreg.scan.conditions import chosen_records
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import Built
 from tfrecreg.shardset.folder_build import FolderBuild
-from tfrecreg.shardset.target import read_schema_file
+from tfrecreg.shardset.target import files_target, files_targets, find_target, read_schema_file
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -38,6 +42,8 @@ class SplitTarget(NamedTuple):
     """Rooted at the folder that the manifest describes."""
     origin: Built | Target | None = None
     """What they are the shards of; None for files that no manifest describes together."""
+    files: tuple[str, ...] = ()
+    """The files that were named; empty for a build or a release."""
 
     @property
     def is_raw(self) -> bool:
@@ -51,6 +57,56 @@ class SplitTarget(NamedTuple):
             return self.origin.home
         registry = self.origin.registry if self.origin is not None else None
         return registry.storage if registry is not None else None
+
+    def records_where(
+        self, ranges: Sequence[range], counts: Sequence[int], where: str
+    ) -> list[npt.NDArray[np.int64]]:
+        """Of each range of record numbers: those of the records for which a condition holds,
+        ascending.
+
+        The condition is about the whole target: its subqueries see all splits, as those of a
+        question do.
+
+        Args:
+            ranges: of numbers through all of `shards`, with a step of 1.
+            counts: of the records of each of `shards`.
+            where: the condition, in SQL.
+
+        Raises:
+            UsageError: it is not one condition, or refers to what there is not.
+            RefusedError: a record is damaged, or a shard has more records than `counts` says.
+            MissingExtraError: the extra `query` is not installed.
+            FailureError: a shard cannot be read.
+        """
+        target = self._whole()
+        chosen = chosen_records(target, where)
+        found = dict(zip(map(self._place, target.shards), chosen, strict=True))
+        parts = [np.empty(0, np.int64)]
+        start = 0
+        for shard, count in zip(self.shards, counts, strict=True):
+            numbers = found[self._place(shard)]
+            if len(numbers) and numbers[-1] >= count:
+                raise RefusedError(
+                    f"`{safe(shard.name, limit=1000)}` should have {count} records, it has more",
+                    hint=f"tfrecreg check {self.name}",
+                )
+            parts.append(numbers + start)
+            start += count
+        every = np.concatenate(parts)
+        bounds = (np.searchsorted(every, (each.start, each.stop)) for each in ranges)
+        return [every[first:stop] for first, stop in bounds]
+
+    def _whole(self) -> Target:
+        """All of the target, as a question has it."""
+        if not self.files:
+            assert isinstance(self.origin, Built)
+            return find_target(self.origin)
+        targets = files_targets(self.files)
+        return targets[0] if len(targets) == 1 else files_target(self.files)
+
+    def _place(self, shard: Shard) -> tuple[str, str]:
+        # The root of a build may be another one for those who only read.
+        return shard.storage.root if self.files else "", shard.path
 
     def find_schema(self, path: str | os.PathLike[str] | None) -> tuple[str, str] | None:
         """The text of its schema with its path for messages; None without a schema.

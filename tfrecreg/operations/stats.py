@@ -18,6 +18,7 @@ def stats(
     registry: RegistryLike | None = None,
     split: str | None = None,
     features: Sequence[str] = (),
+    where: str | None = None,
     schema: str | None = None,
     tfdv: bool = False,
     engine: Engine | None = None,
@@ -30,15 +31,17 @@ def stats(
         registry: an open registry or a path in one; None for that of the current folder.
         split: show only this split.
         features: show only features that match these names or globs.
+        where: a condition in SQL: of only the records for which it holds.
         schema: use this schema instead of the target's own.
         tfdv: compute them with TFDV's own generators.
         engine: where to read; None for this process.
         progress: updated during the work.
 
     Raises:
-        UsageError: there is no such target, split or feature, or a schema does not parse.
-        RefusedError: a feature has values of two types.
-        MissingExtraError: `tfdv` without TFDV.
+        UsageError: there is no such target, split or feature, a schema does not parse, or `where`
+            is not a condition.
+        RefusedError: a feature has values of two types, or a condition is asked of damaged records.
+        MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
         FailureError: a shard cannot be read.
     """
     target = find_target(argument, registry=registry, schema=schema)
@@ -46,5 +49,11 @@ def stats(
         progress.note(note)
     options = options_of(target, tfdv=tfdv)
     return stats_of(
-        target, split=split, features=features, options=options, engine=engine, progress=progress
+        target,
+        split=split,
+        features=features,
+        where=where,
+        options=options,
+        engine=engine,
+        progress=progress,
     )

@@ -6,6 +6,7 @@
 - `indexes`: the contents of the indexes beside the shards
 - `large_records`: records that are not held in memory, read once more
 - `run`: the scan of all shards of a target by an engine: each is read once, parts return in order
+- `conditions`: the records for which a condition in SQL holds, by the room of questions
 - `full_scan`: read every record of a target, or fail
 - `cache`: results of earlier scans of unchanged shards
 """

@@ -14,6 +14,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import StreamEnd
+from tfrecreg.scan.conditions import visit_records
 from tfrecreg.scan.full_scan import read_whole
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.statistics.cache import StatisticsCache
@@ -63,6 +64,8 @@ class Stats:
     target: str
     splits: tuple[SplitStats, ...]
     """Splits in order of their names."""
+    where: str | None = None
+    """The condition that the records meet; None for all records."""
 
     def __repr__(self) -> str:
         return f"<Stats {safe(self.target)}: {', '.join(map(self._heading, self.splits))}>"
@@ -107,6 +110,7 @@ def stats_of(
     *,
     split: str | None = None,
     features: Sequence[str] = (),
+    where: str | None = None,
     options: StatisticsOptions | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -116,6 +120,7 @@ def stats_of(
     Args:
         split: the only one to read; None for all.
         features: globs of the features to summarize; empty for all. The protos have all of them.
+        where: a condition in SQL: of only the records for which it holds, which are not cached.
         options: which statistics; None for those of :func:`options_of`.
 
     Raises:
@@ -125,6 +130,10 @@ def stats_of(
         FailureError: a shard could not be read, or there is no TFDV for this Python.
     """
     options = options or options_of(target)
+    if where is not None:
+        part = _only(target, split)
+        chosen = _of_chosen(target, part, where, options, engine or LocalEngine(1), progress)
+        return replace(_summed_up(part, options, {}, chosen, features), where=where)
     target = _only(target, split)
     known = _recalled(target, options)
     left = tuple(shard for shard in target.shards if shard.split not in known)
@@ -257,6 +266,29 @@ def _make(
         otherwise="statistics of incomplete data would be misleading",
     )
     return _collected(collector, sound)
+
+
+def _of_chosen(
+    target: Target,
+    part: Target,
+    where: str,
+    options: StatisticsOptions,
+    engine: Engine,
+    progress: Progress,
+) -> dict[str, tuple[SplitStatistics, bool]]:
+    """The statistics of the records for which a condition holds, in the splits of a part."""
+    collector = StatisticsCollector(options)
+    parts = visit_records(
+        target,
+        where,
+        collector.begin(target, {}),
+        engine,
+        progress,
+        doing="statistics of",
+        splits={shard.split for shard in part.shards},
+    )
+    list(collector.finish(part, parts))
+    return _collected(collector, _Soundness())
 
 
 def _collected(

@@ -29,8 +29,8 @@ from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, image_array
-from tfrecreg.training.order import Order, RecordNumbers
-from tfrecreg.training.selection import Selection
+from tfrecreg.training.order import Order
+from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
@@ -132,7 +132,7 @@ class DataSource(Sequence[Any]):
         return list(self._elements_of(self._selection.numbers(positions).tolist()))
 
     def __iter__(self) -> Iterator[Any]:
-        for numbers in self._selection.ranges:
+        for numbers in self._selection.parts():
             for block in self._shards.blocks(numbers):
                 yield from self._elements_of(block)
 
@@ -140,13 +140,23 @@ class DataSource(Sequence[Any]):
         raise TypeError("elements are arrays, which have no order and no equality: look for a key")
 
     def __repr__(self) -> str:
-        return f"<DataSource {len(self)} records of {self.name}>"
+        return f"<DataSource {len(self)} records of {self._named}>"
+
+    @property
+    def where(self) -> str | None:
+        """The condition that its records were selected by; None without one."""
+        return self._selection.where
+
+    @property
+    def _named(self) -> str:
+        asked = "" if self.where is None else f" where {safe(self.where, limit=200)}"
+        return f"{self.name}{asked}"
 
     @property
     def identity(self) -> str:
         """Hex digest of the records and their order. States of orders hold it."""
         ranges = [(each.start, each.stop, each.step) for each in self._selection.ranges]
-        text = f"{self._identity}\n{json.dumps(ranges)}\n"
+        text = f"{self._identity}\n{json.dumps(ranges)}\n{self._selection.chosen_digest}"
         return blake3(text.encode("ascii")).hexdigest(16)
 
     @property
@@ -254,7 +264,8 @@ class DataSource(Sequence[Any]):
         divided = [
             even_parts(each, n, drop_remainder=drop_remainder) for each in self._selection.ranges
         ]
-        return [self._with(Selection([parts[at] for parts in divided])) for at in range(n)]
+        chosen = self._selection.chosen
+        return [self._with(Selection([parts[at] for parts in divided], chosen)) for at in range(n)]
 
     def order(
         self,
@@ -294,6 +305,7 @@ class DataSource(Sequence[Any]):
             host=host,
             hosts=hosts,
             drop_remainder=drop_remainder,
+            where=self.where,
         )
 
     def from_state(
@@ -311,7 +323,8 @@ class DataSource(Sequence[Any]):
             hosts: number of hosts that share the rest; it may differ from before.
 
         Raises:
-            UsageError: it is not a state, that of other records, or not that of every host.
+            UsageError: it is not a state, that of other records or of another condition, or not
+                that of every host.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -321,7 +334,12 @@ class DataSource(Sequence[Any]):
         """
         states = [state] if isinstance(state, Mapping) else list(state)
         return Order.from_states(
-            states, records=len(self), source=self.identity, host=host, hosts=hosts
+            states,
+            records=len(self),
+            source=self.identity,
+            where=self.where,
+            host=host,
+            hosts=hosts,
         )
 
     def certificate(self) -> Certificate:
@@ -357,16 +375,12 @@ class DataSource(Sequence[Any]):
             all 200 records of mnist@1.0.0, each once
         """
         parts = [np.empty((0, 16), np.uint8)]
-        for numbers in self._selection.ranges:
-            parts += [self._shards.digests(each)[rows] for each, rows in self._rows(numbers)]
+        for numbers in self._selection.parts():
+            inside = self._shards.inside(numbers)
+            parts += [self._shards.digests(each)[records] for each, records in inside]
         return certificate.report(
-            self.name, self.identity, np.concatenate(parts), self._record_name
+            self._named, self.identity, np.concatenate(parts), self._record_name
         )
-
-    def _rows(self, numbers: range) -> Iterator[tuple[int, RecordNumbers]]:
-        """The shards that a range of numbers is in, and which of their records it has."""
-        for shard, records in self._shards.inside(numbers):
-            yield shard, np.array(records, np.int64)
 
     def _record_name(self, position: int) -> RecordName:
         number = self._selection.number(position)
@@ -451,15 +465,17 @@ class DataSource(Sequence[Any]):
             "skipped": None if self._skipped is None else self._skipped.place,
         }
         packed = zlib.compress(json.dumps(state).encode("ascii"), 9)
-        return _restored, (packed, self._decode)
+        return _restored, (packed, self._decode, self._selection.chosen)
 
 
-def _restored(data: bytes, decode: Decode | None) -> DataSource:
+def _restored(
+    data: bytes, decode: Decode | None, chosen: ChosenNumbers | None = None
+) -> DataSource:
     state = json.loads(zlib.decompress(data))
     return DataSource(
         state["name"],
         ShardRecords([ShardPlace(*each) for each in state["places"]]),
-        Selection([range(*each) for each in state["ranges"]]),
+        Selection([range(*each) for each in state["ranges"]], chosen),
         Elements.of_plain(state["elements"]),
         state["identity"],
         decode,

@@ -46,6 +46,7 @@ class Order:
         hosts: number of hosts that share the records.
         drop_remainder: whether all hosts get the same number; no host gets the remainder.
         before: stages consumed before this share was made.
+        where: the condition that the records were selected by; None without one.
 
     Raises:
         UsageError: `host` is not one of `hosts`.
@@ -71,6 +72,7 @@ class Order:
         hosts: int = 1,
         drop_remainder: bool = False,
         before: tuple[Stage, ...] = (),
+        where: str | None = None,
     ) -> None:
         expect_host(host, hosts)
         self.records = records
@@ -82,6 +84,7 @@ class Order:
         self.host = host
         self.hosts = hosts
         self.drop_remainder = drop_remainder
+        self.where = where
         self._before = before
         left = records - sum(stage.consumed for stage in before)
         self._length = left // hosts if drop_remainder else share(left, host, hosts)
@@ -136,9 +139,11 @@ class Order:
                 f"`done` should be a number from 0 to {self._length}, found {done}",
                 hint="`done` counts records of this host in this epoch, not batches",
             )
+        asked = {} if self.where is None else {"where": self.where}
         return {
             "format": STATE_FORMAT,
             "source": self.source,
+            **asked,
             "records": self.records,
             "seed": self.seed,
             "epoch": self.epoch,
@@ -156,6 +161,7 @@ class Order:
         *,
         records: int,
         source: str,
+        where: str | None = None,
         host: int = 0,
         hosts: int = 1,
     ) -> Order:
@@ -165,6 +171,7 @@ class Order:
             states: of all hosts, in any order; or of one, if all have consumed as many records.
             records: how many records there are.
             source: identity of these records.
+            where: the condition that they were selected by; None without one.
             host: number of this host, from 0.
             hosts: number of hosts that share the rest.
 
@@ -178,7 +185,7 @@ class Order:
             >>> len(rest)
             140
         """
-        checked = [_checked(state, records, source) for state in states]
+        checked = [_checked(state, records, source, where) for state in states]
         if not checked:
             raise UsageError("there is no state to resume from", hint=_HINT)
         first = checked[0]
@@ -199,6 +206,7 @@ class Order:
             hosts=hosts,
             drop_remainder=first["drop_remainder"],
             before=joined(before, Stage(counts)),
+            where=where,
         )
 
 
@@ -240,7 +248,7 @@ _FIELDS: Mapping[str, type | tuple[type, ...]] = {
 _COMMON = ("seed", "epoch", "drop_remainder", "before", "hosts")
 
 
-def _checked(state: Any, records: int, source: str) -> Mapping[str, Any]:
+def _checked(state: Any, records: int, source: str, where: str | None) -> Mapping[str, Any]:
     version = state.get("format") if isinstance(state, Mapping) else None
     if isinstance(version, int) and version > STATE_FORMAT:
         raise UsageError(
@@ -250,6 +258,11 @@ def _checked(state: Any, records: int, source: str) -> Mapping[str, Any]:
     fault = "it is not a JSON object" if version is None else _fault(state)
     if fault:
         raise UsageError(f"this is not the state of an order: {fault}", hint=_HINT)
+    if state.get("where") != where:
+        raise UsageError(
+            f"the state belongs to {_asked(state.get('where'))}, and these are {_asked(where)}",
+            hint="resume with the same `where`",
+        )
     if (state["source"], state["records"]) != (source, records):
         raise UsageError(
             f"the state belongs to other records: to {state['records']} with the identity "
@@ -258,6 +271,12 @@ def _checked(state: Any, records: int, source: str) -> Mapping[str, Any]:
         )
     checked: Mapping[str, Any] = state
     return checked
+
+
+def _asked(where: object) -> str:
+    if where is None:
+        return "the records of no condition"
+    return f"the records with the condition `{safe(str(where), limit=200)}`"
 
 
 def _fault(state: Mapping[str, Any]) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from tfrecreg.training.consumed import expect_enough, expect_host
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.split_words import even_parts
@@ -62,3 +65,17 @@ def host_numbers(
         return [range(first, first + records) for first, records in firsts[host::hosts]]
     part = even_parts(range(total), hosts, drop_remainder=False)[host]
     return list(Selection(numbers).part(slice(part.start, part.stop)).ranges)
+
+
+def host_part(
+    numbers: npt.NDArray[np.int64], host: int, hosts: int, name: str
+) -> npt.NDArray[np.int64]:
+    """The share of one host of a list of records, as :func:`host_numbers` gives those of ranges.
+
+    Raises:
+        UsageError: there are more hosts than records, or `host` is not one of `hosts`.
+    """
+    expect_host(host, hosts)
+    expect_enough(len(numbers), hosts, name)
+    part = even_parts(range(len(numbers)), hosts, drop_remainder=False)[host]
+    return numbers[part.start : part.stop]

@@ -163,22 +163,31 @@ class ShardRecords:
                 found[at] = payload
         return found
 
-    def inside(self, numbers: range) -> Iterator[tuple[int, range]]:
-        """The shards that a range of numbers is in, in its order, and the records of each."""
+    def inside(
+        self, numbers: range | npt.NDArray[np.int64]
+    ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+        """The shards that numbers are in, in their order, and the records of each."""
+        if not isinstance(numbers, range):
+            shards = np.searchsorted(self._ends, numbers, side="right")
+            for part in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(shards)) + 1):
+                if len(part):
+                    shard = int(shards[part[0]])
+                    yield shard, numbers[part] - self._starts[shard]
+            return
         step = 1 if numbers.step > 0 else -1
         for shard in range(len(self.places))[::step]:
             low, high = self._starts[shard], self._starts[shard + 1]
-            part = _within(numbers, low, high)
-            if part:
-                yield shard, range(part.start - low, part.stop - low, part.step)
+            inside = _within(numbers, low, high)
+            if inside:
+                yield shard, np.array(inside, np.int64) - low
 
-    def blocks(self, numbers: range) -> Iterator[range]:
-        """A range of numbers in parts that can be held at once: a MiB or so, or one record."""
+    def blocks(self, numbers: range | npt.NDArray[np.int64]) -> Iterator[list[int]]:
+        """Numbers in parts that can be held at once: a MiB or so, or one record."""
         for shard, records in self.inside(numbers):
             low = self._starts[shard]
-            lengths = self._records(shard).lengths[np.array(records, np.int64)]
-            for part in _by_bytes(records, np.maximum(lengths, 0)):
-                yield range(part.start + low, part.stop + low, part.step)
+            lengths = self._records(shard).lengths[records]
+            for part in _by_bytes(np.maximum(lengths, 0)):
+                yield (records[part] + low).tolist()
 
     def _records(self, shard: int) -> Records:
         records = self._open.pop(shard, None)
@@ -255,12 +264,12 @@ def _within(numbers: range, low: int, high: int) -> range:
     return numbers[first:last]
 
 
-def _by_bytes(numbers: range, lengths: npt.NDArray[np.int64]) -> Iterator[range]:
+def _by_bytes(lengths: npt.NDArray[np.int64]) -> Iterator[slice]:
     ends = np.cumsum(lengths)
     start = 0
-    while start < len(numbers):
+    while start < len(lengths):
         before = int(ends[start - 1]) if start else 0
         stop = int(np.searchsorted(ends, before + _BLOCK_BYTES, side="right"))
         stop = min(max(stop, start + 1), start + _BLOCK_RECORDS)
-        yield numbers[start:stop]
+        yield slice(start, stop)
         start = stop

@@ -65,7 +65,8 @@ class ParquetExporter(RecordExporter):
         manifest = self.dataset.manifest
         metadata = {
             "reference": self.dataset.reference,
-            "content": manifest.content,
+            # Of a selection it is known when all is written: it is in `tfrecreg.json`.
+            "content": manifest.content if self.dataset.where is None else None,
             "labels": {name: list(names) for name, names in manifest.labels.items()},
         }
         text = json.dumps(metadata, sort_keys=True)

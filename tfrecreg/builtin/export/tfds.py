@@ -55,6 +55,7 @@ class TfdsExporter(RecordExporter):
 
     Options: ClassVar[type[Any]] = TfdsExportOptions
     reader = "TFDS"
+    takes_some_records = False
 
     def expect(self) -> None:
         """TFDS can read the schema and the splits."""

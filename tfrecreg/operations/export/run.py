@@ -9,9 +9,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import UnknownPluginError, UsageError
+from tfrecreg.errors import FailureError, UnknownPluginError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.exporters.interface import ExportedDataset
 from tfrecreg.exporters.shards import ExportedShard, ShardMethod, ShardToExport, numbered
@@ -25,6 +28,8 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Resolved, in_store, resolve
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.conditions import chosen_records
+from tfrecreg.shardset.target import find_target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import ShortRepr, safe
@@ -54,6 +59,8 @@ class ExportResult(ShortRepr):
     content: str | None
     """Content digest of the written records, equal to that of the manifest; None for
     formats that keep the shards."""
+    where: str | None = None
+    """The condition that the exported records meet; None for all records."""
     notes: tuple[str, ...]
     """Notes for the user, one line each."""
     how_to_read: str = field(repr=False)
@@ -67,6 +74,7 @@ def export(
     *,
     to: str = "tfds",
     options: Sequence[str] | Mapping[str, Any] = (),
+    where: str | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> ExportResult:
@@ -86,12 +94,14 @@ def export(
         to: name of an exporter, as ``tfrecreg plugins list`` shows them.
         options: of the exporter, as for ``--option`` (``["suffix=.index"]``), or typed
             (``{"suffix": ".index"}``).
+        where: a condition in SQL: only the records for which it holds.
         engine: where to work.
         progress: receives the progress.
 
     Raises:
         UsageError: no such dataset, release, exporter or option; the folder is not free; the bytes
-            are not on this machine; the schema or a record holds what the format cannot express.
+            are not on this machine; the schema or a record holds what the format cannot express;
+            `where` is not a condition, or the format keeps whole shards.
         RefusedError: the bytes are not those that were registered.
         MissingExtraError: the format needs a library that is not installed.
         PluginError: the exporter of another distribution failed.
@@ -107,16 +117,26 @@ def export(
     path = free_folder(folder, registry)
     given, _ = known.options(ExporterRecord, to, options)
     dataset = ExportedDataset(
-        to=announced.name, resolved=resolved, engine=engine or LocalEngine(1), progress=progress
+        to=announced.name,
+        resolved=resolved,
+        engine=engine or LocalEngine(1),
+        progress=progress,
+        where=where,
     )
+    if where is not None and not kind.takes_some_records:
+        raise UsageError(
+            f"`--to {announced.name}` exports whole shards, and `--where` chooses records",
+            hint="`--to arrayrecord`, `jsonl`, `parquet` and `webdataset` export chosen records",
+        )
     if kind.payloads == "examples":
         _expect_examples(dataset, kind.reader or announced.name)
     exporter = GuardedExporter(kind, announced.plugin_id, dataset, given)
     exporter.expect()
     if kind.takes_shards:
         resolved.storage()  # raises here, before anything is written, if the bytes are elsewhere
+    chosen = _chosen(dataset, where) if where is not None else None
     with new_folder(path) as stage:
-        shards = _export_shards(dataset, exporter, stage) if kind.takes_shards else []
+        shards = _export_shards(dataset, exporter, stage, chosen) if kind.takes_shards else []
         content = exporter.verify(shards)
         notes = exporter.finish(stage, shards)
         files = list(stage.list())
@@ -127,14 +147,48 @@ def export(
             folder=str(path),
             dataset=resolved.dataset.name,
             version=dataset.version,
-            splits={split.name: split.records for split in dataset.manifest.splits},
+            splits=_records(dataset, None if chosen is None else shards),
             files=tuple(entry.path for entry in files if entry.kind != "dir"),
             bytes=sum(entry.size for entry in files if entry.path in names),
             shards=dict(Counter(each.how for each in shards)),
             content=content,
+            where=where,
             notes=notes,
             how_to_read=exporter.how_to_read(str(path)),
         )
+
+
+def _chosen(dataset: ExportedDataset, where: str) -> dict[str, npt.NDArray[np.int64]]:
+    """By path of a shard, the records for which a condition holds."""
+    target = find_target(dataset.resolved)
+    numbers = chosen_records(target, where, engine=dataset.engine, progress=dataset.progress)
+    shards = zip(target.shards, numbers, strict=True)
+    return {shard.path: each for shard, each in shards}
+
+
+def _expect_chosen(
+    dataset: ExportedDataset,
+    done: ExportedShard,
+    chosen: Mapping[str, npt.NDArray[np.int64]] | None,
+) -> None:
+    """Refuse the work of an exporter that did not heed the choice."""
+    wanted = done.entry.records if chosen is None else len(chosen[done.entry.path])
+    if done.entry.records != wanted:
+        raise FailureError(
+            f"the exporter `{dataset.to}` wrote {done.entry.records} records of "
+            f"`{safe(done.entry.path)}`, and {wanted} were chosen",
+            hint="export without `--where`, and report it to the author of the exporter",
+        )
+
+
+def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:
+    """Records by split, of all splits."""
+    if written is None:
+        return {split.name: split.records for split in dataset.manifest.splits}
+    found = {split.name: 0 for split in dataset.manifest.splits}
+    for each in written:
+        found[each.entry.split] += each.entry.records
+    return found
 
 
 def _announced(known: Plugins, to: str) -> Announced[ExporterRecord]:
@@ -173,7 +227,10 @@ def _expect_examples(dataset: ExportedDataset, reader: str) -> None:
 
 
 def _export_shards(
-    dataset: ExportedDataset, exporter: GuardedExporter, stage: LocalStorage
+    dataset: ExportedDataset,
+    exporter: GuardedExporter,
+    stage: LocalStorage,
+    chosen: Mapping[str, npt.NDArray[np.int64]] | None,
 ) -> list[ExportedShard]:
     manifest, progress = dataset.manifest, dataset.progress
     shards = list(numbered(manifest.shards))
@@ -186,6 +243,8 @@ def _export_shards(
             compression=manifest.compression,
             folder=stage,
             name=name,
+            # A shard that is missing is refused when it is read.
+            numbers=None if chosen is None else chosen.get(shard.path),
         )
         for (shard, _, _), name in zip(shards, names, strict=True)
     )
@@ -195,6 +254,7 @@ def _export_shards(
         # Closed before the stage is removed: no worker writes into it any more.
         with closing(dataset.engine.run(exporter.begin(), tasks)) as results:
             for each in results:
+                _expect_chosen(dataset, each, chosen)
                 done.append(each)
                 progress.advance(each.entry.records, each.entry.bytes)
     finally:

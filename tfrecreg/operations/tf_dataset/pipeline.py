@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.checked import checked_map
 from tfrecreg.operations.tf_dataset.elements import ElementReader
@@ -46,7 +49,7 @@ class PipelineOptions:
 def make_dataset(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun],
+    pieces: Sequence[RecordRun] | npt.NDArray[np.int64],
     compression: str,
     form: ElementForm,
     options: PipelineOptions,
@@ -54,10 +57,12 @@ def make_dataset(
     """The dataset of :func:`tfrecreg.load`. It knows its length.
 
     Args:
+        pieces: to read, in their order; or the numbers of single records.
         compression: of the shards, as a manifest says it.
     """
     data = tensorflow.data
-    total = sum(each.records for each in pieces)
+    alone = isinstance(pieces, np.ndarray)
+    total = len(pieces) if alone else sum(each.records for each in pieces)
     size, rest = options.batch_size, options.drop_remainder
     # Decoded elements are cached before they are shuffled, so that each epoch has another order.
     is_late = bool(options.cache) and bool(options.shuffle)

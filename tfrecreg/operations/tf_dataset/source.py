@@ -11,7 +11,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tfrecreg.operations.load_records import DamageSearch, SplitRecords
+from tfrecreg.operations.tf_dataset.chosen import read_chosen
 from tfrecreg.operations.tf_dataset.plain import plain
 from tfrecreg.training.pieces import RecordRun
 
@@ -29,7 +33,7 @@ _CYCLE = 16
 def read_payloads(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun],
+    pieces: Sequence[RecordRun] | npt.NDArray[np.int64],
     compression: str,
     *,
     mixed: bool,
@@ -40,7 +44,7 @@ def read_payloads(
     """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,).
 
     Args:
-        pieces: to read, in their order.
+        pieces: to read, in their order; or the numbers of single records.
         compression: of the shards, as a manifest says it.
         mixed: whether several shards are read at once, and their batches alternate.
         shuffle: whether each epoch has another order of the pieces.
@@ -50,6 +54,16 @@ def read_payloads(
     data, int64 = tensorflow.data, tensorflow.int64
     kind = "GZIP" if compression == "gzip" else ""
     size = max(1, min(_MOST, _BYTES // max(1, records.mean_bytes)))
+    if isinstance(pieces, np.ndarray):
+        return read_chosen(
+            tensorflow,
+            records,
+            pieces,
+            size,
+            shuffle=shuffle,
+            seed=seed,
+            deterministic=deterministic,
+        )
 
     def of_piece(pattern: Any, skip: Any, first: Any, count: Any, is_last: Any) -> Any:
         # A file that was removed meanwhile is an empty list, not an error: errors are passed over

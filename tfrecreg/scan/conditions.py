@@ -1,0 +1,48 @@
+"""Conditions in SQL for the layers below the room of questions, which is imported for one.
+
+Its own functions say what a condition is, and which errors there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.engines.interface import Engine
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.scan.interface import Shard, Target, Visitor
+
+_ROOM = "tfrecreg.builtin.query"
+
+
+def chosen_records(
+    target: Target, where: str, *, engine: Engine | None = None, progress: Progress = SILENT
+) -> list[npt.NDArray[np.int64]]:
+    """Of each shard of the target, the numbers of the records for which the condition holds."""
+    room = import_module(f"{_ROOM}.where")
+    found: list[npt.NDArray[np.int64]] = room.matching_records(
+        target, where, engine=engine, progress=progress
+    )
+    return found
+
+
+def visit_records(
+    target: Target,
+    where: str,
+    maker: Callable[[Shard], Visitor],
+    engine: Engine,
+    progress: Progress,
+    *,
+    doing: str,
+    splits: Collection[str] | None = None,
+) -> Iterator[tuple[Shard, Any]]:
+    """The shards of the target, and the part that a visitor makes of these records of each."""
+    room = import_module(f"{_ROOM}.chosen")
+    parts: Iterator[tuple[Shard, Any]] = room.visit_chosen(
+        target, where, maker, engine, progress, doing=doing, splits=splits
+    )
+    return parts
