@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal, overload
 
 from blake3 import blake3
@@ -204,7 +205,8 @@ def data_source(
     allowed = limit.count if limit.share is None else int(limit.share * len(selection))
     elements = replace(elements, max_damaged=allowed)
     identity = _identity(group, shards)
-    return DataSource(group.name, shards, selection, elements, identity, how)
+    values = partial(group.values, [place.records for place in places])
+    return DataSource(group.name, shards, selection, elements, identity, how, values=values)
 
 
 _CALLER = "data_source"

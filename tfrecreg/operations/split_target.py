@@ -15,7 +15,7 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry.lookup import Resolved, expect_schema
-from tfrecreg.scan.conditions import chosen_records
+from tfrecreg.scan.conditions import chosen_records, record_values
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import Built
 from tfrecreg.shardset.folder_build import FolderBuild
@@ -95,6 +95,34 @@ class SplitTarget(NamedTuple):
         every = np.concatenate(parts)
         bounds = (np.searchsorted(every, (each.start, each.stop)) for each in ranges)
         return [every[first:stop] for first, stop in bounds]
+
+    def values(self, counts: Sequence[int], expression: str) -> npt.NDArray[np.float64]:
+        """The value of an SQL expression for each record of `shards`; NaN where it is NULL.
+
+        Args:
+            counts: of the records of each of `shards`.
+            expression: over the whole target, as a condition is.
+
+        Raises:
+            UsageError, RefusedError, MissingExtraError, FailureError: as :meth:`records_where`.
+        """
+        target = self._whole()
+        found = dict(
+            zip(map(self._place, target.shards), record_values(target, expression), strict=True)
+        )
+        parts = [np.empty(0)]
+        for shard, count in zip(self.shards, counts, strict=True):
+            values = found[self._place(shard)]
+            if len(values) != count:
+                raise self._other_count(shard, count, len(values))
+            parts.append(values)
+        return np.concatenate(parts)
+
+    def _other_count(self, shard: Shard, count: int, found: int) -> RefusedError:
+        return RefusedError(
+            f"`{safe(shard.name, limit=1000)}` should have {count} records, found {found}",
+            hint=f"tfrecreg check {self.name}",
+        )
 
     def _whole(self) -> Target:
         """All of the target, as a question has it."""

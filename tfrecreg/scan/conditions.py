@@ -30,6 +30,13 @@ def chosen_records(
     return found
 
 
+def record_values(target: Target, expression: str) -> list[npt.NDArray[np.float64]]:
+    """Of each shard of the target, the value of an expression for each record."""
+    room = import_module(f"{_ROOM}.where")
+    found: list[npt.NDArray[np.float64]] = room.record_values(target, expression)
+    return found
+
+
 def visit_records(
     target: Target,
     where: str,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import operator
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import prod
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
+import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
@@ -29,11 +30,16 @@ from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, image_array
-from tfrecreg.training.order import Order
+from tfrecreg.training.order import Order, weights_of_states
 from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
+from tfrecreg.training.weights import GIVEN, Weights
+
+Values: TypeAlias = Callable[[str], "npt.NDArray[np.float64]"]
+BY_CLASS = "class"
+_CLASS = "dense_rank() OVER (ORDER BY label)"
 
 
 class DataSource(Sequence[Any]):
@@ -49,6 +55,8 @@ class DataSource(Sequence[Any]):
         identity: of the records in `shards`, in their order: equal for the same records.
         decode: decodes values, if `elements` has features to decode; picklable.
         skipped: the list of damaged records that were left out; None for a new one.
+        values: gives the value of an SQL expression for each record in `shards`, shape (n,). Copies
+            in other processes do not have it.
 
     Raises:
         StorageError: damaged records may be left out, and the list of them cannot be made.
@@ -71,6 +79,7 @@ class DataSource(Sequence[Any]):
         identity: str,
         decode: Decode | None = None,
         skipped: SkippedRecords | None = None,
+        values: Values | None = None,
     ) -> None:
         self.name = name
         """As the user wrote it, escaped."""
@@ -79,6 +88,7 @@ class DataSource(Sequence[Any]):
         self._elements = elements
         self._identity = identity
         self._decode = decode
+        self._values = values
         self._read = ExampleReader(elements.columns)
         self._read_many = BlockReader(elements.columns)
         # Without a schema only this decides whether a feature holds one image or several.
@@ -90,6 +100,10 @@ class DataSource(Sequence[Any]):
         self._skipped = skipped
         if skipped is None and elements.damaged == "skip":
             self._skipped = SkippedRecords()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # It holds the registry, and another process would make the catalog once more.
+        return {**self.__dict__, "_values": None}
 
     def __len__(self) -> int:
         return len(self._selection)
@@ -275,11 +289,13 @@ class DataSource(Sequence[Any]):
         host: int = 0,
         hosts: int = 1,
         drop_remainder: bool = False,
+        weights: str | npt.ArrayLike | None = None,
     ) -> Order:
         """The numbers that one host reads in an epoch, in its order.
 
         The shares of all hosts are disjoint, and together they are all records; with
-        `drop_remainder` all but fewer than `hosts`.
+        `drop_remainder` all but fewer than `hosts`. With `weights`, as many records are drawn with
+        replacement, each as often as its weight says.
 
         Args:
             seed: of the permutation; None for the order of the records.
@@ -287,14 +303,21 @@ class DataSource(Sequence[Any]):
             host: number of this host, from 0.
             hosts: number of hosts that share the records.
             drop_remainder: whether all hosts get the same number of records.
+            weights: ``"class"`` to draw every class as often, an expression in SQL over the columns
+                of `tfrecreg query` for the whole target, or a number for each record. None for a
+                permutation. The first two need the extra `query`.
 
         Raises:
-            UsageError: there are more hosts than records, or `host` is not one of `hosts`.
+            UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
+                are not finite, negative, all zero, or without a seed.
+            RefusedError: an expression is asked of damaged records.
+            MissingExtraError: DuckDB or pyarrow is not installed.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
             >>> len(source.order(seed=1, epoch=3, host=0, hosts=2))
             100
+            >>> balanced = source.order(seed=1, weights="class")
         """
         expect_enough(len(self), hosts, self.name)
         return Order(
@@ -306,7 +329,24 @@ class DataSource(Sequence[Any]):
             hosts=hosts,
             drop_remainder=drop_remainder,
             where=self.where,
+            weights=None if weights is None else self._weights(weights),
         )
+
+    def _weights(self, weights: str | npt.ArrayLike) -> Weights:
+        if not isinstance(weights, str):
+            return Weights(weights, GIVEN, self.name)
+        if self._values is None:
+            raise UsageError(
+                f"`weights={weights!r}` asks the catalog, which a copy of a source cannot",
+                hint="make the order where the source was opened: orders can be pickled",
+            )
+        chosen = self._selection.numbers(np.arange(len(self), dtype=np.int64))
+        if weights != BY_CLASS:
+            return Weights(self._values(weights)[chosen], weights, self.name)
+        _, classes, counts = np.unique(
+            self._values(_CLASS)[chosen], return_inverse=True, return_counts=True
+        )
+        return Weights(1.0 / counts[classes], weights, self.name)
 
     def from_state(
         self,
@@ -314,6 +354,7 @@ class DataSource(Sequence[Any]):
         *,
         host: int = 0,
         hosts: int = 1,
+        weights: npt.ArrayLike | None = None,
     ) -> Order:
         """The rest of an epoch, from a result of `Order.state`.
 
@@ -321,10 +362,12 @@ class DataSource(Sequence[Any]):
             state: of one host, if all hosts have consumed as many records; else of all of them.
             host: number of this host.
             hosts: number of hosts that share the rest; it may differ from before.
+            weights: the numbers that the order was made with; those by an expression are asked
+                for again.
 
         Raises:
-            UsageError: it is not a state, that of other records or of another condition, or not
-                that of every host.
+            UsageError: it is not a state, that of other records, of another condition or of other
+                weights, or not that of every host.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -333,11 +376,13 @@ class DataSource(Sequence[Any]):
             150
         """
         states = [state] if isinstance(state, Mapping) else list(state)
+        by = weights_of_states(states) if weights is None else weights
         return Order.from_states(
             states,
             records=len(self),
             source=self.identity,
             where=self.where,
+            weights=None if by is None else self._weights(by),
             host=host,
             hosts=hosts,
         )
@@ -391,7 +436,7 @@ class DataSource(Sequence[Any]):
 
     def _with(self, selection: Selection) -> DataSource:
         same = (self._elements, self._identity, self._decode, self._skipped)
-        return DataSource(self.name, self._shards, selection, *same)
+        return DataSource(self.name, self._shards, selection, *same, self._values)
 
     def _number(self, record: SupportsIndex) -> int:
         position = operator.index(record)

@@ -19,11 +19,12 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.consumed import Stage, expect_host, joined, share
 from tfrecreg.training.permutation import Permutation
+from tfrecreg.training.weights import GIVEN, Draws, Weights
 
 RecordNumbers = npt.NDArray[np.int64]
 
-STATE_FORMAT = 1
-"""Format version of states. A reader refuses a greater one."""
+STATE_FORMAT = 2
+"""Format version of states with weights; others have 1. A reader refuses a greater one."""
 _BLOCK = 1 << 12
 """Number of positions that an iteration computes at once."""
 _MOST_HOSTS = 1 << 20
@@ -47,9 +48,12 @@ class Order:
         drop_remainder: whether all hosts get the same number; no host gets the remainder.
         before: stages consumed before this share was made.
         where: the condition that the records were selected by; None without one.
+        weights: of the records; then each of `records` numbers is drawn with replacement. None for
+            a permutation.
 
     Raises:
-        UsageError: `host` is not one of `hosts`.
+        UsageError: `host` is not one of `hosts`; or there are weights and no seed, or weights of
+            other records.
 
     Example:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
@@ -73,8 +77,11 @@ class Order:
         drop_remainder: bool = False,
         before: tuple[Stage, ...] = (),
         where: str | None = None,
+        weights: Weights | None = None,
     ) -> None:
         expect_host(host, hosts)
+        if weights is not None:
+            _expect_weights(weights, records, seed)
         self.records = records
         """How many records the whole source has."""
         self.source = source
@@ -85,10 +92,15 @@ class Order:
         self.hosts = hosts
         self.drop_remainder = drop_remainder
         self.where = where
+        self.weights = weights
         self._before = before
         left = records - sum(stage.consumed for stage in before)
         self._length = left // hosts if drop_remainder else share(left, host, hosts)
-        self._permutation = None if seed is None else Permutation(records, seed, epoch)
+        self._drawn: Permutation | Draws | None = None
+        if seed is not None and weights is not None:
+            self._drawn = Draws(weights, seed, epoch)
+        elif seed is not None:
+            self._drawn = Permutation(records, seed, epoch)
 
     def __len__(self) -> int:
         return self._length
@@ -119,7 +131,7 @@ class Order:
         found = places * self.hosts + self.host
         for stage in reversed(self._before):
             found = stage.places(found)
-        return found if self._permutation is None else self._permutation(found)
+        return found if self._drawn is None else self._drawn(found)
 
     def state(self, done: int | None = None) -> dict[str, Any]:
         """The state of the epoch after this host consumed `done` records of its share.
@@ -140,10 +152,12 @@ class Order:
                 hint="`done` counts records of this host in this epoch, not batches",
             )
         asked = {} if self.where is None else {"where": self.where}
+        drawn = {} if self.weights is None else {"weights": _said(self.weights)}
         return {
-            "format": STATE_FORMAT,
+            "format": 1 if self.weights is None else STATE_FORMAT,
             "source": self.source,
             **asked,
+            **drawn,
             "records": self.records,
             "seed": self.seed,
             "epoch": self.epoch,
@@ -162,6 +176,7 @@ class Order:
         records: int,
         source: str,
         where: str | None = None,
+        weights: Weights | None = None,
         host: int = 0,
         hosts: int = 1,
     ) -> Order:
@@ -172,6 +187,7 @@ class Order:
             records: how many records there are.
             source: identity of these records.
             where: the condition that they were selected by; None without one.
+            weights: that they are drawn by; None for a permutation.
             host: number of this host, from 0.
             hosts: number of hosts that share the rest.
 
@@ -186,6 +202,8 @@ class Order:
             140
         """
         checked = [_checked(state, records, source, where) for state in states]
+        for each in checked:
+            _expect_same_weights(each.get("weights"), weights)
         if not checked:
             raise UsageError("there is no state to resume from", hint=_HINT)
         first = checked[0]
@@ -207,6 +225,7 @@ class Order:
             drop_remainder=first["drop_remainder"],
             before=joined(before, Stage(counts)),
             where=where,
+            weights=weights,
         )
 
 
@@ -271,6 +290,50 @@ def _checked(state: Any, records: int, source: str, where: str | None) -> Mappin
         )
     checked: Mapping[str, Any] = state
     return checked
+
+
+def weights_of_states(states: Sequence[Any]) -> str | None:
+    """The expression of the weights of the first state; None if it has none, or is not a state.
+
+    Raises:
+        UsageError: its weights were given as numbers, which a state does not hold.
+    """
+    first = states[0] if states else None
+    said = first.get("weights") if isinstance(first, Mapping) else None
+    by = said.get("by") if isinstance(said, Mapping) else None
+    if by == GIVEN:
+        raise UsageError(
+            "the state belongs to an order whose weights were given as numbers",
+            hint="pass them again: `from_state(state, weights=…)`",
+        )
+    return by if isinstance(by, str) else None
+
+
+def _said(weights: Weights) -> dict[str, str]:
+    return {"by": weights.by, "digest": weights.digest}
+
+
+def _expect_weights(weights: Weights, records: int, seed: int | None) -> None:
+    if seed is None:
+        raise UsageError("`weights` need a seed", hint="`order(seed=1, weights=…)`")
+    if len(weights) != records:
+        raise UsageError(
+            f"there are {len(weights)} weights for {records} records", hint="one number a record"
+        )
+
+
+def _expect_same_weights(found: object, weights: Weights | None) -> None:
+    said = None if weights is None else _said(weights)
+    if found == said:
+        return
+    by = found.get("by") if isinstance(found, Mapping) else None
+    there = "no weights" if found is None else f"the weights `{safe(str(by), limit=200)}`"
+    here = "none" if weights is None else f"`{safe(weights.by, limit=200)}`"
+    other = ", which are others now" if weights is not None and by == weights.by else ""
+    raise UsageError(
+        f"the state belongs to an order with {there}, and here are {here}{other}",
+        hint="resume with the same records and weights",
+    )
 
 
 def _asked(where: object) -> str:

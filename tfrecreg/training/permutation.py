@@ -75,13 +75,14 @@ class Permutation:
     def _once(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         right, left = np.divmod(numbers, self._left)
         for number in range(0, _ROUNDS, 2):
-            left = (left + _mix(right, self._keys[number])) % self._left
-            right = (right + _mix(left, self._keys[number + 1])) % self._right
+            left = (left + mix(right, self._keys[number])) % self._left
+            right = (right + mix(left, self._keys[number + 1])) % self._right
         found: npt.NDArray[np.uint64] = left + self._left * right
         return found
 
 
-def _mix(half: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]:
+def mix(half: npt.NDArray[np.uint64], key: np.uint64) -> npt.NDArray[np.uint64]:
+    """62 bits for each number, which a key decides: the finalizer of SplitMix64 of their sum."""
     # Sums and products of arrays wrap around at 2^64, which is meant.
     mixed = half + key
     mixed = (mixed ^ (mixed >> _SHIFT_1)) * _MIX_1

@@ -107,7 +107,7 @@ SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write 
         ("n = 1, n = 2", "", None),  # versions of DuckDB say it in other words
         (
             "SELECT * FROM records WHERE n = 1",
-            "a condition is what follows WHERE, and not a whole SELECT",
+            "a condition is an expression, and not a whole SELECT",
             f'{EXAMPLE}; `tfrecreg query TARGET "SELECT .."` answers a whole question',
         ),
         ("where n = 1", "a condition does not begin with WHERE", f"leave it out, {EXAMPLE}"),
@@ -123,8 +123,7 @@ SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write 
         *(
             (
                 where,
-                f"`{word}` selects other records each time, and a condition always selects the "
-                "same",
+                f"`{word}` has another value each time, and a condition always has the same",
                 SAME,
             )
             for where, word in (

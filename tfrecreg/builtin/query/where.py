@@ -1,9 +1,10 @@
-"""A condition in SQL as a list of record numbers."""
+"""Expressions in SQL about records: a condition as a list of record numbers, and values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from tfrecreg.text import safe
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _EXAMPLE = "as in: label = 'cat' AND width >= 224"
+_WEIGHT = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
 _STATEMENTS = (b"select", b"from", b"with")
 _CHANGING = frozenset(
     {
@@ -72,13 +74,63 @@ def matching_records(
         FailureError: a shard cannot be read, or there is no room for what it takes.
     """
     expect_packages()
-    _expect_condition(where)
+    _expect_expression(where)
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
         expect_sound(questions)
         found = _by_shard(questions, where)
     none = np.empty(0, np.int64)
     return [found.get(shown_text(shard.name), none) for shard in target.shards]
+
+
+def record_values(
+    target: Target, expression: str, *, engine: Engine | None = None, progress: Progress = SILENT
+) -> list[NDArray[np.float64]]:
+    """Of each shard of the target, in its order: the value of an SQL expression for each record.
+
+    Args:
+        target: its shards are asked, and no others.
+        expression: over the columns of the table `records`; it may have window functions and
+            subqueries.
+        engine: where catalogs are made that are not kept; None for this process.
+        progress: updated meanwhile.
+
+    Returns:
+        Arrays of shape (records,); NaN where the expression is NULL.
+
+    Raises:
+        UsageError, RefusedError, MissingExtraError, FailureError: as :func:`matching_records`.
+    """
+    expect_packages()
+    _expect_expression(expression, "weight", _WEIGHT)
+    _expect_distinct(target.shards)
+    # In lines of its own, so that a comment in it ends.
+    sql = f"SELECT shard, record, CAST((\n{expression}\n) AS DOUBLE) AS value FROM records"
+    with ask_targets([target], engine=engine, progress=progress) as questions:
+        expect_sound(questions)
+        found = {name: _in_order(rows) for name, rows in _columns(questions, sql)}
+    return [found.get(shown_text(shard.name), np.empty(0)) for shard in target.shards]
+
+
+def _in_order(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The values by record. A shard that a target has twice has its rows twice."""
+    records, values = columns
+    return values[np.unique(records, return_index=True)[1]]
+
+
+def _columns(questions: Questions, sql: str) -> Iterator[tuple[str, list[NDArray[Any]]]]:
+    """By name of a shard: the columns after `shard` of an answer, without nulls."""
+    parts: dict[str, list[list[NDArray[Any]]]] = {}
+    _, batches = questions.connection.batches(sql)
+    for batch in batches:
+        shards = batch.column(0).dictionary_encode()
+        places = shards.indices.to_numpy()
+        columns = [each.to_numpy(zero_copy_only=False) for each in batch.columns[1:]]
+        for place, name in enumerate(shards.dictionary.to_pylist()):
+            rows = [column[places == place] for column in columns]
+            parts.setdefault(name, []).append(rows)
+    for name in list(parts):
+        yield name, [np.concatenate(column) for column in zip(*parts.pop(name), strict=True)]
 
 
 def _expect_distinct(shards: Sequence[Shard]) -> None:
@@ -104,18 +156,11 @@ def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
             f"`{safe(where.strip(), limit=200)}` is {kind}, and a condition is BOOLEAN",
             hint=_EXAMPLE,
         )
-    parts: dict[str, list[NDArray[np.int64]]] = {}
-    _, batches = questions.connection.batches(sql)
-    for batch in batches:
-        shards = batch.column(0).dictionary_encode()
-        places, records = shards.indices.to_numpy(), batch.column(1).to_numpy()
-        for place, name in enumerate(shards.dictionary.to_pylist()):
-            parts.setdefault(name, []).append(records[places == place])
     # A shard that a target has twice has its rows twice.
-    return {name: np.unique(np.concatenate(parts.pop(name))) for name in list(parts)}
+    return {name: np.unique(rows[0]) for name, rows in _columns(questions, sql)}
 
 
-def _expect_condition(where: str) -> None:
+def _expect_expression(where: str, noun: str = "condition", example: str = _EXAMPLE) -> None:
     """Refuse what is not one expression, or selects other records each time.
 
     An expression whose parentheses match stays whole within another pair: no clause follows it.
@@ -125,32 +170,31 @@ def _expect_condition(where: str) -> None:
     """
     tokens = list(_tokens(where))
     if not tokens:
-        raise UsageError("the condition is empty", hint=_EXAMPLE)
+        raise UsageError(f"the {noun} is empty", hint=example)
     first = tokens[0]
     if first in _STATEMENTS:
         raise UsageError(
-            f"a condition is what follows WHERE, and not a whole {first.decode().upper()}",
-            hint=f'{_EXAMPLE}; `tfrecreg query TARGET "SELECT .."` answers a whole question',
+            f"a {noun} is an expression, and not a whole {first.decode().upper()}",
+            hint=f'{example}; `tfrecreg query TARGET "SELECT .."` answers a whole question',
         )
     if first == b"where":
-        raise UsageError("a condition does not begin with WHERE", hint=f"leave it out, {_EXAMPLE}")
+        raise UsageError(f"a {noun} does not begin with WHERE", hint=f"leave it out, {example}")
     depth = 0
     for number, token in enumerate(tokens):
         depth += (token == b"(") - (token == b")")
         if depth < 0 or token in (b";", b"copy"):
-            raise _no_condition(where)
+            raise _not_one(where, noun, example)
         changing = token in _CHANGING_WORDS or (
             tokens[number + 1 : number + 2] == [b"("] and token in _CHANGING
         )
         if changing or tokens[number : number + 2] == [b"using", b"sample"]:
             raise UsageError(
-                f"`{token.decode()}` selects other records each time, and a condition always "
-                "selects the same",
+                f"`{token.decode()}` has another value each time, and a {noun} always has the same",
                 hint="`digest < '1'` draws a sixteenth of the records, always the same; write "
                 "dates in full",
             )
     if depth:
-        raise _no_condition(where)
+        raise _not_one(where, noun, example)
 
 
 def _tokens(where: str) -> Iterator[bytes]:
@@ -163,8 +207,8 @@ def _tokens(where: str) -> Iterator[bytes]:
             yield word[0].lower() if word is not None else data[start : start + 1]
 
 
-def _no_condition(where: str) -> UsageError:
+def _not_one(where: str, noun: str, example: str) -> UsageError:
     return UsageError(
-        f"`{safe(where.strip(), limit=200)}` is not one condition",
-        hint=f'{_EXAMPLE}; quote a column `"copy"`',
+        f"`{safe(where.strip(), limit=200)}` is not one {noun}",
+        hint=f'{example}; quote a column `"copy"`',
     )

@@ -1,0 +1,113 @@
+"""Draws with replacement, by weights: an order in which some records come more often.
+
+The weights become integers, so that sums are exact: w of n records, divided by the largest, times
+2^k, rounded, and 1 at least where w > 0; k is 53 less the bits of n, and 32 at most. Draw number i
+takes a fraction f of 53 bits from the mixing function of
+:mod:`tfrecreg.training.permutation`, over i times the golden ratio and a key, and then the record
+in which f times the sum of all weights lies. So any draw is computed alone, on every machine alike.
+
+``docs/formats.md`` has the formula. It never changes after 1.0, since saved states depend on it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
+from tfrecreg.training.permutation import mix
+
+GIVEN = "numbers"
+"""What weights are said to be by that a program gave as numbers."""
+_PREFIX = "tfrecreg draws v1"
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_TO_53_BITS = np.uint64(9)
+_BITS = 53
+"""Integers below 2^53 are exact as float64."""
+_MOST_BITS = 32
+
+
+class Weights:
+    """How often each record is drawn, in relation to the others. Picklable.
+
+    Args:
+        values: finite and not negative, shape (n,); not all of them zero.
+        by: what they are by: an expression, or :data:`GIVEN`.
+        name: of the records, for messages, escaped.
+
+    Raises:
+        UsageError: they are not such numbers.
+    """
+
+    def __init__(self, values: npt.ArrayLike, by: str, name: str) -> None:
+        self.by = by
+        numbers = np.asarray(values, np.float64)
+        if numbers.ndim != 1:
+            raise UsageError(
+                f"weights should be one number a record, found shape {numbers.shape}",
+                hint="a list of numbers, `class`, or an expression in SQL",
+            )
+        bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
+        if len(bad):
+            found = numbers[bad[0]]
+            shown = "NULL" if np.isnan(found) else f"{found:g}"
+            raise UsageError(
+                f"the weight of record {bad[0]} of `{name}` is {shown}, by `{safe(by, limit=200)}`",
+                hint="weights are finite and not negative; coalesce(x, 0) gives 0 for NULL",
+            )
+        largest = float(numbers.max(initial=0.0))
+        if not largest:
+            raise UsageError(
+                f"no record of `{name}` has a weight above zero, by `{safe(by, limit=200)}`",
+                hint="a record of weight 0 is never drawn",
+            )
+        bits = min(_BITS - len(numbers).bit_length(), _MOST_BITS)
+        whole = np.rint(numbers / largest * float(1 << bits)).astype(np.int64)
+        whole[(whole == 0) & (numbers > 0)] = 1
+        self.ends: npt.NDArray[np.int64] = np.cumsum(whole)
+        """Sums of the weights of all records up to each, as integers; shape (n,)."""
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hex digest of the integers. States of orders hold it."""
+        return blake3(self.ends.astype("<i8").tobytes()).hexdigest(16)
+
+
+class Draws:
+    """The records that are drawn in an epoch, by the number of the draw.
+
+    Args:
+        weights: of the records.
+        seed: any integer.
+        epoch: any integer.
+    """
+
+    def __init__(self, weights: Weights, seed: int, epoch: int) -> None:
+        self._ends = weights.ends
+        text = f"{_PREFIX}\n{seed}\n{epoch}\n{weights.digest}\n"
+        self._key = np.frombuffer(blake3(text.encode("ascii")).digest(8), "<u8")[0]
+
+    def __call__(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The records of these draws.
+
+        Args:
+            places: numbers of draws, shape (m,).
+
+        Returns:
+            Shape (m,).
+        """
+        total = self._ends[-1] if len(self._ends) else np.int64(0)
+        bits = mix(places.astype(np.uint64) * _GOLDEN, self._key) >> _TO_53_BITS
+        points = np.floor(bits * 2.0**-_BITS * float(total)).astype(np.int64)
+        # A fraction next to 1 may be rounded to the sum itself, which is in no record.
+        found: npt.NDArray[np.int64] = np.searchsorted(
+            self._ends, np.minimum(points, total - 1), side="right"
+        ).astype(np.int64)
+        return found
