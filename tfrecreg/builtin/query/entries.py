@@ -83,6 +83,19 @@ class KeptCatalog(NamedTuple):
         return f"{self.folder}/{part_path(part)}"
 
 
+def entry_of(part: CatalogPart) -> CatalogEntry:
+    """The entry of a catalog that was made."""
+    return CatalogEntry(
+        format=CATALOG_FORMAT,
+        shard=part.shard,
+        index=part.index_digest,
+        records=part.records,
+        faults=part.faults,
+        left_out=part.left_out,
+        parts=tuple(made for made, _ in part.files),
+    )
+
+
 def part_path(part: PartFile) -> str:
     """Path of a Parquet file in the folder of catalogs."""
     return f"parts/{part.blake3[:2]}/{part.blake3[2:]}.parquet"
@@ -166,16 +179,7 @@ class CatalogCache:
         Raises:
             StorageError: not even the temporary folder can be written.
         """
-        files = [made for made, _ in part.files]
-        entry = CatalogEntry(
-            format=CATALOG_FORMAT,
-            shard=part.shard,
-            index=part.index_digest,
-            records=part.records,
-            faults=part.faults,
-            left_out=part.left_out,
-            parts=tuple(files),
-        )
+        entry = entry_of(part)
         for place in self._writable():
             try:
                 for made, data in part.files:
