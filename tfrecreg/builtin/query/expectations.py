@@ -69,11 +69,11 @@ class Expectation:
     def expected(self) -> str:
         """What is expected, in words."""
         if self.equals is not None:
-            return shown(self.equals)
-        low, high = self.at_least, self.at_most
-        if None not in (low, high):
-            return f"{shown(low)} to {shown(high)}"
-        return f"at least {shown(low)}" if high is None else f"at most {shown(high)}"
+            return shown(self.equals, exact=True)
+        low, high = (shown(each, exact=True) for each in (self.at_least, self.at_most))
+        if self.at_least is None or self.at_most is None:
+            return f"at least {low}" if self.at_most is None else f"at most {high}"
+        return f"{low} to {high}"
 
     def holds(self, value: object) -> bool:
         """Whether a value of the last column is as expected. NULL never is, and neither is NaN."""
@@ -109,8 +109,12 @@ def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
     return found
 
 
-def shown(value: object) -> str:
-    """A value of an answer, short and escaped."""
+def shown(value: object, *, exact: bool = False) -> str:
+    """A value of an answer, short and escaped.
+
+    Args:
+        exact: whether a number has all its digits, so that it can be told from a limit.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -118,7 +122,7 @@ def shown(value: object) -> str:
     if isinstance(value, bytes):
         return f"{len(value):,} bytes"
     if isinstance(value, float):
-        return f"{value:.10g}"
+        return repr(value) if exact else f"{value:.7g}"
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, str):

@@ -90,8 +90,7 @@ class QuestionsValidator(Validator):
                         broken += 1
                         yield finding
                 every = len(self._expected)
-                text = f"{every - broken} of {every} expectations hold"
-                yield Measure("questions.held", every - broken, text)
+                yield Measure("questions.held", every - broken, f"{every - broken} of {every} hold")
                 asked = "\n".join(each.query for each in self._expected.values())
                 if notes := questions.notes_on(asked):
                     yield Measure("questions.lacks", len(notes), "; ".join(notes))
@@ -149,7 +148,7 @@ def _judged(
     elif not expected.compares:
         said = f"expected no row, found {broken:,}"
     elif every == 1:
-        said = f"expected {expected.expected}, found {shown(first[0])}"
+        said = f"expected {expected.expected}, found {shown(first[0], exact=True)}"
     else:
         said = f"expected {expected.expected}, which {broken:,} of {every:,} rows break"
     if every == 1 and located == [Location(detail=f"found {shown(first[0])}" if first else None)]:
