@@ -16,7 +16,7 @@ from typing import Any
 from tfrecreg.builtin.query.ask import Questions, ask_catalogs
 from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.entries import KeptCatalog, entry_of, part_path
+from tfrecreg.builtin.query.entries import KeptCatalog, entry_of
 from tfrecreg.builtin.query.expectations import (
     Expectation,
     read_expectations,
@@ -27,6 +27,7 @@ from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
 from tfrecreg.codes import QRY001, CodeList
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure, fingerprint
+from tfrecreg.registry.catalogs import part_path
 from tfrecreg.scan.interface import Need, Shard, Target, Validator
 from tfrecreg.text import safe
 
@@ -112,7 +113,7 @@ def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
     if part.problem:
         raise FailureError(f"`{safe(shard.name, limit=1000)}` is not a TFRecord: {part.problem}")
     for made, data in part.files:
-        path = Path(folder, part_path(made))
+        path = Path(folder, part_path(made.blake3))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     return ShardCatalog(shard, KeptCatalog(entry_of(part), folder), None)
