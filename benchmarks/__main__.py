@@ -12,6 +12,7 @@ COUNTS = {
     "tracking": 1000,
     "mnist": 60_000,
     "annotations": 100_000,
+    "ask": 1_000_000,
     "objects": 2000,
     "scan": 200_000,
     "source": 60_000,

@@ -13,6 +13,7 @@ BUNDLED = (
     "tfrecreg.builtin.export.plugin",
     "tfrecreg.builtin.images.plugin",
     "tfrecreg.builtin.engines.plugin",
+    "tfrecreg.builtin.query.plugin",
     "tfrecreg.builtin.reports.plugin",
     "tfrecreg.pages.plugin",
     "tfrecreg.commands.plugin",

@@ -117,10 +117,14 @@ class GateConfig:
     """Options by validator, as in the file: each validator converts its own. The check refuses
     names that are not validators.
     """
+    expect: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Questions in SQL and what their answers should be, by name: options of `questions`."""
 
     def options_of(self, validator: str) -> dict[str, Any]:
         """The options of one validator; empty if there are none."""
         table = self.limits.get(validator, {})
+        if validator == "questions":
+            return table | self.expect
         if validator == "inflation":
             return asdict(read_limits(InflationLimit, table, validator))
         return dict(table)

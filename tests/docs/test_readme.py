@@ -171,6 +171,15 @@ def configure_mnist(here: Path) -> None:
     (here / "datasets/mnist.toml").write_text('source = "mnist"\nraw = "raw/mnist"\nshards = 2\n')
 
 
+def expect_all(here: Path) -> None:
+    """The ten gates of the page."""
+    (_, *examples) = [
+        each.text for each in blocks("docs/expectations.md") if each.language == "toml"
+    ]
+    assert len(examples) == 10
+    (here / "registry/tfrecreg.toml").write_text("".join(examples), "utf-8")
+
+
 STRICT = "\n[gates.mnist.limits.inflation]\nratio = 0.01\nallowance = 0\n"
 
 
@@ -195,6 +204,7 @@ PREPARE: dict[str, tuple[Callable[[Path], None], str]] = {
     "more digits": (draw_more_mnist, "ifty images"),
     "exports of another tool": (draw_exports, "`exports/` has three shards"),
     "shards of another tool": (draw_shards, "`shards/`"),
+    "the expectations of the page": (expect_all, "All ten are in `registry/tfrecreg.toml`"),
     "some time later": (grow_old, "some days old"),
 }
 """What prepares something, and words in the text above the block that tell the reader so."""

@@ -33,9 +33,9 @@ def command(
 ) -> None:
     """List or remove files that are no longer needed.
 
-    Lists files left by killed commands, copies of releases that the DVC remote also has, and builds
-    in DVC's cache without a pointer or a release in any branch or tag. Objects that tfrecreg did
-    not create stay.
+    Lists files left by killed commands, catalogs of shards that nothing needs, copies of releases
+    that the DVC remote also has, and builds in DVC's cache without a pointer or a release in any
+    branch or tag. Objects that tfrecreg did not create stay.
 
     A copy of a release is removed only if the remote has all its objects, whose bytes --apply
     verifies first.

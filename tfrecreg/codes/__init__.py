@@ -31,6 +31,7 @@ PAGES: Mapping[str, str] = MappingProxyType(
         "dup": "DUP",
         "img": "IMG",
         "ann": "ANN",
+        "qry": "QRY",
         "reg": "REG",
         "drf": "DRF",
         "tfdv": "SCH",

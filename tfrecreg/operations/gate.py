@@ -87,10 +87,13 @@ def gate(
 
 def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
     """The names of the validators that a gate requires."""
-    if policy.validators is not None:
-        return sorted(set(policy.validators))
     every = plugins_of(config).every(ValidatorRecord)
-    return sorted({each.name for each in every if each.record.runs_with == "always"})
+    runs = {each.name: each.record.runs_with for each in every}
+    wanted = policy.validators
+    if wanted is None:
+        wanted = tuple(name for name, when in runs.items() if when == "always")
+    limited = [name for name, when in runs.items() if when == "limits" and policy.options_of(name)]
+    return sorted({*wanted, *limited})
 
 
 def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:

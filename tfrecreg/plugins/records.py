@@ -87,10 +87,10 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     codes: Sequence[Code]
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
-    runs_with: Literal["always", "baseline", "expected", "items", "asked"] = "always"
+    runs_with: Literal["always", "baseline", "expected", "items", "limits", "asked"] = "always"
     """When it runs without being named: with every check, with one that compares with a baseline
     (``--against``), with what is expected (``--same-as``, ``--expect``) or with the items of a
-    source (``--source``), or never.
+    source (``--source``), under a gate that has options for it, or never.
     """
     reads_back: bool = False
     """Whether a new build has to pass it before it replaces the old one."""

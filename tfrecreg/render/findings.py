@@ -43,6 +43,8 @@ _MEASURES = {
     "manifest.unnamed": "beside them, not named",
     "registry.history": "git's history",
     "source.compared": "raw files",
+    "questions.held": "expectations",
+    "questions.lacks": "not asked about",
 }
 """Labels of the measures that get a line, by the first two parts of their name."""
 _BUNDLED = frozenset(

@@ -109,6 +109,44 @@ def test_columns_of_foreign_records_follow_the_rule(tmp_path: Path) -> None:
     assert [each["payload"] for each in found] == ["example"] * 3 + ["other"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("image/object/bbox/xmin", "a.b", "a b", "A", "sélection", "名前", "🙂", "*", "SELECT"),
+        *('"', "'", "'; DROP VIEW records; --", '"; SELECT 1; --', "a\nb", "a\tb", "\x1b[31m"),
+        *("%s", "{0}", "$1", "?", "\\", "v0", "filename", "n" * 500, " ", "\u202e", "/etc/passwd"),
+    ],
+)
+def test_any_name_of_a_feature_is_a_column(name: str, tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "x.tfrecord",
+        encode({name: int64_feature(1), "other": int64_feature(5)}),
+        encode({"other": int64_feature(6)}),
+    )
+    quoted = '"' + name.replace('"', '""') + '"'
+    assert rows(path, f"SELECT {quoted} AS v, other FROM records ORDER BY record") == [
+        {"v": 1, "other": 5},
+        {"v": None, "other": 6},
+    ]
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_names_that_sql_does_not_have_are_columns(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "x.tfrecord", encode({name: int64_feature(1)}))
+    (column,) = list(columns(path))[8:]
+    quoted = '"' + column.replace('"', '""') + '"'
+    assert rows(path, f"SELECT {quoted} AS v FROM records") == [{"v": 1}]
+
+
+def test_records_without_any_example_have_no_features(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.tfrecord", b"", b"no example", b"\xff" * 9)
+    assert list(columns(path)) == [
+        *("split", "shard", "record", "offset", "bytes", "key", "digest", "payload"),
+    ]
+    found = rows(path, "SELECT record, bytes FROM records ORDER BY record")
+    assert found == [{"record": n, "bytes": size} for n, size in enumerate((0, 10, 9))]
+
+
 def test_any_number_of_jobs_gives_the_same_rows(
     digits_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

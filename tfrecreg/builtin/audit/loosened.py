@@ -100,6 +100,9 @@ def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
             was, is_ = (each.get(option) for each in limits)
             if was != is_:
                 yield f"limits.{validator}.{option}", f"was {_text(was)}, is {_text(is_)}"
+    for name, was in before.expect.items():
+        if (now_is := after.expect.get(name)) != was:
+            yield f"expect.{name}", "is another" if now_is is not None else "is gone"
 
 
 def _text(value: object) -> str:

@@ -7,6 +7,8 @@
 - `other_tables`: splits, findings, ledger
 - `sql`: names and texts in SQL; `packages`: the imports of pyarrow and DuckDB
 - `connection`: DuckDB without access to files; `ask`: a question and its answer
+- `expectations`, `questions`: what a gate expects of answers, and the validator that asks;
+  `plugin` announces it
 - `answers`: the formats of an answer; `command`, `printed`: `tfrecreg query`;
   `suggestions`: questions to try
 - `where`: a condition as a list of record numbers, for rooms that take records; `chosen`: a visitor

@@ -191,41 +191,69 @@ def ask_targets(
     """As :func:`ask`, for targets that are found already."""
     engine = engine or LocalEngine(1)
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tfrecreg-query-"))
-        made = _Tables(folder)
         catalogs = []
-        for number, target in enumerate(targets):
+        for target in targets:
             if not target.shards:
                 raise NoShardsError(
                     f"`{target.name}` has no shards to ask", hint=f"tfrecreg check {target.name}"
                 )
             cache = CatalogCache(target)
             stack.callback(cache.close)
-            known = catalogs_of(target, cache, engine, progress)
-            catalogs.append(tuple(known))
-            prefix = _LETTERS[number] if len(targets) > 1 else ""
-            made.add(target, known, prefix, report if len(targets) == 1 else None)
-        if len(targets) > 1:
-            made.add_all(targets)
-        connection = Connection(made.tables, made.paths, threads=engine.jobs)
-        stack.callback(connection.close)
-        return Questions(
-            targets=tuple(targets),
-            catalogs=tuple(catalogs),
-            connection=connection,
-            names=tuple(made.names),
-            notes=tuple(made.notes),
-            absent=tuple(made.absent),
-            _stack=stack.pop_all(),
-        )
+            catalogs.append(tuple(catalogs_of(target, cache, engine, progress)))
+        return _opened(stack, targets, catalogs, report=report, threads=engine.jobs)
     raise AssertionError("an exit stack swallows nothing")
 
 
-class _Tables:
-    """The SQL of all tables, in the order in which they are made."""
+def ask_catalogs(target: Target, catalogs: Sequence[ShardCatalog]) -> Questions:
+    """Open the tables of a target whose catalogs were made in the pass of a check.
 
-    def __init__(self, folder: str) -> None:
+    There is no table `findings`: the check has not ended, and an empty one would hold for none.
+    """
+    with ExitStack() as stack:
+        return _opened(stack, (target,), (tuple(catalogs),), without=frozenset({"findings"}))
+    raise AssertionError("an exit stack swallows nothing")
+
+
+def _opened(
+    stack: ExitStack,
+    targets: Sequence[Target],
+    catalogs: Sequence[tuple[ShardCatalog, ...]],
+    *,
+    report: str | None = None,
+    threads: int = 1,
+    without: frozenset[str] = frozenset(),
+) -> Questions:
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tfrecreg-query-"))
+    made = _Tables(folder, without)
+    for number, (target, known) in enumerate(zip(targets, catalogs, strict=True)):
+        prefix = _LETTERS[number] if len(targets) > 1 else ""
+        made.add(target, known, prefix, report if len(targets) == 1 else None)
+    if len(targets) > 1:
+        made.add_all(targets)
+    connection = Connection(made.tables, made.paths, threads=threads)
+    stack.callback(connection.close)
+    return Questions(
+        targets=tuple(targets),
+        catalogs=tuple(catalogs),
+        connection=connection,
+        names=tuple(made.names),
+        notes=tuple(made.notes),
+        absent=tuple(made.absent),
+        _stack=stack.pop_all(),
+    )
+
+
+class _Tables:
+    """The SQL of all tables, in the order in which they are made.
+
+    Args:
+        folder: for those that are written now.
+        without: tables to leave out.
+    """
+
+    def __init__(self, folder: str, without: frozenset[str]) -> None:
         self._folder = folder
+        self._without = without
         self.tables: list[tuple[str, str]] = []
         self.names: list[tuple[str, str]] = []
         self.paths: list[str] = []
@@ -241,11 +269,16 @@ class _Tables:
             prefix: the name of its records; empty for ``records``.
         """
         made = TargetTables(catalogs, target.labels)
-        files = {name: f"{self._folder}/{prefix}-{name}.parquet" for name in ("findings", "ledger")}
-        for name, why in (
-            ("findings", write_findings(target, catalogs, report, files["findings"])),
-            ("ledger", write_ledger(target, files["ledger"])),
-        ):
+        files = {
+            name: f"{self._folder}/{prefix}-{name}.parquet"
+            for name in ("findings", "ledger")
+            if name not in self._without
+        }
+        for name, path in files.items():
+            if name == "findings":
+                why = write_findings(target, catalogs, report, path)
+            else:
+                why = write_ledger(target, path)
             if why:
                 note = f"the table `{name}` of `{target.name}` is empty: {why}"
                 self.absent.append((name, note))

@@ -85,7 +85,7 @@ class Connection:
             UsageError: it is not one SELECT, or refers to what there is not.
         """
         try:
-            self._expect_select(sql)
+            self.expect_select(sql)
             found = self._connection.sql(sql)
         except self._duckdb.Error as error:
             raise self._error(error, sql) from None
@@ -155,8 +155,16 @@ class Connection:
         rows = self._connection.execute(f"DESCRIBE {sql_name(table)}").fetchall()
         return [(name, kind) for name, kind, *_ in rows]
 
-    def _expect_select(self, sql: str) -> None:
-        statements: Sequence[Any] = self._connection.extract_statements(sql)
+    def expect_select(self, sql: str) -> None:
+        """Refuse what is not one SELECT. Whether its tables and columns exist shows later.
+
+        Raises:
+            UsageError: it is something else, or does not parse.
+        """
+        try:
+            statements: Sequence[Any] = self._connection.extract_statements(sql)
+        except self._duckdb.Error as error:
+            raise sql_error(error, sql) from None
         if len(statements) != 1 or statements[0].type.name != "SELECT":
             raise _no_select()
         data = sql.encode("utf-8", "replace")

@@ -1,13 +1,9 @@
 """The files of catalogs: in ``.tfrecreg/cache/catalogs`` of a registry, and for files of no
 registry in ``tfrecreg/catalogs`` of the user's cache.
 
-- ``places/``: a note for each shard file: its size, time and inode, and the digest of its bytes
-- ``shards/``: an entry for each digest of a shard, which lists the Parquet files of its catalog
-- ``parts/``: these files, named by their own digest
-
-Notes and entries begin with a digest of themselves. Whatever does not hold is made again. As in
-git's index, no note is kept of a file that was changed less than two seconds before it was read:
-its time would not tell the next change.
+`tfrecreg.registry.catalogs` has their names. Whatever does not hold is made again. As in git's
+index, no note is kept of a file that was changed less than two seconds before it was read: its time
+would not tell the next change.
 """
 
 from __future__ import annotations
@@ -16,17 +12,16 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 from blake3 import blake3
 
 from tfrecreg.builtin.query.chunks import PartFile
 from tfrecreg.builtin.query.visitor import CatalogPart
-from tfrecreg.documents import read_note
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry import layout
+from tfrecreg.registry.catalogs import CATALOGS, part_path, put_note, read_kept
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage, user_cache
@@ -34,10 +29,7 @@ from tfrecreg.storage.local import LocalStorage, user_cache
 CATALOG_FORMAT = 1
 """Of the files and of what is in them. A new number discards all catalogs."""
 _RACY_NS = 2_000_000_000
-_NOTE_LIMIT = 1 << 26
 _GLOB = frozenset("*?[]{}")
-
-T = TypeVar("T")
 
 
 class FileStamp(msgspec.Struct, frozen=True):
@@ -80,12 +72,20 @@ class KeptCatalog(NamedTuple):
 
     def path(self, part: PartFile) -> str:
         """Absolute path of one of its files."""
-        return f"{self.folder}/{part_path(part)}"
+        return f"{self.folder}/{part_path(part.blake3)}"
 
 
-def part_path(part: PartFile) -> str:
-    """Path of a Parquet file in the folder of catalogs."""
-    return f"parts/{part.blake3[:2]}/{part.blake3[2:]}.parquet"
+def entry_of(part: CatalogPart) -> CatalogEntry:
+    """The entry of a catalog that was made."""
+    return CatalogEntry(
+        format=CATALOG_FORMAT,
+        shard=part.shard,
+        index=part.index_digest,
+        records=part.records,
+        faults=part.faults,
+        left_out=part.left_out,
+        parts=tuple(made for made, _ in part.files),
+    )
 
 
 def state_of(shard: Shard) -> FileStamp | None:
@@ -115,7 +115,7 @@ class CatalogCache:
 
     def __init__(self, target: Target) -> None:
         places: list[Storage | None] = [
-            target.home.below(f"{layout.STATE}/cache/catalogs")
+            target.home.below(CATALOGS)
             if target.home is not None and target.home.is_local
             else None
         ]
@@ -133,7 +133,7 @@ class CatalogCache:
     def known_digest(self, shard: Shard, state: FileStamp | None) -> str:
         """The digest of the bytes of a file in this state; empty where it is not known."""
         for place in self._places if state is not None else ():
-            note = _read(place, _place_path(shard), _Note)
+            note = read_kept(place, _place_path(shard), _Note)
             if note is not None and note.format == CATALOG_FORMAT and note.state == state:
                 return note.shard
         return ""
@@ -149,7 +149,7 @@ class CatalogCache:
             index: hex blake3 of the index that has the keys; empty without one.
         """
         for place in self._places:
-            entry = _read(place, _entry_path(digest, index), CatalogEntry)
+            entry = read_kept(place, _entry_path(digest, index), CatalogEntry)
             if entry is None or (entry.format, entry.shard, entry.index) != (
                 CATALOG_FORMAT,
                 digest,
@@ -166,23 +166,14 @@ class CatalogCache:
         Raises:
             StorageError: not even the temporary folder can be written.
         """
-        files = [made for made, _ in part.files]
-        entry = CatalogEntry(
-            format=CATALOG_FORMAT,
-            shard=part.shard,
-            index=part.index_digest,
-            records=part.records,
-            faults=part.faults,
-            left_out=part.left_out,
-            parts=tuple(files),
-        )
+        entry = entry_of(part)
         for place in self._writable():
             try:
                 for made, data in part.files:
                     if not _is_sound(place, made):
-                        with place.create(part_path(made), durable=False) as writer:
+                        with place.create(part_path(made.blake3), durable=False) as writer:
                             writer.write(data)
-                _put(place, _entry_path(part.shard, part.index_digest), entry)
+                put_note(place, _entry_path(part.shard, part.index_digest), entry)
             except StorageError:
                 if self._temporary is not None and place.root == self._temporary.name:
                     raise
@@ -199,7 +190,7 @@ class CatalogCache:
     def _write(self, path: str, value: object) -> None:
         for place in self._places:
             try:
-                _put(place, path, value)
+                put_note(place, path, value)
             except StorageError:
                 continue
             return
@@ -222,9 +213,9 @@ def _is_writable(place: Storage | None) -> bool:
 
 def _is_sound(place: Storage, part: PartFile) -> bool:
     with suppress(TfrecregError):
-        found = place.stat(part_path(part))
+        found = place.stat(part_path(part.blake3))
         if found is not None and found.kind == "file" and found.size == part.bytes:
-            return hash_file(place, part_path(part))[1] == part.blake3
+            return hash_file(place, part_path(part.blake3))[1] == part.blake3
     return False
 
 
@@ -236,22 +227,3 @@ def _place_path(shard: Shard) -> str:
 def _entry_path(digest: str, index: str) -> str:
     name = blake3(f"{CATALOG_FORMAT} {digest} {index}".encode()).hexdigest()
     return f"shards/{name[:2]}/{name[2:]}.json"
-
-
-def _put(place: Storage, path: str, value: object) -> None:
-    text = msgspec.json.encode(value)
-    with place.create(path, durable=False) as writer:
-        writer.write(blake3(text).hexdigest().encode("ascii") + b"\n" + text)
-
-
-def _read(place: Storage, path: str, kind: type[T]) -> T | None:
-    """A note or an entry; None where it is missing or damaged."""
-    try:
-        if place.stat(path) is None:
-            return None
-        digest, _, text = place.read(path, limit=_NOTE_LIMIT).partition(b"\n")
-        if digest.decode("ascii", "replace") != blake3(text).hexdigest():
-            return None
-        return read_note(text, kind)
-    except (TfrecregError, ValueError):
-        return None

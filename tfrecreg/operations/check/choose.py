@@ -81,6 +81,9 @@ def choose(
     else:
         named = False
     comparing: list[Announced[ValidatorRecord]] = []
+    limited = [] if only else validators_with("limits", known)
+    limited = [each for each in limited if gate.options_of(each.name)]
+    chosen += limited
     chosen += (known.find(ValidatorRecord, name) for name in also)
     if target.baseline is not None and not only:
         chosen += validators_with("baseline", known)
@@ -107,16 +110,19 @@ def choose(
         )
     for announced in chosen:
         if announced.qualified not in left_out:
-            _consider(choice, known, announced, target, gate, must=named)
+            must = named or announced in limited
+            _consider(choice, known, announced, target, gate, must=must)
     if not choice.running and not choice.problems:
         choice.problems.append(f"no validator applies to `{target.name}`")
     return choice
 
 
 def validators_with(
-    given: Literal["baseline", "expected", "items"], known: Plugins
+    given: Literal["baseline", "expected", "items", "limits"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only with a baseline, expected records, or items to look for."""
+    """The validators that run only with a baseline, expected records, items to look for, or options
+    in the gate.
+    """
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
 

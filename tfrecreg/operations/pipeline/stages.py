@@ -31,7 +31,7 @@ _DESCRIPTIVE = frozenset({"page", "owner", "license", "description", "citation"}
 """Keys of a dataset that no byte of its build depends on."""
 _OF_BUILD = tuple(each.name for each in fields(DatasetConfig) if each.name not in _DESCRIPTIVE)
 _OF_CHECK = ("hosts",)
-_OF_GATE = ("validators", "limits")
+_OF_GATE = ("validators", "limits", "expect")
 """Keys of a gate that a check depends on; the others are for the verdict."""
 
 MARK = "tfrecreg"

@@ -22,6 +22,7 @@ from tfrecreg.operations.remote.releases import dvc_folder
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import layout
+from tfrecreg.registry.catalogs import CATALOGS, unreferenced
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Removal, removal
 from tfrecreg.storage.interface import Readable
@@ -29,7 +30,7 @@ from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe, si_bytes
 from tfrecreg.tracking import cache, cloud, dvc, git
 
-_Kind = Literal["stage", "temporary", "version", "index", "dvc", "bucket"]
+_Kind = Literal["stage", "temporary", "version", "index", "dvc", "bucket", "catalog"]
 
 OLD_AFTER = 30
 """Days without a new file, after which an unreferenced folder of a bucket may go."""
@@ -70,6 +71,7 @@ def gc(
     - `version`: a copy of a release that the DVC remote has as well: each object is looked for
       there; before the copy is removed, the bytes of each are verified
     - `index`: kept indexes that no manifest names
+    - `catalog`: catalogs of shards that no manifest names
     - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
       branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
       alone.
@@ -106,6 +108,7 @@ def gc(
             *_temporaries(registry),
             *_versions(registry, remote, content=apply, progress=progress),
             *_indexes(registry, manifests),
+            *_catalogs(registry, manifests),
         ]
         if apply:
             doomed = [each for each in doomed if _removed(change, each)]
@@ -235,6 +238,14 @@ def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded
     for entry in registry.storage.list(layout.INDEXES):
         if entry.kind == "file" and entry.path not in named:
             yield Unneeded("index", entry.path, entry.size, "no manifest names it")
+
+
+def _catalogs(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded]:
+    named = {shard.blake3 for each in manifests for shard in each.shards}
+    for entry in unreferenced(registry.storage.below(CATALOGS), named):
+        yield Unneeded(
+            "catalog", f"{CATALOGS}/{entry.path}", entry.size, "no manifest names its shard"
+        )
 
 
 def _unwritten(registry: Registry) -> list[cache.UnusedFile]:

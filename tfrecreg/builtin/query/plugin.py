@@ -1,0 +1,35 @@
+"""The validator of questions, announced like that of any plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tfrecreg.codes import CodeList
+from tfrecreg.plugins.records import ValidatorRecord
+from tfrecreg.plugins.specs import hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.scan.interface import Validator
+
+
+@hookimpl
+def tfrecreg_validators() -> Iterator[ValidatorRecord]:
+    """Yield `questions`; its module loads under a gate that expects something."""
+    yield ValidatorRecord(
+        "questions",
+        "what a gate expects, in SQL",
+        CodeList("QRY*"),
+        _load,
+        runs_with="limits",
+        extra="query",
+    )
+
+
+def _load() -> type[Validator]:
+    from tfrecreg.builtin.query.packages import expect_packages
+
+    expect_packages()
+    found: type[Validator] = import_module("tfrecreg.builtin.query.questions").QuestionsValidator
+    return found

@@ -1,0 +1,193 @@
+"""The validator `questions`: whether the answers to the questions of a gate are as expected.
+
+The catalogs are made in the pass of the check, from the bytes that it reads, and are in a temporary
+folder of their own until it ends: a check never believes the cache.
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tfrecreg.builtin.query.ask import Questions, ask_catalogs
+from tfrecreg.builtin.query.catalog import ShardCatalog
+from tfrecreg.builtin.query.connection import Connection
+from tfrecreg.builtin.query.entries import KeptCatalog, entry_of
+from tfrecreg.builtin.query.expectations import (
+    Expectation,
+    read_expectations,
+    shown,
+    where_expected,
+)
+from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
+from tfrecreg.codes import QRY001, CodeList
+from tfrecreg.errors import FailureError, TfrecregError
+from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure, fingerprint
+from tfrecreg.registry.catalogs import part_path
+from tfrecreg.scan.interface import Need, Shard, Target, Validator
+from tfrecreg.text import safe
+
+_TEXT_PLACES = ("split", "shard", "key", "feature")
+_NUMBER_PLACES = ("record", "offset")
+_DETAILS = 8
+"""Columns of a row that are shown with its place."""
+
+
+class QuestionsValidator(Validator):
+    """Holds the answers to the questions of a gate against what it expects."""
+
+    name = "questions"
+    codes: Sequence[Code] = CodeList("QRY*")
+    needs = Need.DIGESTS
+
+    def __init__(self) -> None:
+        self._expected: dict[str, Expectation] = {}
+
+    def begin(
+        self, target: Target, options: Mapping[str, Any]
+    ) -> Callable[[Shard], CatalogVisitor]:
+        """Read the expectations, before any record is.
+
+        Raises:
+            ConfigError: one does not parse, or is not one SELECT.
+        """
+        del target
+        self._expected = read_expectations(options)
+        if not self._expected:
+            raise where_expected("NAME").error(
+                "is missing: the gate asks no question", hint="docs/expectations.md has examples"
+            )
+        connection = Connection((), (), threads=1)
+        try:
+            for name, each in self._expected.items():
+                with _about(name):
+                    connection.expect_select(each.query)
+        finally:
+            connection.close()
+        return CatalogVisitor
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, CatalogPart]]
+    ) -> Iterator[Finding | Measure]:
+        """A finding for each question whose answer is another.
+
+        Raises:
+            ConfigError: a question refers to what there is not, or its answer has no value to
+                compare.
+            FailureError: a file is not a TFRecord, or an answer takes too much memory.
+        """
+        with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:
+            catalogs = [_written(folder, shard, part) for shard, part in parts]
+            with ask_catalogs(target, catalogs) as questions:
+                broken = 0
+                for name, each in self._expected.items():
+                    with _about(name):
+                        finding = _judged(name, each, questions, target)
+                    if finding is not None:
+                        broken += 1
+                        yield finding
+                every = len(self._expected)
+                yield Measure("questions.held", every - broken, f"{every - broken} of {every} hold")
+                asked = "\n".join(each.query for each in self._expected.values())
+                if notes := questions.notes_on(asked):
+                    yield Measure("questions.lacks", len(notes), "; ".join(notes))
+
+
+@contextmanager
+def _about(name: str) -> Iterator[None]:
+    """Say in errors which expectation they are about."""
+    try:
+        yield
+    except TfrecregError as error:
+        raise where_expected(name).error(
+            f"cannot be asked: {error.message}", hint=error.hint
+        ) from error
+
+
+def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
+    """The catalog of a shard, in a folder that is this check's own."""
+    if part.problem:
+        raise FailureError(f"`{safe(shard.name, limit=1000)}` is not a TFRecord: {part.problem}")
+    for made, data in part.files:
+        path = Path(folder, part_path(made.blake3))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return ShardCatalog(shard, KeptCatalog(entry_of(part), folder), None)
+
+
+def _judged(
+    name: str, expected: Expectation, questions: Questions, target: Target
+) -> Finding | None:
+    """The finding about a question; None if its answer is as expected."""
+    schema, batches = questions.connection.batches(expected.query)
+    columns = list(schema.names)
+    rows = [0, 0]
+    first: list[object] = []
+    shards = {each.name for each in target.shards}
+
+    def places() -> Iterator[Location]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                rows[0] += 1
+                if expected.compares and expected.holds(row[columns[-1]]):
+                    continue
+                rows[1] += 1
+                if not first:
+                    first.append(row[columns[-1]])
+                yield _place(row, columns, shards, compares=expected.compares)
+
+    located = heapq.nsmallest(MAX_LOCATIONS, places(), key=Location.order)
+    every, broken = rows
+    if expected.compares and not every:
+        broken, said = 1, f"expected {expected.expected}, found no row"
+    elif not broken:
+        return None
+    elif not expected.compares:
+        said = f"expected no row, found {broken:,}"
+    elif every == 1:
+        said = f"expected {expected.expected}, found {shown(first[0], exact=True)}"
+    else:
+        said = f"expected {expected.expected}, which {broken:,} of {every:,} rows break"
+    if every == 1 and located == [Location(detail=f"found {shown(first[0])}" if first else None)]:
+        located = []  # the message says it
+    title = f"{safe(expected.message, limit=300)}; " if expected.message else ""
+    return Finding(
+        code=QRY001.code,
+        rule=QRY001.rule,
+        severity=expected.severity,
+        message=f"`{name}`: {title}{said}",
+        hint=QRY001.hint,
+        fingerprint=fingerprint(QRY001.code, dataset=target.dataset, subject=name),
+        count=broken,
+        locations=tuple(located),
+    )
+
+
+def _place(
+    row: Mapping[str, Any], columns: Sequence[str], shards: set[str], *, compares: bool
+) -> Location:
+    """Where a row is, by its columns that have the names of a place, and what else it says."""
+    place: dict[str, Any] = {}
+    others = list(columns)
+    if compares:
+        others.pop()
+    for name in (*_TEXT_PLACES, *_NUMBER_PLACES):
+        if name not in others:
+            continue
+        value = row[name]
+        if name == "shard" and value not in shards:
+            continue
+        if name in _NUMBER_PLACES and "shard" not in place:
+            continue  # without its shard it is no place
+        kind = int if name in _NUMBER_PLACES else str
+        if isinstance(value, kind) and not isinstance(value, bool):
+            place[name] = value
+            others.remove(name)
+    told = [f"found {shown(row[columns[-1]])}"] if compares else []
+    told += (f"{safe(each, limit=60)} {shown(row[each])}" for each in others[:_DETAILS])
+    told += ["…"] if len(others) > _DETAILS else []
+    return Location(**place, detail=", ".join(told) or None)
