@@ -9,4 +9,5 @@
 - `connection`: DuckDB without access to files; `ask`: a question and its answer
 - `answers`: the formats of an answer; `command`, `printed`: `tfrecreg query`;
   `suggestions`: questions to try
+- `where`: a condition as a list of record numbers, for rooms that take records
 """

@@ -1,0 +1,170 @@
+"""A condition in SQL as a list of record numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
+from tfrecreg.builtin.query.packages import duckdb_module, expect_packages
+from tfrecreg.builtin.query.sql import shown_text
+from tfrecreg.engines.interface import Engine
+from tfrecreg.errors import UsageError
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.text import safe
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_EXAMPLE = "as in: label = 'cat' AND width >= 224"
+_STATEMENTS = (b"select", b"from", b"with")
+_CHANGING = frozenset(
+    {
+        b"age",
+        b"gen_random_uuid",
+        b"get_current_time",
+        b"get_current_timestamp",
+        b"nextval",
+        b"now",
+        b"random",
+        b"today",
+        b"transaction_timestamp",
+        b"uuid",
+        b"uuidv4",
+        b"uuidv7",
+    }
+)
+"""Functions whose value is another one each time."""
+_CHANGING_WORDS = frozenset(
+    {
+        b"current_date",
+        b"current_time",
+        b"current_timestamp",
+        b"localtime",
+        b"localtimestamp",
+        b"tablesample",
+    }
+)
+
+
+def matching_records(
+    target: Target, where: str, *, engine: Engine | None = None, progress: Progress = SILENT
+) -> list[NDArray[np.int64]]:
+    """Of each shard of the target, in its order: the numbers of the records for which the SQL
+    condition holds, ascending.
+
+    A condition that is NULL for a record does not hold. 8 bytes of memory a selected record.
+
+    Args:
+        target: its shards are asked, and no others.
+        where: an expression over the columns of the table `records`. Subqueries may use all tables
+            of the target.
+        engine: where catalogs are made that are not kept; None for this process.
+        progress: updated meanwhile.
+
+    Raises:
+        UsageError: it is not one condition, or refers to what there is not; or the target has no
+            shards.
+        RefusedError: a record is damaged.
+        MissingExtraError: the extra `query` is not installed.
+        FailureError: a shard cannot be read, or there is no room for what it takes.
+    """
+    expect_packages()
+    _expect_condition(where)
+    _expect_distinct(target.shards)
+    with ask_targets([target], engine=engine, progress=progress) as questions:
+        expect_sound(questions)
+        found = _by_shard(questions, where)
+    none = np.empty(0, np.int64)
+    return [found.get(shown_text(shard.name), none) for shard in target.shards]
+
+
+def _expect_distinct(shards: Sequence[Shard]) -> None:
+    """Refuse files that DuckDB cannot tell apart by their names."""
+    places: dict[str, tuple[str, str]] = {}
+    for each in shards:
+        place = each.storage.root, each.path
+        if places.setdefault(shown_text(each.name), place) != place:
+            raise UsageError(
+                f"two shards are shown as `{safe(each.name, limit=1000)}`",
+                hint="rename one of them",
+            )
+
+
+def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
+    # In lines of its own, so that a comment in it ends.
+    condition = f"(\n{where}\n)"
+    sql = f"SELECT shard, record FROM records WHERE {condition}"
+    questions.connection.relation(sql)
+    kind = questions.connection.relation(f"SELECT {condition} FROM records").types[0]
+    if str(kind) != "BOOLEAN":
+        raise UsageError(
+            f"`{safe(where.strip(), limit=200)}` is {kind}, and a condition is BOOLEAN",
+            hint=_EXAMPLE,
+        )
+    parts: dict[str, list[NDArray[np.int64]]] = {}
+    _, batches = questions.connection.batches(sql)
+    for batch in batches:
+        shards = batch.column(0).dictionary_encode()
+        places, records = shards.indices.to_numpy(), batch.column(1).to_numpy()
+        for place, name in enumerate(shards.dictionary.to_pylist()):
+            parts.setdefault(name, []).append(records[places == place])
+    # A shard that a target has twice has its rows twice.
+    return {name: np.unique(np.concatenate(parts.pop(name))) for name in list(parts)}
+
+
+def _expect_condition(where: str) -> None:
+    """Refuse what is not one expression, or selects other records each time.
+
+    An expression whose parentheses match stays whole within another pair: no clause follows it.
+
+    Raises:
+        UsageError: it is such a text.
+    """
+    tokens = list(_tokens(where))
+    if not tokens:
+        raise UsageError("the condition is empty", hint=_EXAMPLE)
+    first = tokens[0]
+    if first in _STATEMENTS:
+        raise UsageError(
+            f"a condition is what follows WHERE, and not a whole {first.decode().upper()}",
+            hint=f'{_EXAMPLE}; `tfrecreg query TARGET "SELECT .."` answers a whole question',
+        )
+    if first == b"where":
+        raise UsageError("a condition does not begin with WHERE", hint=f"leave it out, {_EXAMPLE}")
+    depth = 0
+    for number, token in enumerate(tokens):
+        depth += (token == b"(") - (token == b")")
+        if depth < 0 or token in (b";", b"copy"):
+            raise _no_condition(where)
+        changing = token in _CHANGING_WORDS or (
+            tokens[number + 1 : number + 2] == [b"("] and token in _CHANGING
+        )
+        if changing or tokens[number : number + 2] == [b"using", b"sample"]:
+            raise UsageError(
+                f"`{token.decode()}` selects other records each time, and a condition always "
+                "selects the same",
+                hint="`digest < '1'` draws a sixteenth of the records, always the same; write dates "
+                "in full",
+            )
+    if depth:
+        raise _no_condition(where)
+
+
+def _tokens(where: str) -> Iterator[bytes]:
+    """Words in lower case, and other tokens by their first character; no comments."""
+    data = where.encode("utf-8", "replace")
+    kinds: Sequence[tuple[int, object]] = duckdb_module().tokenize(data.decode())
+    for start, kind in kinds:
+        if str(kind).rpartition(".")[2] != "comment":
+            word = _WORD.match(data, start)
+            yield word[0].lower() if word is not None else data[start : start + 1]
+
+
+def _no_condition(where: str) -> UsageError:
+    return UsageError(
+        f"`{safe(where.strip(), limit=200)}` is not one condition",
+        hint=f'{_EXAMPLE}; quote a column `"copy"`',
+    )
