@@ -17,6 +17,7 @@ from tfrecreg.errors import PluginError, SchemaError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
 from tfrecreg.guard import PluginId, calling, failure
+from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.shards import is_split_name
 from tfrecreg.sources.deal import Deal, SourceOptions
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
@@ -157,6 +158,14 @@ class GuardedSource:
     def codecs(self) -> Mapping[str, str]:
         """Libraries that affect the bytes written, with their versions; empty by default."""
         return self._call("codecs", _texts, default={})
+
+    def parents(self) -> list[ParentVersion]:
+        """The versions that a source of this package reads; none for any other source."""
+        return self._call("parents", list, default=[]) if self._is_trusted else []
+
+    def notes(self) -> list[str]:
+        """What a source of this package has to say before a build, a line each."""
+        return self._call("notes", list, default=[]) if self._is_trusted else []
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The raw file with the bytes of a record's image, or None."""

@@ -65,7 +65,7 @@ def begin(
         PluginError: the source failed.
     """
     settings = compare_settings(registry, request, prepared)
-    for note in settings.notes():
+    for note in (*settings.notes(), *prepared.source.notes()):
         progress.note(note)
     dataset = registry.dataset(request.name)
     expect_buildable(dataset)
