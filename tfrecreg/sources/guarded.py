@@ -161,11 +161,16 @@ class GuardedSource:
 
     def parents(self) -> list[ParentVersion]:
         """The versions that a source of this package reads; none for any other source."""
-        return self._call("parents", list, default=[]) if self._is_trusted else []
+        found: list[ParentVersion] = self._said("parents")
+        return found
 
     def notes(self) -> list[str]:
         """What a source of this package has to say before a build, a line each."""
-        return self._call("notes", list, default=[]) if self._is_trusted else []
+        found: list[str] = self._said("notes")
+        return found
+
+    def _said(self, method: str) -> list[Any]:
+        return self._call(method, _any_list, default=[]) if self._is_trusted else []
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The raw file with the bytes of a record's image, or None."""
@@ -364,6 +369,10 @@ def _labels(found: object) -> Mapping[str, Sequence[str]]:
             )
         made[name] = [_plain(each, f"a class name of `{safe(name)}`") for each in names]
     return made
+
+
+def _any_list(found: Any) -> list[Any]:
+    return list(found)
 
 
 def _text(found: object) -> str:

@@ -15,6 +15,7 @@ from tfrecreg.codes import REG007, CodeList
 from tfrecreg.config import read_limits
 from tfrecreg.errors import ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
@@ -44,7 +45,9 @@ class RegistryValidator(Validator):
 
     name = "registry"
     Options = _NoOptions
-    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG01[0-2]")  # the others belong to the gate
+    codes: Sequence[Code] = CodeList(
+        "REG00[1-8]", "REG01[0-2]", "SRC10[01]"
+    )  # the others belong to the gate
     part_codec = JsonCodec(EmptyPart)
 
     def applies(self, target: Target) -> str | None:
@@ -73,13 +76,20 @@ class RegistryValidator(Validator):
         del parts
         if target.home is None:
             return
-        from tfrecreg.registry.audit import audit  # bare files have no releases to examine
+        from tfrecreg.registry.audit import (
+            audit,
+            parent_issues,
+        )  # bare files have no releases to examine
 
         dataset, tally = Registry(target.home).dataset(target.dataset), Tally()
         found = audit(dataset)
         version = _version(target)
         for issue in found.issues:
             if version is None or version in issue.versions:
+                add_issue(tally, issue)
+        if target.kind == "build" and target.manifest is not None:
+            path = f"{layout.build_folder(dataset.name)}/{MANIFEST_NAME}"
+            for issue in parent_issues(dataset.registry, target.manifest, path):
                 add_issue(tally, issue)
         if version is not None:
             _add_yank(tally, dataset, version)

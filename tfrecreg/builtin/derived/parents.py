@@ -106,8 +106,7 @@ def damaged_record(parent: Parent, shard: ParentShard, number: int, why: str) ->
 def _damaged(parent: Parent, shard: ParentShard, why: str) -> RawDataError:
     return RawDataError(
         f"`{safe(shard.path, limit=1000)}` of the parent `{parent.name}` is damaged: {why}",
-        hint=f"`tfrecreg check {parent.name}` says what is damaged, `tfrecreg repair {parent.name}` "
-        "restores it",
+        hint=f"tfrecreg repair {parent.name}",
     )
 
 

@@ -108,11 +108,11 @@ class DerivedSource(Source):
         return merge_schemas(plan.parents, plan.classes, plan.chosen)
 
     def describe(self) -> Mapping[str, str]:
-        return {
-            f"parent {each.name}": f"{count(sum(shard.records for shard in each.shards), 'record')}, "
-            f"content {each.version.content[:16]}…"
-            for each in self._loaded().parents
-        }
+        found: dict[str, str] = {}
+        for each in self._loaded().parents:
+            records = count(sum(shard.records for shard in each.shards), "record")
+            found[f"parent {each.name}"] = f"{records}, content {each.version.content[:16]}…"
+        return found
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         plan = self._loaded()
