@@ -87,9 +87,11 @@ class RegistryValidator(Validator):
         for issue in found.issues:
             if version is None or version in issue.versions:
                 add_issue(tally, issue)
-        if target.kind == "build" and target.manifest is not None:
+        built = target.manifest if target.kind == "build" else None
+        released = {link.build for link in found.links.values()}
+        if built is not None and built.digest not in released:
             path = f"{layout.build_folder(dataset.name)}/{MANIFEST_NAME}"
-            for issue in parent_issues(dataset.registry, target.manifest, path):
+            for issue in parent_issues(dataset.registry, built, path):
                 add_issue(tally, issue)
         if version is not None:
             _add_yank(tally, dataset, version)

@@ -6,5 +6,6 @@
 - `feature_choice`: features that are kept, dropped and renamed
 - `schemas`: the schemas of the parents as one
 - `selection`: the records that are taken
+- `reading`: records by their places
 - `source`: the source itself
 """

@@ -11,6 +11,8 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True)
 class DerivedOptions:
+    """Options of the source."""
+
     inputs: tuple[str, ...]
     """The versions whose records are taken: `street@2.*,night@1.0.0`. A name alone is the build."""
     where: str | None = None

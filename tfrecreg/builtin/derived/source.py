@@ -6,49 +6,25 @@ A record whose classes and features stay has the bytes that it has in its parent
 
 from __future__ import annotations
 
-import struct
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from tfrecreg.builtin.derived.classes import (
-    Classes,
-    UnfitRecord,
-    change_classes,
-    merge_classes,
-)
+from tfrecreg.builtin.derived.classes import Classes, UnfitRecord, change_classes, merge_classes
 from tfrecreg.builtin.derived.derived_options import DerivedOptions
 from tfrecreg.builtin.derived.feature_choice import choose_features, renamed, renamed_labels
-from tfrecreg.builtin.derived.parents import (
-    Parent,
-    ParentShard,
-    damaged_record,
-    find_parents,
-)
+from tfrecreg.builtin.derived.parents import Parent, find_parents
+from tfrecreg.builtin.derived.reading import ParentReader, Place
 from tfrecreg.builtin.derived.schemas import merge_schemas
-from tfrecreg.builtin.derived.selection import Selection, located_records
+from tfrecreg.builtin.derived.selection import Selection
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import DamagedRecordError, RawDataError, StorageError
-from tfrecreg.example.decode import decode_fast, decode_fully
-from tfrecreg.example.encode import encode
+from tfrecreg.errors import RawDataError
 from tfrecreg.example.model import Example
-from tfrecreg.example.wire import NotAnExampleError
-from tfrecreg.index import load_index
 from tfrecreg.manifest.model import ParentVersion
-from tfrecreg.records.access import Records
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, masked_crc
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.storage.interface import Readable, Reader
+from tfrecreg.storage.interface import Readable
 from tfrecreg.text import count, safe
-
-_PLACE = struct.Struct("<HIIqI16s")
-"""Number of the parent, of the shard and of the record; offset, length and digest of the record."""
-_OPEN = 32
-"""Maximum number of files that a worker holds open."""
-_RECORDS_OPEN = 4
-"""Maximum number of gzip shards whose members a worker holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +52,7 @@ class DerivedSource(Source):
         super().__init__(raw, options)
         self._plan: _Plan | None = None
         self._keeps_features = False
-        self._files: OrderedDict[str, Reader] = OrderedDict()
-        self._records: OrderedDict[str, Records] = OrderedDict()
+        self._reader = ParentReader(raw)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.raw, self.options), {"_plan": self._loaded()}
@@ -128,16 +103,12 @@ class DerivedSource(Source):
                 if keys is not None:
                     keys.add(split, key, taken.parent)
                 length = int(taken.index.lengths[number])
-                state = _PLACE.pack(
-                    taken.parent,
-                    taken.shard,
-                    number,
-                    int(offsets[number]),
-                    length,
-                    taken.index.digests[number].tobytes(),
+                digest = taken.index.digests[number].tobytes()
+                place = Place(
+                    taken.parent, taken.shard, number, int(offsets[number]), length, digest
                 )
                 found = True
-                yield Item(split, self._prefixed(parent, key), length, state)
+                yield Item(split, self._prefixed(parent, key), length, place.pack())
         for split, times in sorted(selection.left_out.items()):
             what = f"{count(times, 'record')} of classes that `classes` leaves out"
             yield Remark(split, "", "SRC103", what, times)
@@ -150,13 +121,12 @@ class DerivedSource(Source):
 
     def example(self, item: Item) -> Example | Written | Skipped:
         plan = self._loaded()
-        place = _PLACE.unpack(item.state)
-        parent = plan.parents[place[0]]
-        example, problem = self._example(parent, parent.shards[place[1]], *place[2:])
+        place = Place.unpack(item.state)
+        example, problem = self._reader.read(plan.parents[place.parent], place)
         if problem:
             return Skipped(item.split, item.key, "SRC102", problem)
         try:
-            changed, left_out = change_classes(example, plan.classes.by_parent[place[0]])
+            changed, left_out = change_classes(example, plan.classes.by_parent[place.parent])
         except UnfitRecord as error:
             return Skipped(item.split, item.key, error.code, error.detail)
         if not self._keeps_features:
@@ -180,56 +150,6 @@ class DerivedSource(Source):
 
     def _prefixed(self, parent: Parent, key: str) -> str:
         return f"{parent.dataset}/{key}" if self.options.prefix else key
-
-    def _example(
-        self,
-        parent: Parent,
-        shard: ParentShard,
-        number: int,
-        offset: int,
-        length: int,
-        digest: bytes,
-    ) -> tuple[Example, str]:
-        """A record, verified by its checksums and by the digest in the index, and what is strange
-        about it.
-        """
-        try:
-            payload = (
-                self._of_gzip(shard)[number]
-                if shard.gzip
-                else _framed(self._file(shard), offset, length)
-            )
-        except DamagedRecordError as error:
-            raise damaged_record(parent, shard, number, error.message) from None
-        except StorageError as error:
-            raise RawDataError(
-                f"the parent `{parent.name}` cannot be read: {error.message}", hint=error.hint
-            ) from error
-        if payload is None:
-            raise damaged_record(parent, shard, number, "its checksums do not hold")
-        example, form, problem = _decoded(payload)
-        if record_digest(form) != digest:
-            raise damaged_record(parent, shard, number, "it is not the record that the index names")
-        return example, problem
-
-    def _file(self, shard: ParentShard) -> Reader:
-        file = self._files.pop(shard.path, None)
-        if file is None:
-            file = self.raw.open(shard.path)
-            if len(self._files) >= _OPEN:
-                self._files.popitem(last=False)[1].close()
-        self._files[shard.path] = file
-        return file
-
-    def _of_gzip(self, shard: ParentShard) -> Records:
-        records = self._records.pop(shard.path, None)
-        if records is None:
-            index = load_index(self.raw, shard.index, blake3_hex=shard.index_blake3)
-            records = located_records(self.raw, shard, index)
-            if len(self._records) >= _RECORDS_OPEN:
-                self._records.popitem(last=False)[1].close()
-        self._records[shard.path] = records
-        return records
 
 
 class _Keys:
@@ -255,28 +175,3 @@ def _with_declared(parent: Parent) -> Parent:
     """A parent whose features include those that its schema declares, and no record has."""
     declared = (each.name for each in parse_schema(parent.schema, parent.name).features)
     return replace(parent, features=tuple(dict.fromkeys((*parent.features, *declared))))
-
-
-def _decoded(payload: bytes) -> tuple[Example, bytes, str]:
-    """The features of a payload, its canonical form, and why it cannot be a record of a build."""
-    found = decode_fast(payload)
-    if found is not None:
-        features, ordered = found
-        return features, payload if ordered else encode(features), ""
-    try:
-        features, unknown = decode_fully(payload)
-    except NotAnExampleError:
-        return {}, payload, "it is no `tf.train.Example`"
-    if unknown:
-        return features, payload, "it has fields that `tf.train.Example` does not have"
-    return features, encode(features), ""
-
-
-def _framed(file: Reader, offset: int, length: int) -> bytes | None:
-    """The payload of a record; None if its frame or its checksums are not what they should be."""
-    frame = file.read_at(offset, length + OVERHEAD)
-    payload = frame[HEADER_BYTES : HEADER_BYTES + length]
-    footer = frame[HEADER_BYTES + length :]
-    is_whole = len(footer) == FOOTER_BYTES and header_length(frame[:HEADER_BYTES]) == length
-    sound = is_whole and masked_crc(payload) == int.from_bytes(footer, "little")
-    return payload if sound else None
