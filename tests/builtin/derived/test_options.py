@@ -85,14 +85,14 @@ def test_features_that_cannot_be_chosen_are_refused(entries: tuple[str, ...], me
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("inputs=street@9.*",), "no release of `street`"),
-        (("inputs=strete@1.0.0",), "no dataset `strete`, did you mean `street`?"),
+        (("inputs=street@9.*",), "no release `street@9.*`"),
+        (("inputs=strete@1.0.0",), "no dataset `strete`; did you mean `street`?"),
         (("inputs=street,street@1.0.0",), "`inputs` names `street` twice, as `street` and"),
         (("inputs=street", "classes=dgo="), "`classes` names `dgo`, which no parent has"),
         (("inputs=street,bare",), "has class names in the parent `street`, and none in `bare`"),
         (("inputs=street", "sample=0.0001%"), "no record of the parents is selected: `street`"),
         (("inputs=street", "where=colour = 1"), "colour"),
-        ((), "`inputs` is missing"),
+        ((), "the option `inputs` of `tfrecreg` is missing"),
     ],
 )
 def test_a_build_is_refused_in_one_line(
@@ -120,6 +120,7 @@ def test_raw_data_that_are_no_registry_are_refused(
 
 
 def test_the_file_of_the_dataset_builds_it_again(made: Derived) -> None:
+    (made.folder / "datasets").mkdir(exist_ok=True)
     (made.folder / "datasets/again.toml").write_text(
         'source = "tfrecreg"\n[options]\ninputs = ["street@1.*"]\nclasses = ["truck=lorry"]\n'
         'features = ["width="]\nsample = "100%"\nlimit = 100\n'
@@ -156,6 +157,7 @@ def test_schemas_that_differ_are_widened_or_refused(tmp_path: Path) -> None:
 
 def test_domains_are_widened_and_fit_the_new_classes(tmp_path: Path) -> None:
     made = Derived(tmp_path / "registry")
+    (made.folder / "schemas").mkdir(exist_ok=True)
     for name, names in (("street", STREET), ("night", NIGHT)):
         values = " ".join(f'value: "{each}"' for each in names)
         (made.folder / f"schemas/{name}.pbtxt").write_text(
