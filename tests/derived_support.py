@@ -52,7 +52,9 @@ def scenes(count: int = 12, names: Sequence[str] = STREET) -> dict[str, list[dic
             {
                 "name": f"scene{at:03}",
                 "image/object/class/label": np.array(labels, np.int64),
-                "image/object/class/text": np.array([names[each].encode() for each in labels], np.bytes_),
+                "image/object/class/text": np.array(
+                    [names[each].encode() for each in labels], np.bytes_
+                ),
                 **{f"image/object/bbox/{axis}min": sides for axis in "xy"},
                 **{f"image/object/bbox/{axis}max": sides + np.float32(0.5) for axis in "xy"},
                 "image/object/keypoint/x": np.arange(2 * len(labels), dtype=np.float32),

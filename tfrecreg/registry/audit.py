@@ -180,7 +180,7 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
         except (ManifestError, MissingFileError) as error:
             path = f"{folder}/{SCHEMA_NAME}"
             yield _issue(REG002, path, error.message, version)
-        yield from parent_issues(dataset.registry, manifest, path, version)
+        yield from parent_issues(dataset.registry, manifest, folder, version)
     try:
         read_yanks(dataset, version)
     except ManifestError as error:
@@ -188,14 +188,15 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
 
 
 def parent_issues(
-    registry: Registry, manifest: Manifest, path: str, *versions: Version
+    registry: Registry, manifest: Manifest, folder: str, *versions: Version
 ) -> Iterator[Issue]:
     """The parents of a derived dataset that are yanked, missing, or others than they were.
 
     Args:
-        path: of the manifest.
+        folder: that of the manifest.
         versions: the release that it is of.
     """
+    path = f"{folder}/{MANIFEST_NAME}"
     for parent in manifest.parents:
         reference = parse_reference(parent.reference)
         dataset, version = registry.dataset(reference.name), reference.version

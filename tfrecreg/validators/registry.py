@@ -15,7 +15,6 @@ from tfrecreg.codes import REG007, CodeList
 from tfrecreg.config import read_limits
 from tfrecreg.errors import ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
@@ -90,8 +89,8 @@ class RegistryValidator(Validator):
         built = target.manifest if target.kind == "build" else None
         released = {link.build for link in found.links.values()}
         if built is not None and built.digest not in released:
-            path = f"{layout.build_folder(dataset.name)}/{MANIFEST_NAME}"
-            for issue in parent_issues(dataset.registry, built, path):
+            folder = layout.build_folder(dataset.name)
+            for issue in parent_issues(dataset.registry, built, folder):
                 add_issue(tally, issue)
         if version is not None:
             _add_yank(tally, dataset, version)

@@ -16,7 +16,6 @@ from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import open_registry
 
-
 LABEL = "image/class/label"
 
 
@@ -25,9 +24,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Derived:
     """The releases `street@1.0.0` and `night@1.0.0`; they share the class `dog`."""
     made = Derived(tmp_path_factory.mktemp("two") / "registry")
     made.parent("street", pictures("s", STREET), labels={LABEL: STREET}, shards=3)
-    made.parent(
-        "night", pictures("night", NIGHT, 20, 6), labels={LABEL: NIGHT}, compression="gzip"
-    )
+    made.parent("night", pictures("night", NIGHT, 20, 6), labels={LABEL: NIGHT}, compression="gzip")
     return made
 
 
@@ -62,7 +59,9 @@ def test_a_union_has_all_records_and_numbers_by_name(two: Derived) -> None:
     assert {key: rows[key][""] for key in street} == payloads(street)
     for key, row in night.items():
         changed = rows[key]
-        assert names[changed[LABEL][0]] == NIGHT[row[LABEL][0]] == row["image/class/text"][0].decode()
+        assert (
+            names[changed[LABEL][0]] == NIGHT[row[LABEL][0]] == row["image/class/text"][0].decode()
+        )
         rest = {name: value for name, value in row.items() if name not in {"", LABEL}}
         assert {name: changed[name] for name in rest} == rest
     assert [each.reference for each in build.manifest.parents] == ["street@1.0.0", "night@1.0.0"]
@@ -156,7 +155,9 @@ def test_splits_and_groups_are_those_of_every_source(two: Derived) -> None:
 
 
 def test_features_are_kept_left_out_and_renamed(two: Derived) -> None:
-    build = two.build("slim", "street@1.0.0", features=["name", "image/class/*", "width=image/width"])
+    build = two.build(
+        "slim", "street@1.0.0", features=["name", "image/class/*", "width=image/width"]
+    )
     assert set(build.manifest.features) == {"name", LABEL, "image/class/text", "image/width"}
     build = two.build("thin", "street@1.0.0", features=["raw/*=", f"{LABEL}=class"])
     assert set(build.manifest.features) == {"name", "class", "image/class/text", "width"}

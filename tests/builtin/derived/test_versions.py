@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from check_support import framed
 from derived_support import NIGHT, STREET, Derived, pictures
 
-from tfrecreg.errors import NotHereError, RawDataError
+from tfrecreg.cli.main import main
+from tfrecreg.errors import NotHereError, RawDataError, RefusedError
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.operations.pipeline.stages import stages_of
+from tfrecreg.registry.registry import open_registry
 
 LABEL = "image/class/label"
 
@@ -114,8 +120,6 @@ def test_a_parent_that_is_not_here_is_one_line_with_a_hint(made: Derived) -> Non
 
 
 def test_a_yanked_parent_is_noted_found_and_shown(made: Derived, capsys: Any) -> None:
-    from tfrecreg.cli.main import main
-
     made.build("child", "street@1.0.0")
     made.registry["child"].release("1.0.0", progress=False)
     made.build("fresh", "street@1.0.0")
@@ -154,3 +158,42 @@ def test_repair_reads_the_versions_that_the_parents_were_then(made: Derived) -> 
     shard.unlink()
     made.registry.find("child@1.0.0").repair(progress=False)
     assert made.files("child") == files
+
+
+def test_records_of_adopted_shards_are_written_in_canonical_form(tmp_path: Path) -> None:
+    made = Derived(tmp_path / "registry")
+    folder = tmp_path / "others"
+    folder.mkdir()
+    ordered = encode({"a": int64_feature(1), "name": bytes_feature("first")})
+    (head, one, two) = ordered[:2], *_entries(ordered)
+    strange = encode({"name": bytes_feature("second")}) + b"\x12\x01x"  # a field 2 of an Example
+    (folder / "o-train.tfrecord-00000-of-00001").write_bytes(framed(head + two + one, strange))
+    made.registry["odd"].adopt(folder, progress=False)
+    with pytest.raises(RefusedError, match="SRC102"):
+        made.build("child", "odd")
+    build = made.build("child", "odd", settings={"max_skipped": 1})
+    assert build.manifest.ledger["train"].skipped == {"SRC102": 1}
+    assert [row[""] for row in made.rows("child").values()] == [ordered]
+
+
+def _entries(payload: bytes) -> tuple[bytes, bytes]:
+    """The two entries of the map of features, each shorter than 128 bytes."""
+    first = 2 + payload[3] + 2
+    return payload[2:first], payload[first:]
+
+
+def test_the_stage_of_a_pipeline_depends_on_the_parents(made: Derived) -> None:
+    made.build("child", "street@1.*")
+    made.build("other", "street")
+    registry = open_registry(made.folder)
+    assert stages_of(registry, "child")["build-child"]["deps"][0] == "registry/street"
+    assert stages_of(registry, "other")["build-other"]["deps"][0] == "data/street"
+
+
+def test_what_is_recorded_names_the_parents(made: Derived, capsys: Any) -> None:
+    made.build("child", "street@1.0.0")
+    content = made.registry.find("street@1.0.0").manifest.content
+    assert main(["-C", str(made.folder), "show", "child"]) == 0
+    assert "parents   street@1.0.0" in capsys.readouterr().out
+    assert main(["-C", str(made.folder), "show", "child", "--provenance"]) == 0
+    assert f"street@1.0.0, content {content}" in " ".join(capsys.readouterr().out.split())
