@@ -65,8 +65,10 @@ class ParentReader:
         self._records: OrderedDict[str, Records] = OrderedDict()
 
     def __del__(self) -> None:
-        for each in (*self._files.values(), *self._records.values()):
-            each.close()
+        for file in self._files.values():
+            file.close()
+        for records in self._records.values():
+            records.close()
 
     def read(self, parent: Parent, place: Place) -> tuple[Example, str]:
         """A record, verified by its checksums and by the digest in the index, and what is strange
