@@ -176,3 +176,14 @@ def test_domains_are_widened_and_fit_the_new_classes(tmp_path: Path) -> None:
     assert set(features["image/class/text"].domain.values) == {"cat", "dog", "truck", "wolf"}
     assert (features["width"].domain.min, features["width"].domain.max) == (5, 900)
     assert made.registry.find("both").check(progress=False).status == "pass"
+
+
+def test_a_shape_that_one_parent_lacks_is_none(tmp_path: Path) -> None:
+    made = Derived(tmp_path / "registry")
+    made.parent("one", {"train": [{"name": "a", "size": 1}, {"name": "b", "size": 2}]})
+    made.parent("many", {"train": [{"name": "c", "size": [1, 2]}, {"name": "d", "size": [3]}]})
+    build = made.build("both", "one", "many")
+    features = {each.name: each for each in parse_schema(build.schema).features}
+    assert features["size"].shape is None
+    assert features["name"].shape == ()
+    assert made.registry.find("both").check(progress=False).status == "pass"

@@ -61,10 +61,11 @@ def merge_schemas(parents: Sequence[Parent], classes: Classes, chosen: Mapping[s
 
 def _widen(feature: Any, other: Any, parents: tuple[Parent, Parent]) -> None:
     """Have a declaration accept what another one accepts."""
+    fixed = feature.HasField("shape") and other.HasField("shape")
     rest = [type(each)() for each in (feature, other)]
     for copy, each in zip(rest, (feature, other), strict=True):
         copy.CopyFrom(each)
-        for name in _WIDENED:
+        for name in (*_WIDENED, *(() if fixed else ("shape",))):
             copy.ClearField(name)
     if rest[0] != rest[1]:
         raise UsageError(
@@ -72,6 +73,8 @@ def _widen(feature: Any, other: Any, parents: tuple[Parent, Parent]) -> None:
             f"`{safe(feature.name)}` in different ways: {_difference(*rest)}",
             hint="leave the feature out with `--option features=NAME=`, or make the schemas agree",
         )
+    if not fixed:  # one has any number of values, or a range of numbers
+        feature.ClearField("shape")
     if feature.HasField("presence") and other.HasField("presence"):
         for name in ("min_fraction", "min_count"):
             _widen_bound(feature.presence, other.presence, name, min)
