@@ -29,7 +29,7 @@ NOT_ANNOUNCED = {
     *(f"SRC{number:03d}" for number in range(1, 16)),
     *(f"SRC{number:03d}" for number in range(20, 47)),
     *(f"SRC{number:03d}" for number in (*range(50, 59), *range(60, 65))),
-    *(f"SRC{number:03d}" for number in (*range(70, 76), *range(80, 84))),
+    *(f"SRC{number:03d}" for number in (*range(70, 76), *range(80, 84), *range(102, 107))),
     "REG009",
     "REG013",
     "SCH020",

@@ -102,8 +102,8 @@ def _digest(plain: dict[str, Any]) -> str:
 
 def _plain(manifest: Manifest) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(manifest)
-    for name in ("base", "release", "salvaged", "provenance"):
-        if plain[name] is None:
+    for name in ("base", "parents", "release", "salvaged", "provenance"):
+        if not plain[name]:
             del plain[name]
     release = plain.get("release")
     if release is not None and release["change"]["counts"] is None:

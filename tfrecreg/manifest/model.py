@@ -157,6 +157,18 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParentVersion:
+    """A version of another dataset, from whose records a build was made."""
+
+    reference: str
+    """``street@2.1.0``; ``street`` for a build."""
+    digest: str
+    """Digest of its manifest."""
+    content: str
+    """Its content digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeCounts:
     """What changed since the parent, in numbers of examples and of shards."""
 
@@ -250,6 +262,8 @@ class Manifest:
     """The release that the build is based on, whose unchanged shards it kept; None, and not in the
     file, if all examples were shuffled again.
     """
+    parents: list[ParentVersion] = field(default_factory=list)
+    """Of a derived dataset; not in the file if there are none."""
     release: ReleaseEntry | None = None
     salvaged: str | None = None
     """blake3 of the report of the salvage that the shards came from; None, and not in the file, if

@@ -99,6 +99,8 @@ class LogEntry:
     """Counts of the changes; None for a first release, and if they are unknown."""
     yanks: tuple[Yank, ...] = ()
     """Yanks of the release; empty if it was not yanked."""
+    parents: tuple[str, ...] = ()
+    """The versions of other datasets that it was made from."""
 
 
 def log(registry: Registry, name: str) -> list[LogEntry]:
@@ -131,6 +133,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
                 parent=parent.version if parent else None,
                 counts=release.change.counts if release else None,
                 yanks=read_yanks(dataset, version),
+                parents=tuple(each.reference for each in manifest.parents),
             )
         )
     return entries

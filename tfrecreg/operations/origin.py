@@ -43,6 +43,7 @@ class Origin:
             "compression": manifest.compression,
             "ledger": plain["ledger"],
             "base": plain["base"],
+            "parents": plain["parents"],
             "salvaged": manifest.salvaged,
             "release": plain["release"],
             "released": plain["provenance"],

@@ -65,6 +65,8 @@ class SourceRecord(PluginRecord["type[Source]"]):
     matches one, hints say that the folder is for this source, and a build without ``--source``
     considers it: see `tfrecreg.plugins.recognition.glob_strength`. Earlier sources come first.
     """
+    raw: str | None = None
+    """Its raw data where a user names none, from the registry's root: ``.`` for the registry."""
     examine: Callable[[RawPreview], Recognition | None] | None = None
     """Looks at a folder that matches one of the globs, or at any if there are none, and says why
     the source can read it; None if it cannot. Without it, the globs decide.

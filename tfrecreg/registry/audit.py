@@ -8,12 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008, REG012
+from tfrecreg.codes import (
+    REG001,
+    REG002,
+    REG003,
+    REG004,
+    REG005,
+    REG008,
+    REG012,
+    SRC100,
+    SRC101,
+)
 from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
 from tfrecreg.findings import Code
 from tfrecreg.manifest.file import build_digest
-from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME
-from tfrecreg.reference import Version, parse_version
+from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.reference import Version, parse_reference, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.chain import RANK, Issue, Link, link_of, step
 from tfrecreg.registry.keeper import tracker
@@ -170,10 +180,43 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
         except (ManifestError, MissingFileError) as error:
             path = f"{folder}/{SCHEMA_NAME}"
             yield _issue(REG002, path, error.message, version)
+        yield from parent_issues(dataset.registry, manifest, folder, version)
     try:
         read_yanks(dataset, version)
     except ManifestError as error:
         yield _issue(REG008, layout.yanks_path(dataset.name, version), error.message, version)
+
+
+def parent_issues(
+    registry: Registry, manifest: Manifest, folder: str, *versions: Version
+) -> Iterator[Issue]:
+    """The parents of a derived dataset that are yanked, missing, or others than they were.
+
+    Args:
+        folder: that of the manifest.
+        versions: the release that it is of.
+    """
+    path = f"{folder}/{MANIFEST_NAME}"
+    for parent in manifest.parents:
+        reference = parse_reference(parent.reference)
+        dataset, version = registry.dataset(reference.name), reference.version
+        if version is None or not dataset.versions:
+            continue  # a build; or of another registry
+        shown = f"its parent {parent.reference}"
+        try:
+            found = dataset.release_manifest(version).digest
+            yanks = read_yanks(dataset, version)
+        except MissingFileError:
+            yield _issue(SRC101, path, f"{shown} is not there", *versions)
+        except ManifestError:
+            continue  # reported for the parent
+        else:
+            if found != parent.digest:
+                what = f"had digest {safe(parent.digest[:16])}…, now it has {found[:16]}…"
+                yield _issue(SRC101, path, f"{shown} {what}", *versions)
+            for last in yanks[-1:]:
+                what = f"was yanked on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
+                yield _issue(SRC100, path, f"{shown} {what}", *versions)
 
 
 def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:

@@ -93,6 +93,8 @@ def print_log(console: Console, name: str, entries: Sequence[LogEntry]) -> None:
         console.print(line((f"{name}@{each.version}", "bold"), about))
         for yank in each.yanks:
             console.print(line(("  yanked: ", "bold red"), _yank_line(yank)))
+        if each.parents:
+            console.print(line(f"  from {', '.join(map(safe, each.parents))}"))
         for reason in each.reasons:
             console.print(line(f"  {safe(reason)}"))
         if each.counts is not None:
@@ -191,6 +193,8 @@ def _all(manifest: Manifest, folder: str | None) -> Iterator[tuple[str, str]]:
         options = "".join(f", {safe(key)}={safe(value)}" for key, value in given.items())
         made = f"{safe(source.name)} ({safe(source.distribution)} {safe(source.version)})"
         yield "source", made + options
+    if manifest.parents:
+        yield "parents", ", ".join(safe(each.reference) for each in manifest.parents)
     yield "raw", _raw(manifest)
     yield from _items(manifest)
     for feature, names in manifest.labels.items():

@@ -17,6 +17,7 @@ from tfrecreg.errors import PluginError, SchemaError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
 from tfrecreg.guard import PluginId, calling, failure
+from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.shards import is_split_name
 from tfrecreg.sources.deal import Deal, SourceOptions
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
@@ -157,6 +158,19 @@ class GuardedSource:
     def codecs(self) -> Mapping[str, str]:
         """Libraries that affect the bytes written, with their versions; empty by default."""
         return self._call("codecs", _texts, default={})
+
+    def parents(self) -> list[ParentVersion]:
+        """The versions that a source of this package reads; none for any other source."""
+        found: list[ParentVersion] = self._said("parents")
+        return found
+
+    def notes(self) -> list[str]:
+        """What a source of this package has to say before a build, a line each."""
+        found: list[str] = self._said("notes")
+        return found
+
+    def _said(self, method: str) -> list[Any]:
+        return self._call(method, _any_list, default=[]) if self._is_trusted else []
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The raw file with the bytes of a record's image, or None."""
@@ -355,6 +369,10 @@ def _labels(found: object) -> Mapping[str, Sequence[str]]:
             )
         made[name] = [_plain(each, f"a class name of `{safe(name)}`") for each in names]
     return made
+
+
+def _any_list(found: Any) -> list[Any]:
+    return list(found)
 
 
 def _text(found: object) -> str:

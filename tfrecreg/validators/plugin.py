@@ -41,7 +41,7 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     about = "the items of raw data, and the records that hold them"
     yield _record("items", about, "SRC017", "SRC09[01]", runs_with="items")
     about = "releases, their numbers and history"  # REG009 and REG013 are the gate's
-    yield _record("registry", about, "REG00[1-8]", "REG01[0-2]")
+    yield _record("registry", about, "REG00[1-8]", "REG01[0-2]", "SRC10[01]")
 
 
 def _record(name: str, summary: str, *codes: str, **when: Any) -> ValidatorRecord:

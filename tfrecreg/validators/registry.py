@@ -44,7 +44,9 @@ class RegistryValidator(Validator):
 
     name = "registry"
     Options = _NoOptions
-    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG01[0-2]")  # the others belong to the gate
+    codes: Sequence[Code] = CodeList(
+        "REG00[1-8]", "REG01[0-2]", "SRC10[01]"
+    )  # the others belong to the gate
     part_codec = JsonCodec(EmptyPart)
 
     def applies(self, target: Target) -> str | None:
@@ -73,13 +75,22 @@ class RegistryValidator(Validator):
         del parts
         if target.home is None:
             return
-        from tfrecreg.registry.audit import audit  # bare files have no releases to examine
+        from tfrecreg.registry.audit import (
+            audit,
+            parent_issues,
+        )  # bare files have no releases to examine
 
         dataset, tally = Registry(target.home).dataset(target.dataset), Tally()
         found = audit(dataset)
         version = _version(target)
         for issue in found.issues:
             if version is None or version in issue.versions:
+                add_issue(tally, issue)
+        built = target.manifest if target.kind == "build" else None
+        released = {link.build for link in found.links.values()}
+        if built is not None and built.digest not in released:
+            folder = layout.build_folder(dataset.name)
+            for issue in parent_issues(dataset.registry, built, folder):
                 add_issue(tally, issue)
         if version is not None:
             _add_yank(tally, dataset, version)

@@ -162,11 +162,14 @@ def open_raw(
             f"{backup}",
         )
         return RawData(None, problem, backup)
+    options = dict(manifest.source.options)
+    if manifest.parents:  # the versions that `street@2.*` was then
+        options["inputs"] = ",".join(each.reference for each in manifest.parents)
     request = BuildRequest(
         name=manifest.dataset,
         source=manifest.source.plugin,
         raw=raw,
-        options=manifest.source.options,
+        options=options,
         compression=manifest.compression,
     )
     try:

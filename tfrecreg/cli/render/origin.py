@@ -53,6 +53,8 @@ def _facts(origin: Origin) -> Iterator[tuple[str, str]]:
     codecs = (f"{safe(name)} {safe(version)}" for name, version in manifest.codecs.items())
     yield "codecs", ", ".join(codecs) or "unknown"
     yield "schema", manifest.schema.blake3
+    for each in manifest.parents:
+        yield "from", f"{safe(each.reference)}, content {safe(each.content)}"
     if manifest.base is not None:
         base = manifest.base
         yield "base", f"{safe(manifest.dataset)}@{safe(base.version)}, manifest {safe(base.digest)}"

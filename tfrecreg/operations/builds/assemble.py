@@ -116,6 +116,7 @@ def outline(
         compression=prepared.settings.compression,
         codecs={"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()},
         base=_parent(plan.base),
+        parents=prepared.source.parents(),
     )
 
 

@@ -63,7 +63,7 @@ def begin(
         PluginError: the source failed.
     """
     settings = compare_settings(registry, prepared)
-    for note in settings.notes():
+    for note in (*settings.notes(), *prepared.source.notes()):
         progress.note(note)
     dataset = registry.dataset(prepared.name)
     expect_buildable(dataset)

@@ -137,7 +137,8 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     announced = announced_source(registry, request.name, source)
     options, options_text = known.source_options(source, settings.options)
     if raw is None:
-        raw, raw_text = _raw(registry, request, saved.raw, progress)
+        place = saved.raw or announced.record.raw
+        raw, raw_text = _raw(registry, request, place, progress)
         if saved.source is None and raw.is_local:  # elsewhere every look is a request
             for note in source_detection().stronger_sources(raw, announced.record.name, known):
                 progress.note(note)

@@ -22,6 +22,7 @@ from typing import Any
 from tfrecreg.config import CONFIG_NAME, DatasetConfig
 from tfrecreg.gating import next_expiry
 from tfrecreg.operations.check.metrics import PLOTS
+from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.toml_files import read_toml
@@ -62,7 +63,7 @@ def stages_of(
     if config.source is not None and config.raw is not None:
         stages["build"] = {
             "cmd": f"tfrecreg build {name}",
-            "deps": [_literal(config.raw), schema, releases],
+            "deps": [*map(_literal, _raw_of(config)), schema, releases],
             "params": _params(registry, name, _OF_BUILD),
             "outs": [{build: {"persist": True}}],
         }
@@ -96,6 +97,22 @@ def stages_of(
         else:
             stage.pop("params", None)
     return {f"{kind}-{name}": {**stage, "meta": {MARK: name}} for kind, stage in stages.items()}
+
+
+def _raw_of(config: DatasetConfig) -> list[str]:
+    """The raw data; of a derived dataset the builds, or the releases, of its parents."""
+    inputs = config.options.get("inputs", ())
+    if config.raw != "." or not inputs:
+        return [config.raw or ""]
+    texts = inputs.split(",") if isinstance(inputs, str) else inputs
+    found = [parse_reference(text) for text in texts]
+    folders = {
+        layout.build_folder(each.name)
+        if each.selector is None
+        else f"{layout.RELEASES}/{each.name}"
+        for each in found
+    }
+    return sorted(folders)
 
 
 def _params(

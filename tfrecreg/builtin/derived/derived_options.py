@@ -1,0 +1,101 @@
+"""The options of the source `tfrecreg`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
+
+
+@dataclass(frozen=True)
+class DerivedOptions:
+    """Options of the source."""
+
+    inputs: tuple[str, ...]
+    """The versions whose records are taken: `street@2.*,night@1.0.0`. A name alone is the build."""
+    where: str | None = None
+    """A condition in SQL that a record has to meet, as `query` takes it after WHERE. It needs the
+    extra `query`."""
+    classes: tuple[str, ...] = ()
+    """Other names for classes: `kitten=cat` renames a class, or merges it with the `cat` that is
+    there; `truck=` leaves it out."""
+    features: tuple[str, ...] = ()
+    """The features that records have: `image/area=` leaves one out, `image/id=id` renames one. A
+    name alone, such as `image/encoded`, keeps it and leaves out all others that are not named. `*`
+    stands for any characters."""
+    sample: str = "100%"
+    """The share of the records that is taken, by the hashes of their keys: `10%`, `0.1`, `1/10`."""
+    limit: int | None = None
+    """As many records of each class in each split are enough, chosen by the hashes of their keys. A
+    record of several classes is taken while one of them has fewer."""
+    prefix: bool = False
+    """Whether keys begin with the name of their dataset: `street/000123.jpg`."""
+
+    def __post_init__(self) -> None:
+        if not self.inputs:
+            raise UsageError(
+                "the option `inputs` is empty, and the records come from there",
+                hint="--option inputs=street@2.*,night@1.0.0",
+            )
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(
+                f"the option `limit` is {self.limit}, expected at least 1",
+                hint="leave it out for all records",
+            )
+        share_of(self.sample)
+        renames("classes", self.classes, alone=False)
+        renames("features", self.features, alone=True)
+
+
+def share_of(sample: str) -> Fraction:
+    """The share that the option `sample` says.
+
+    Raises:
+        UsageError: it is not above 0 and at most 1.
+    """
+    number = sample.strip()
+    try:
+        share = Fraction(number.removesuffix("%").strip()) if len(number) <= 40 else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        share = Fraction(0)
+    if number.endswith("%"):
+        share /= 100
+    if not 0 < share <= 1:
+        raise UsageError(
+            f"the option `sample` is `{safe(sample, limit=60)}`, expected a share above 0 and up "
+            "to 100%",
+            hint="--option sample=10%",
+        )
+    return share
+
+
+def renames(option: str, entries: tuple[str, ...], *, alone: bool) -> dict[str, str | None]:
+    """The entries of `classes` or `features`, by the old name.
+
+    Args:
+        alone: whether an entry may be a name alone.
+
+    Returns:
+        the new name, empty for what is left out, None for a name alone.
+
+    Raises:
+        UsageError: an entry has no old name, or its name occurs twice.
+    """
+    found: dict[str, str | None] = {}
+    for entry in entries:
+        old, equals, new = entry.partition("=")
+        if not old or (not equals and not alone):
+            raise UsageError(
+                f"the option `{option}` has `{safe(entry, limit=100)}`, expected OLD=NEW, or OLD= "
+                "for what is left out",
+                hint=f"--option {option}=old=new",
+            )
+        if old in found:
+            raise UsageError(
+                f"the option `{option}` names `{safe(old, limit=100)}` twice",
+                hint="name it once",
+            )
+        found[old] = new if equals else None
+    return found
