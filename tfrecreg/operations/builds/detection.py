@@ -7,6 +7,7 @@ and the user chooses: ADR 47.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,13 +20,14 @@ from tfrecreg.guard import calling, failure
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins
 from tfrecreg.plugins.raw_data import raw_folder
-from tfrecreg.plugins.recognition import STRENGTHS, RawPreview, Recognition, glob_strength
+from tfrecreg.plugins.recognition import STRENGTHS, RawPreview, Recognition, Strength
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe, type_text
 
 _SHOWN = 3
+_SPLITS = ("train", "val", "valid", "validation", "test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,21 @@ def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Reco
     glob, path = min(matches, key=lambda match: STRENGTHS.index(glob_strength(match[0])))
     kind = f"files such as `{safe(path)}`"
     return Recognition(glob_strength(glob), kind)
+
+
+def glob_strength(glob: str) -> Strength:
+    """How much a match of a glob says.
+
+    ``exact`` if the glob has a name in it, of a file or of a folder, apart from suffixes and the
+    names of splits: ``data.yaml``, ``Annotations/*.xml``. ``general`` for ``*.csv``.
+    """
+    *folders, name = glob.split("/")
+    stem = name.rpartition(".")[0] or name
+    for part in (*folders, stem):
+        word = re.sub(r"\[(.)[^]]*\]", r"\1", part).strip("*?")
+        if sum(map(str.isalpha, word)) >= 3 and word.lower() not in _SPLITS:
+            return "exact"
+    return "general"
 
 
 def _checked(found: object) -> Recognition | None:
