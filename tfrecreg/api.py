@@ -11,7 +11,7 @@
   `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
-- a validator of single records: `RecordValidator`, `RecordProblem`
+- a validator of single records: `RecordValidator`, `RecordProblem`, `RecordCount`
 - any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
   `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`, `parse_schema`; for `check --cached`:
   `Cacheable`, `JsonCodec`, `key_from`
@@ -137,7 +137,7 @@ if TYPE_CHECKING:
     from tfrecreg.reports.interface import ReportContext, ReportFormat
     from tfrecreg.reports.model import Report
     from tfrecreg.reports.places import location_lines, location_text, safe_message, subject_text
-    from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
+    from tfrecreg.scan.record_validator import RecordCount, RecordProblem, RecordValidator
     from tfrecreg.schema.definition import Schema, SchemaFeature
     from tfrecreg.schema.proto import parse_schema
     from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
@@ -201,6 +201,7 @@ __all__ = [
     "ReadingFile",
     "Recognition",
     "RecordBatch",
+    "RecordCount",
     "RecordExporter",
     "RecordFormat",
     "RecordProblem",
@@ -327,7 +328,7 @@ _LATER = {
     "reports.interface": "ReportContext ReportFormat",
     "reports.model": "Report",
     "reports.places": "location_lines location_text safe_message subject_text",
-    "scan.record_validator": "RecordProblem RecordValidator",
+    "scan.record_validator": "RecordCount RecordProblem RecordValidator",
     "schema.definition": "Schema SchemaFeature",
     "schema.proto": "parse_schema",
     "sources.objects.boxes": "Boxes ObjectLabel",
