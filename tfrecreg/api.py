@@ -31,8 +31,8 @@
   `media_features`, `media_schema`, `MediaKind`, `MediaError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `open_local`, `StorageError`,
-  `MissingFileError`
+- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `open_local`,
+  `StorageError`, `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
@@ -146,6 +146,7 @@ if TYPE_CHECKING:
     from tfrecreg.sources.objects.options import ObjectOptions, choose_splits, object_schema
     from tfrecreg.sources.objects.shapes import Keypoints, Polygons
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
+    from tfrecreg.sources.parquet import ParquetReader
 
 __all__ = [
     "MAX_IMAGE_BYTES",
@@ -192,6 +193,7 @@ __all__ = [
     "Need",
     "ObjectLabel",
     "ObjectOptions",
+    "ParquetReader",
     "Part",
     "Polygons",
     "RawDataError",
@@ -337,6 +339,7 @@ _LATER = {
     "sources.objects.options": "ObjectOptions choose_splits object_schema",
     "sources.objects.shapes": "Keypoints Polygons",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
+    "sources.parquet": "ParquetReader",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 

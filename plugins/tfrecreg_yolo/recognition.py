@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tfrecreg.api import RawPreview, Recognition, listed
-from tfrecreg_yolo.raw_listing import IMAGE_SUFFIXES, label_paths
+from tfrecreg_yolo.raw_listing import YOLO_SUFFIXES, label_paths
 
 _DESCRIBES = re.compile(rb"^[ \t]*(?:names|nc|classes|train|kpt_shape)[ \t]*[:=]", re.MULTILINE)
 _DESCRIPTIONS = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml", "obj.data")
@@ -21,7 +21,7 @@ def recognize_label_files(preview: RawPreview) -> Recognition | None:
     """
     files = preview.below()
     texts = {path for path in files if path.endswith(".txt")}
-    images = [path for path in files if path.lower().endswith(IMAGE_SUFFIXES)]
+    images = [path for path in files if path.lower().endswith(YOLO_SUFFIXES)]
     labels = [found for path in images if (found := _label_of(path, texts))]
     described = [
         path
