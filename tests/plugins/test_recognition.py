@@ -109,7 +109,7 @@ def test_what_is_beyond_a_bound_is_counted_as_such(
     for name in ("1.x", "a/2.x", "b/3.x"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    bound, value = {"names": ("_NAMES", 2), "folders": ("_FOLDERS", 2), "files": ("_WALKED", 2)}[
+    bound, value = {"names": ("MAX_NAMES", 2), "folders": ("_FOLDERS", 2), "files": ("_WALKED", 2)}[
         cut
     ]
     monkeypatch.setattr(recognition, bound, value)

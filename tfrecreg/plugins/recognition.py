@@ -17,7 +17,7 @@ from tfrecreg.storage.interface import Entry, Readable
 Strength = Literal["exact", "layout", "general"]
 STRENGTHS: tuple[Strength, ...] = ("exact", "layout", "general")
 """The strongest first: a stronger recognition beats all weaker ones."""
-_NAMES = 10_000
+MAX_NAMES = 10_000
 _FOLDERS = 100
 _FILES = 20
 _BYTES = 1 << 16
@@ -63,9 +63,9 @@ class RawPreview:
             if len(self._listed) >= _FOLDERS:
                 self._is_cut = True
                 return ()
-            listed = islice(self._raw.list(folder, recursive=False), _NAMES)
+            listed = islice(self._raw.list(folder, recursive=False), MAX_NAMES)
             found = self._listed[folder] = [self._target(each) for each in listed]
-            self._is_cut = self._is_cut or len(found) == _NAMES
+            self._is_cut = self._is_cut or len(found) == MAX_NAMES
         return found
 
     def folders(self, folder: str = "") -> list[str]:
