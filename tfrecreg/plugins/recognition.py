@@ -41,7 +41,7 @@ class Recognition(NamedTuple):
 
 class RawPreview:
     """A bounded look at raw data: names of at most 100 folders, 10,000 of each, and 65,536 bytes of
-    at most 20 files.
+    at most 20 files. :meth:`below` looks into no further folder after 100,000 files.
 
     Beyond these bounds folders look empty, and so do files. Links are followed.
     """
@@ -77,9 +77,7 @@ class RawPreview:
         return [each.path for each in self.entries(folder) if each.kind == "file" and _shown(each)]
 
     def below(self, levels: int = 3) -> list[str]:
-        """The paths of all files down to some levels of folders, without hidden ones; after 100,000
-        no further folder is looked into.
-        """
+        """The paths of all files down to some levels of folders, without hidden ones."""
         found: list[str] = []
         folders = [""]
         for _ in range(levels + 1):
@@ -92,9 +90,7 @@ class RawPreview:
         return found
 
     def counted(self, number: int, what: str) -> str:
-        """A number of things, such as `2 label files`, for a reason; `at least 2 label files` if
-        some names are beyond the bounds.
-        """
+        """`2 label files`, for a reason; `at least 2 label files` if a bound hides some names."""
         bound = "at least " if self._is_cut else ""
         return f"{bound}{number:,} {what}{'' if number == 1 else 's'}"
 
