@@ -8,18 +8,18 @@ EngineRecord EngineRequest Entry Example Exchange ExportedDataset ExportedShard 
 ExporterRecord FailureError Fault Feature FeatureDecoder Finding Folder ImageError ImageHeader
 ImageRemarks ImageView Item JsonCodec KeyedExample Keypoints Kind Location Manifest ManifestError
 Measure MediaError MediaKind MissingExtraError MissingFileError Need ObjectLabel ObjectOptions
-Part Polygons RawDataError RawFile RawPreview Reader ReadingFile Recognition RecordBatch
-RecordExporter RecordFormat RecordProblem RecordValidator Remark RemoteEngine Report ReportContext
-ReportFormat ReportFormatRecord Schema SchemaError SchemaFeature Session Severity Shard
-ShardRecord ShardToExport SkipImage Skipped Source SourceRecord Splitter Storage StorageError
-StreamEnd Tally Target TensorflowOutcome TfrecregError Thumbnail Undecodable UsageError Validator
-ValidatorRecord Visitor Writer Written bundled_schema bytes_feature canonical choose_splits decode
-decode_pixels did_you_mean encode engine_failed export_gzip export_plain export_unchanged
-feature_from_json feature_schema feature_to_json float_feature hookimpl image_features
-image_schema image_size int64_feature is_split_name is_truncated key_from keyed_examples
-list_files listed location_lines location_text media_features media_kind media_schema new_exchange
-normal_splits object_schema one_line open_local parse_schema paths_remark perform_work read_header
-read_limits read_text require_pillow safe safe_message serialize_tensor session_command
+ParquetReader Part Polygons RawDataError RawFile RawPreview Reader ReadingFile Recognition
+RecordBatch RecordCount RecordExporter RecordFormat RecordProblem RecordValidator Remark
+RemoteEngine Report ReportContext ReportFormat ReportFormatRecord Schema SchemaError SchemaFeature
+Session Severity Shard ShardRecord ShardToExport SkipImage Skipped Source SourceRecord Splitter
+Storage StorageError StreamEnd Tally Target TensorflowOutcome TfrecregError Thumbnail Undecodable
+UsageError Validator ValidatorRecord Visitor Writer Written bundled_schema bytes_feature canonical
+choose_splits decode decode_pixels did_you_mean encode engine_failed export_gzip export_plain
+export_unchanged feature_from_json feature_schema feature_to_json float_feature hookimpl
+image_features image_schema image_size int64_feature is_split_name is_truncated key_from
+keyed_examples list_files listed location_lines location_text media_features media_kind media_schema
+new_exchange normal_splits object_schema one_line open_local parse_schema paths_remark perform_work
+read_header read_limits read_text require_pillow safe safe_message serialize_tensor session_command
 shared_decoder si_bytes sniff splits_of_files subject_text unset_feature usable_cores
 verified_records why_undecodable write_records written_records
 """

@@ -11,7 +11,7 @@
   `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
-- a validator of single records: `RecordValidator`, `RecordProblem`
+- a validator of single records: `RecordValidator`, `RecordProblem`, `RecordCount`
 - any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
   `Fault`, `StreamEnd`, `Part`, `Tally`, `read_limits`, `parse_schema`; for `check --cached`:
   `Cacheable`, `JsonCodec`, `key_from`
@@ -31,8 +31,8 @@
   `media_features`, `media_schema`, `MediaKind`, `MediaError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `open_local`, `StorageError`,
-  `MissingFileError`
+- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `open_local`,
+  `StorageError`, `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
@@ -137,7 +137,7 @@ if TYPE_CHECKING:
     from tfrecreg.reports.interface import ReportContext, ReportFormat
     from tfrecreg.reports.model import Report
     from tfrecreg.reports.places import location_lines, location_text, safe_message, subject_text
-    from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
+    from tfrecreg.scan.record_validator import RecordCount, RecordProblem, RecordValidator
     from tfrecreg.schema.definition import Schema, SchemaFeature
     from tfrecreg.schema.proto import parse_schema
     from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
@@ -146,6 +146,7 @@ if TYPE_CHECKING:
     from tfrecreg.sources.objects.options import ObjectOptions, choose_splits, object_schema
     from tfrecreg.sources.objects.shapes import Keypoints, Polygons
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
+    from tfrecreg.sources.parquet import ParquetReader
 
 __all__ = [
     "MAX_IMAGE_BYTES",
@@ -192,6 +193,7 @@ __all__ = [
     "Need",
     "ObjectLabel",
     "ObjectOptions",
+    "ParquetReader",
     "Part",
     "Polygons",
     "RawDataError",
@@ -201,6 +203,7 @@ __all__ = [
     "ReadingFile",
     "Recognition",
     "RecordBatch",
+    "RecordCount",
     "RecordExporter",
     "RecordFormat",
     "RecordProblem",
@@ -327,7 +330,7 @@ _LATER = {
     "reports.interface": "ReportContext ReportFormat",
     "reports.model": "Report",
     "reports.places": "location_lines location_text safe_message subject_text",
-    "scan.record_validator": "RecordProblem RecordValidator",
+    "scan.record_validator": "RecordCount RecordProblem RecordValidator",
     "schema.definition": "Schema SchemaFeature",
     "schema.proto": "parse_schema",
     "sources.objects.boxes": "Boxes ObjectLabel",
@@ -336,6 +339,7 @@ _LATER = {
     "sources.objects.options": "ObjectOptions choose_splits object_schema",
     "sources.objects.shapes": "Keypoints Polygons",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
+    "sources.parquet": "ParquetReader",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 

@@ -299,7 +299,11 @@ def reason_of(error: BaseException) -> str:
     # The plugin's own line, where a function that it calls raises.
     own = [each for each in frames if _is_of_plugin(each.filename)]
     frame = (own or frames)[-1]
-    return f"{told} ({safe(Path(frame.filename).name)}, line {frame.lineno})"
+    # A value that a function of ours refuses: the line has the feature's name, the error has not.
+    line = f": `{safe(frame.line or '', limit=200)}`" * (
+        frame is not frames[-1] and frames[-1].filename.startswith(_OURS)
+    )
+    return f"{told} ({safe(Path(frame.filename).name)}, line {frame.lineno}{line})"
 
 
 _OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - compared with the names of files

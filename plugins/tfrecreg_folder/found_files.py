@@ -78,8 +78,7 @@ class FileFinder:
 
     def _below(self, folder: str, above: tuple[tuple[int, int], ...]) -> Iterator[FoundFile]:
         for entry in self._raw.list(folder, recursive=False):
-            name = entry.path.rpartition("/")[2]
-            if name.startswith(".") or name.lower() in _SYSTEM_NAMES:
+            if is_left_out(entry.path):
                 _count(self.hidden, entry.path)
                 continue
             if entry.kind == "link":
@@ -128,6 +127,12 @@ class FileFinder:
                 hint="--option symlinks=none, or put the folders themselves there",
             )
         return found, ""
+
+
+def is_left_out(path: str) -> bool:
+    """Whether a name is hidden, or one that systems leave in folders."""
+    name = path.rpartition("/")[2]
+    return name.startswith(".") or name.lower() in _SYSTEM_NAMES
 
 
 def _count(counted: list[tuple[str, int]], path: str) -> None:

@@ -4,6 +4,7 @@ It is a plugin like any other: it is announced through the entry-point group `tf
 nothing of the project but `tfrecreg.api`.
 
 - `plugin`: announces the source, and loads it only when it is used
+- `recognition`: whether Parquet files are of the Hub, where no source is named
 - `source`: :class:`~tfrecreg_huggingface.source.HuggingFaceSource`, which lists and makes examples
 - `huggingface_options`: the options of the source
 - `readme`: the header of `README.md`: configurations, features, license

@@ -10,10 +10,3 @@ def arrow() -> Any:
     import pyarrow
 
     return pyarrow
-
-
-def parquet_format() -> Any:
-    """Its module for Parquet."""
-    import pyarrow.parquet
-
-    return pyarrow.parquet

@@ -1,20 +1,15 @@
-"""The Parquet files of a configuration, their splits, and what their footers say.
-
-A footer is small, and says what is to be allocated: its length, and the rows and bytes of each row
-group, are checked against the size of the file before anything is read by them.
-"""
+"""The Parquet files of a configuration, their splits, and what their footers say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any
 
 from tfrecreg.api import (
+    ParquetReader,
     RawDataError,
-    Reader,
-    ReadingFile,
     Storage,
     UsageError,
     did_you_mean,
@@ -22,25 +17,11 @@ from tfrecreg.api import (
     safe,
     splits_of_files,
 )
-from tfrecreg_huggingface.arrow import arrow, parquet_format
 from tfrecreg_huggingface.huggingface_options import HuggingFaceOptions
 from tfrecreg_huggingface.readme import Readme
 
 MAX_GROUP_BYTES = 2 << 30
 """Bytes of a row group, decompressed: it is in memory as a whole."""
-_MAX_FOOTER = 1 << 28
-_MAX_RATIO = 1000
-"""Most rows for each byte of a file: a column of equal values takes next to nothing."""
-_MAGIC = b"PAR1"
-_TAIL = 8
-
-
-class GroupSize(NamedTuple):
-    """What a footer says of a row group."""
-
-    rows: int
-    bytes: int
-    """Decompressed."""
 
 
 @dataclass
@@ -50,7 +31,8 @@ class DataFile:
     path: str
     split: str
     size: int
-    groups: list[GroupSize] = field(default_factory=list)
+    groups: list[Any] = field(default_factory=list)
+    """Rows and decompressed bytes of each row group."""
 
 
 @dataclass
@@ -110,58 +92,29 @@ def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
     """
     footers = Footers()
     for each in files:
-        with raw.open(each.path) as reader, open_parquet(reader, each.path) as parquet:
-            metadata, schema = parquet.metadata, parquet.schema_arrow
+        with raw.open(each.path) as reader, ParquetReader(reader, each.path) as parquet:
+            metadata, schema = parquet.metadata, parquet.schema
             if footers.schema is None:
                 footers.schema = schema
             elif not schema.equals(footers.schema):
                 raise _differs(files[0].path, each.path, footers.schema, schema)
             for number in range(metadata.num_row_groups):
-                _add_group(footers, each, metadata.row_group(number))
+                _add_statistics(footers, metadata.row_group(number))
+            each.groups = parquet.groups()
+            for number, group in enumerate(each.groups):
+                if group.bytes > MAX_GROUP_BYTES:
+                    raise RawDataError(
+                        f"row group {number} of `{safe(each.path)}` has {group.bytes} bytes, at "
+                        f"most {MAX_GROUP_BYTES} are read: it is in memory as a whole",
+                        hint="write the file with smaller row groups: "
+                        "`pyarrow.parquet.write_table(…, row_group_size=100)`",
+                    )
     return footers
 
 
-def open_parquet(reader: Reader, path: str) -> Any:
-    """The file as pyarrow opens it, after a look at its end.
-
-    Raises:
-        RawDataError: it is not Parquet.
-    """
-    pa, pq = arrow(), parquet_format()
-
-    size = reader.size
-    tail = reader.read_at(max(size - _TAIL, 0), _TAIL)
-    footer = int.from_bytes(tail[:4], "little")
-    if tail[4:] != _MAGIC or reader.read_at(0, 4) != _MAGIC:
-        raise not_parquet(path, f"it does not begin and end with `{_MAGIC.decode()}`")
-    if footer > min(size - _TAIL - 4, _MAX_FOOTER):
-        raise not_parquet(path, f"its footer should have {footer} bytes, the file has {size}")
-    try:
-        return pq.ParquetFile(
-            ReadingFile(reader),
-            thrift_string_size_limit=_MAX_FOOTER,
-            thrift_container_size_limit=10_000_000,
-        )
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise not_parquet(path, str(error)) from None
-
-
-def not_parquet(path: str, why: str) -> RawDataError:
-    """The error for a file that cannot be read."""
-    return RawDataError(
-        f"`{safe(path)}` cannot be read as Parquet: {safe(' '.join(why.split()), limit=200)}",
-        hint="fetch it again; a clone without git-lfs has pointers in place of the files",
-    )
-
-
-def _add_group(footers: Footers, file: DataFile, group: Any) -> None:
-    rows, size = group.num_rows, group.total_byte_size
-    number = len(file.groups)
-    if not 0 <= rows <= _MAX_RATIO * file.size:
-        raise not_parquet(file.path, f"row group {number} of {file.size} bytes has {rows} rows")
+def _add_statistics(footers: Footers, group: Any) -> None:
     for position in range(group.num_columns):
         column = group.column(position)
-        size = max(size, column.total_uncompressed_size)
         path = column.path_in_schema
         statistics = column.statistics
         complete = statistics is not None and statistics.has_null_count
@@ -172,14 +125,6 @@ def _add_group(footers: Footers, file: DataFile, group: Any) -> None:
             lowest = statistics.min if statistics.has_min_max else None
         positive = isinstance(lowest, int) and lowest >= 0
         footers.is_positive[path] = footers.is_positive.get(path, True) and positive
-    if not 0 <= size <= MAX_GROUP_BYTES:
-        raise RawDataError(
-            f"row group {number} of `{safe(file.path)}` has {size} bytes, at most "
-            f"{MAX_GROUP_BYTES} are read: it is in memory as a whole",
-            hint="write the file with smaller row groups: "
-            "`pyarrow.parquet.write_table(…, row_group_size=100)`",
-        )
-    file.groups.append(GroupSize(rows, size))
 
 
 def _config(

@@ -15,9 +15,8 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tfrecreg.api import RawDataError, Reader, Storage, StorageError, safe
+from tfrecreg.api import ParquetReader, RawDataError, Reader, Storage, StorageError, safe
 from tfrecreg_huggingface.arrow import arrow
-from tfrecreg_huggingface.data_files import MAX_GROUP_BYTES, not_parquet, open_parquet
 
 MEMORY_BYTES = 256 << 20
 """Decoded bytes of all files up to which they stay in memory."""
@@ -25,6 +24,8 @@ _OPEN_FILES = 8
 _OPEN_GROUPS = 64
 _BATCH_ROWS = 64
 """Rows that are decoded at once: a row group that is larger than its footer says is noticed."""
+_KEYS = 4096
+"""The same where only keys are read."""
 
 
 class RowGroups:
@@ -43,7 +44,7 @@ class RowGroups:
         self._paths = paths
         self._columns = list(columns)
         self._in_memory = in_memory
-        self._files: OrderedDict[int, tuple[Reader, Any]] = OrderedDict()
+        self._files: OrderedDict[int, tuple[Reader, ParquetReader]] = OrderedDict()
         self._groups: OrderedDict[tuple[int, int], Any] = OrderedDict()
         self._places: dict[tuple[int, int], tuple[int, int]] = {}
         self._spool: list[Any] = []
@@ -80,33 +81,17 @@ class RowGroups:
         return table
 
     def _decoded(self, file: int, group: int, rows: int) -> Any:
-        pa = arrow()
-
-        path = self._paths[file]
-        batches = []
-        size = found = 0
-        try:
-            parquet = self._file(file)
-            for batch in parquet.iter_batches(
-                batch_size=_BATCH_ROWS,
-                row_groups=[group],
-                columns=self._columns,
-                use_threads=False,
-            ):
-                batches.append(batch)
-                size += batch.nbytes
-                found += batch.num_rows
-                if size > 2 * MAX_GROUP_BYTES or found > rows:
-                    break
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise not_parquet(path, str(error)) from None
-        if found != rows or size > 2 * MAX_GROUP_BYTES:
-            raise not_parquet(
-                path, f"row group {group} should have {rows} rows, found {found} with {size} bytes"
+        batches = list(self._file(file).batches(group, self._columns, _BATCH_ROWS))
+        found = sum(batch.num_rows for batch in batches)
+        if found != rows:
+            raise RawDataError(
+                f"row group {group} of `{safe(self._paths[file])}` should have {rows} rows, found "
+                f"{found}",
+                hint="build again when no other process writes to the raw data",
             )
-        return pa.Table.from_batches(batches).select(self._columns)
+        return arrow().Table.from_batches(batches).select(self._columns)
 
-    def _file(self, number: int) -> Any:
+    def _file(self, number: int) -> ParquetReader:
         found = self._files.get(number)
         if found is not None:
             self._files.move_to_end(number)
@@ -118,7 +103,7 @@ class RowGroups:
         path = self._paths[number]
         reader = self._raw.open(path)
         try:
-            parquet = open_parquet(reader, path)
+            parquet = ParquetReader(reader, path)
         except BaseException:
             reader.close()
             raise
@@ -163,14 +148,14 @@ def read_keys(raw: Storage, path: str, column: str) -> Iterator[list[Any]]:
     """
     pa = arrow()
 
-    with raw.open(path) as reader, open_parquet(reader, path) as parquet:
-        if column not in parquet.schema_arrow.names:
+    with raw.open(path) as reader, ParquetReader(reader, path) as parquet:
+        if column not in parquet.schema.names:
             raise RawDataError(
                 f"there is no column `{safe(column)}`, which the option `key` names",
                 hint="the columns are "
-                + ", ".join(f"`{safe(name)}`" for name in parquet.schema_arrow.names[:20]),
+                + ", ".join(f"`{safe(name)}`" for name in parquet.schema.names[:20]),
             )
-        kind = parquet.schema_arrow.field(column).type
+        kind = parquet.schema.field(column).type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if not (is_text or pa.types.is_integer(kind)):
             raise RawDataError(
@@ -178,15 +163,12 @@ def read_keys(raw: Storage, path: str, column: str) -> Iterator[list[Any]]:
                 "integers",
                 hint="name another one: `--option key=NAME`",
             )
-        for number in range(parquet.num_row_groups):
-            try:
-                table = parquet.read_row_group(number, columns=[column], use_threads=False)
-                yield table.column(column).to_pylist()
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise not_parquet(path, str(error)) from None
+        for number in range(parquet.metadata.num_row_groups):
+            batches = parquet.batches(number, [column], _KEYS)
+            yield [key for batch in batches for key in batch.column(0).to_pylist()]
 
 
-def _close(files: OrderedDict[int, tuple[Reader, Any]], spool: list[Any]) -> None:
+def _close(files: OrderedDict[int, tuple[Reader, ParquetReader]], spool: list[Any]) -> None:
     while files:
         reader, parquet = files.popitem()[1]
         parquet.close()

@@ -4,6 +4,7 @@ It is a plugin like any other: it is announced through the entry-point group `tf
 nothing of the project but `tfrecreg.api`.
 
 - `plugin`: announces the source, and loads it only when it is used
+- `recognition`: whether a folder has tables, where no source is named
 - `source`: :class:`~tfrecreg_table.source.TableSource`, which lists and makes examples
 - `table_options`: the options, and the typed mapping of columns to features
 - `table_files`: the tables of the raw folder, and their splits

@@ -8,14 +8,13 @@ and the memory is the system's to take back.
 
 from __future__ import annotations
 
-import io
 import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from tfrecreg.api import MissingExtraError, RawDataError, Reader, StorageError, one_line, safe
+from tfrecreg.api import ParquetReader, RawDataError, Reader, StorageError, safe
 from tfrecreg_table.rows import BATCH, MAX_COLUMNS, RowBatch, RowError, RowPlace, flatten
 
 _SPOOLED = 1 << 14
@@ -35,17 +34,9 @@ class ParquetRows:
 
     def __init__(self, file: Reader, name: str, wanted: Sequence[str] | None = None) -> None:
         self._name = name
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError as error:
-            raise MissingExtraError("reading Parquet", "parquet") from error
-        self._arrow: Any = pyarrow
-        try:
-            self._file: Any = pyarrow.parquet.ParquetFile(_Seekable(file))
-        except (pyarrow.ArrowException, OSError) as error:
-            raise self._unreadable(error) from error
-        names = self._file.schema_arrow.names
+        self._file = ParquetReader(file, name)
+        self._groups = self._file.groups()
+        names = self._file.schema.names
         if len(names) > MAX_COLUMNS or len(set(names)) != len(names):
             raise RawDataError(
                 f"`{safe(name)}` has {len(names)} columns, {len(set(names))} different names",
@@ -53,10 +44,8 @@ class ParquetRows:
             )
         tops = names if wanted is None else {each.partition("/")[0] for each in wanted}
         self._columns = [each for each in names if each in tops or wanted is None or each in wanted]
-        self._nested = any(
-            self._arrow.types.is_struct(self._file.schema_arrow.field(each).type)
-            for each in self._columns
-        )
+        kinds = [self._file.schema.field(each).type for each in self._columns]
+        self._nested = any(_arrow().types.is_struct(kind) for kind in kinds)
         self._spool: _Spool | None = None
 
     def batches(self) -> Iterator[RowBatch]:
@@ -88,14 +77,12 @@ class ParquetRows:
         return flatten(self._spool.row(start))
 
     def _read(self, size: int) -> Iterator[Any]:
-        try:
-            yield from self._file.iter_batches(batch_size=size, columns=self._columns)
-        except (self._arrow.ArrowException, OSError) as error:
-            raise self._unreadable(error) from error
+        for group in range(len(self._groups)):
+            yield from self._file.batches(group, self._columns, size)
 
     def _write_spool(self) -> _Spool:
         """The columns in a temporary file, whose name goes as soon as it is mapped."""
-        arrow = self._arrow
+        arrow = _arrow()
         try:
             with tempfile.NamedTemporaryFile(prefix="tfrecreg-") as file:
                 batches = self._read(_SPOOLED)
@@ -114,12 +101,6 @@ class ParquetRows:
                 f"{error.strerror or error}",
                 hint="set TMPDIR to a folder with room for the decompressed table",
             ) from error
-
-    def _unreadable(self, error: Exception) -> RawDataError:
-        return RawDataError(
-            f"`{safe(self._name)}` cannot be read as Parquet: {one_line(error)}",
-            hint="get the file again: a Parquet that was not written to its end has no footer",
-        )
 
 
 class _Spool:
@@ -141,27 +122,7 @@ class _Spool:
         return {name: column[at].as_py() for name, column in columns}
 
 
-class _Seekable(io.RawIOBase):
-    """A reader as a file of Python's, for pyarrow."""
+def _arrow() -> Any:
+    import pyarrow
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader, self._at = reader, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = offset + (0, self._at, self._reader.size)[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._reader.read_at(self._at, len(buffer))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+    return pyarrow

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tfrecreg.api import Source, SourceRecord, hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.api import RawPreview, Recognition
 
 _SUFFIXES = ("csv", "tsv", "jsonl", "ndjson", "parquet")
 
@@ -17,7 +21,14 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "rows of CSV, TSV, JSON Lines or Parquet, with the files they name",
         _load,
         recognizes=[f"*.{suffix}" for suffix in _SUFFIXES],
+        examine=_examine,
     )
+
+
+def _examine(preview: RawPreview) -> Recognition | None:
+    from tfrecreg_table.recognition import recognize_tables
+
+    return recognize_tables(preview)
 
 
 def _load() -> type[Source]:

@@ -15,7 +15,7 @@ from tfrecreg_table.rows import RowReader
 from tfrecreg_table.table_options import TableOptions, unsafe_path
 
 TABLE_SUFFIXES = ("csv", "tsv", "tab", "txt", "jsonl", "ndjson", "json", "parquet")
-_FOUND = ("csv", "tsv", "jsonl", "ndjson", "parquet")
+FOUND_SUFFIXES = ("csv", "tsv", "jsonl", "ndjson", "parquet")
 """Suffixes of tables that are found without being named."""
 UNNAMED_SPLIT = "train"
 _STEM = re.compile(r"([A-Za-z]+)(?:[-_.0-9].*)?", re.DOTALL)
@@ -93,20 +93,21 @@ def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], l
         return _with_splits([_named(raw, path) for path in options.file], options), []
     found: list[tuple[str, int]] = []
     for entry in raw.list("", recursive=False):
-        if suffix_of(entry.path) in _FOUND and not entry.path.startswith("."):
+        if suffix_of(entry.path) in FOUND_SUFFIXES and not entry.path.startswith("."):
             seen = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
             if seen is not None and seen.kind == "file":
                 found.append((entry.path, seen.size))
     found.sort()
     if not found:
         raise RawDataError(
-            f"`{root}` holds no table: expected {', '.join(f'.{each}' for each in _FOUND)}",
+            f"`{root}` holds no table: expected {', '.join(f'.{each}' for each in FOUND_SUFFIXES)}",
             hint="name the folder with --raw, and a table of another name by `--option file=`",
         )
     if options.split_column is not None or len(found) == 1:
         taken = found
     else:
-        taken = [each for each in found if split_by_name(each[0]) in _USUAL]
+        named = split_tables([path for path, _ in found])
+        taken = [each for each in found if each[0] in named]
     if not taken:
         names = ", ".join(f"`{safe(path, limit=60)}`" for path, _ in found[:4])
         raise RawDataError(
@@ -136,6 +137,11 @@ def split_by_name(path: str) -> str:
     """The split that a file is named after: `train` for `train-00001.csv`. Empty for none."""
     match = _STEM.fullmatch(path.rpartition("/")[2].rpartition(".")[0])
     return normal_splits([match[1]])[match[1]] if match is not None else ""
+
+
+def split_tables(paths: Sequence[str]) -> list[str]:
+    """Those that are named after a usual split."""
+    return [path for path in paths if split_by_name(path) in _USUAL]
 
 
 def _with_splits(files: Sequence[tuple[str, int]], options: TableOptions) -> list[TableFile]:

@@ -6,6 +6,7 @@ nothing of the project but `tfrecreg.api`.
 Listing, once, in the parent process:
 
 - `plugin`: announces the source, and loads it only when it is used
+- `recognition`: whether a folder has annotations, where no source is named
 - `voc_options`: the options of the source, and VOC's own classes
 - `raw_listing`: the files of the raw data, and which image belongs to which XML
 - `splits`: the entries of each split, by `ImageSets` or by folders

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tfrecreg.api import Source, SourceRecord, hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.api import RawPreview, Recognition
 
 
 @hookimpl
@@ -14,8 +18,18 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "voc",
         "images with Pascal VOC's XML: boxes, and the PNGs of segmentations",
         _load,
-        recognizes=["Annotations/*.xml", "VOC*/Annotations/*.xml", "annotations/*.xml"],
+        recognizes=[
+            *("Annotations/*.xml", "VOC*/Annotations/*.xml", "annotations/*.xml"),
+            *("[tT]rain*/*.xml", "[vV]al*/*.xml", "[tT]est*/*.xml", "*.xml"),
+        ],
+        examine=_examine,
     )
+
+
+def _examine(preview: RawPreview) -> Recognition | None:
+    from tfrecreg_voc.recognition import recognize_annotations
+
+    return recognize_annotations(preview)
 
 
 def _load() -> type[Source]:

@@ -4,6 +4,7 @@ It is a plugin like any other: it is announced through the entry-point group `tf
 nothing of the project but `tfrecreg.api`.
 
 - `plugin`: announces the source, and loads it only when it is used
+- `recognition`: whether tar files hold samples, where no source is named
 - `source`: :class:`~tfrecreg_webdataset.source.WebDatasetSource`, which lists and makes examples
 - `webdataset_options`: the options of the source
 - `tar_members`: the members of a tar file by its headers, damage and links among them

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tfrecreg.api import Source, SourceRecord, hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.api import RawPreview, Recognition
 
 
 @hookimpl
@@ -15,7 +19,14 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "samples in tar files, as WebDataset reads them",
         _load,
         recognizes=["*.tar", "[tT]rain*/*.tar", "[vV]al*/*.tar", "[tT]est*/*.tar"],
+        examine=_examine,
     )
+
+
+def _examine(preview: RawPreview) -> Recognition | None:
+    from tfrecreg_webdataset.recognition import recognize_shards
+
+    return recognize_shards(preview)
 
 
 def _load() -> type[Source]:

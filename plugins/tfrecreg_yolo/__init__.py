@@ -6,6 +6,7 @@ nothing of the project but `tfrecreg.api`.
 Listing, once, in the parent process:
 
 - `plugin`: announces the source, and loads it only when it is used
+- `recognition`: whether a folder has label files, where no source is named
 - `yolo_options`: the options of the source
 - `raw_listing`: the files of the raw data: images, label files, others
 - `yaml_reader`: YAML as plain texts, lists and mappings

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tfrecreg.api import Source, SourceRecord, hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.api import RawPreview, Recognition
 
 
 @hookimpl
@@ -15,7 +19,14 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "images with YOLO's label files: boxes, polygons, keypoints, oriented boxes",
         _load,
         recognizes=["data.yaml", "labels/*.txt", "labels/*/*.txt", "*/labels/*.txt", "obj.data"],
+        examine=_examine,
     )
+
+
+def _examine(preview: RawPreview) -> Recognition | None:
+    from tfrecreg_yolo.recognition import recognize_label_files
+
+    return recognize_label_files(preview)
 
 
 def _load() -> type[Source]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tfrecreg.api import Entry, RawDataError, Storage, list_files, safe
 
-_IMAGE_SUFFIXES = (
+YOLO_SUFFIXES = (
     *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp"),
     # Images that no record can have: they are skipped with a reason (SRC003).
     *(".tif", ".tiff", ".mpo", ".dng", ".pfm", ".heic", ".heif", ".avif", ".jp2"),
@@ -36,7 +36,7 @@ class YoloListing:
             name = path.lower()
             if _is_hidden(path):
                 self.others[path] = entry.size
-            elif name.endswith((*_IMAGE_SUFFIXES, ".txt")):
+            elif name.endswith((*YOLO_SUFFIXES, ".txt")):
                 is_image = not name.endswith(".txt")
                 (self.images if is_image else self.texts)[path] = entry.size
                 if entry.kind != "file":

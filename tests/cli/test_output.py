@@ -47,6 +47,17 @@ def test_what_cannot_be_written_is_told_in_the_same_words(cli, shard: Path, comm
     ]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is one of Linux")
+@pytest.mark.parametrize("command", ["check", "report"])
+def test_a_full_disk_is_not_blamed_on_the_folder(cli, shard: Path, command: str) -> None:
+    done = cli(command, shard, "--output", "/dev/full")
+    assert done.code == 2
+    assert done.err.splitlines()[-2:] == [
+        "error: `/dev/full` cannot be written: No space left on device",
+        "hint: make room on its disk, or name a file on another one",
+    ]
+
+
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "report"
     path.write_text("old")

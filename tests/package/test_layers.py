@@ -290,6 +290,7 @@ HOMES: dict[str, set[str]] = {
     "pyarrow": {
         *("tfrecreg.builtin.export.parquet", "tfrecreg.builtin.query.packages"),
         *("tfrecreg.statistics.tfdv", "tfrecreg_huggingface.arrow", "tfrecreg_table.parquet_rows"),
+        "tfrecreg.sources.parquet",
     },
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.builtin.engines.ray"},

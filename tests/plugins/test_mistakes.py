@@ -28,9 +28,10 @@ SOURCES = {
     "a number that is text": (
         EXAMPLE,
         'from tfrecreg.api import int64_feature\n        return {"text": int64_feature("1")}',
-        "(texts.py, line",
+        'TypeError: a value is a `str`, expected an integer (texts.py, line 34: `return {"text": '
+        'int64_feature("1")}`)',
     ),
-    "a value of no kind": (EXAMPLE, 'return {"text": bytes_feature(1.5)}', "(texts.py, line"),
+    "a value of no kind": (EXAMPLE, 'return {"text": bytes_feature(1.5)}', "bytes_feature(1.5)}`)"),
     "a plain value": (EXAMPLE, 'return {"text": b"a"}', "`text`"),
     "an example that is a list": (EXAMPLE, "return [1]", "expected an example, found"),
     "no example at all": (EXAMPLE, "pass", "expected an example, found None"),

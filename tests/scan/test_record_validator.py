@@ -18,7 +18,7 @@ from tfrecreg.findings import Code, Severity
 from tfrecreg.guard import PluginId
 from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import Target
-from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
+from tfrecreg.scan.record_validator import RecordCount, RecordProblem, RecordValidator
 from tfrecreg.scan.run import ScanResult, run_scan
 from tfrecreg.storage.local import LocalStorage
 
@@ -45,6 +45,19 @@ class Both(Odd):
         yield RecordProblem(f"found {number}", ODD if number % 2 else EVEN, message="an integer")
         if number == 2:
             yield RecordProblem("two", EVEN, feature="pair")
+
+
+class Counting(Odd):
+    """Measures of its own beside problems."""
+
+    name = "counting"
+
+    def look(self, example: Any) -> Any:
+        number = example["number"].values[0]
+        yield RecordCount("sum_of_all", number)
+        if number % 2:
+            yield RecordCount("odd_ones")
+            yield "odd"
 
 
 class Returning(Odd):
@@ -146,6 +159,35 @@ def test_an_answer_of_another_type_costs_the_verdict(tmp_path: Path, text: str, 
     assert told in result.crashes[0].reason
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_counts_of_records_become_measures(tmp_path: Path, jobs: int) -> None:
+    target = numbers(tmp_path, [1, 2], [3, 40, 1_000_000], [])
+    result = scan(target, Counting(), jobs)
+    assert [(each.name, each.value, each.text) for each in result.measures] == [
+        ("counting.records", 5, "5 records looked at"),
+        ("counting.odd_ones", 2, "2 odd ones"),
+        ("counting.sum_of_all", 1_000_046, "1000046 sum of all"),
+    ]
+    assert [each.count for each in result.findings] == [2]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("RecordCount('Odd', 1)", "expected `[a-z][a-z0-9_]*` and an int"),
+        ("RecordCount('odd', 1.5)", "expected `[a-z][a-z0-9_]*` and an int"),
+        ("[RecordCount(5)]", "expected `[a-z][a-z0-9_]*` and an int"),
+        (
+            "[RecordCount(f'a{n}') for n in range(101)]",
+            "`look` counts more than 100 names, `a100` among them",
+        ),
+    ],
+)
+def test_a_count_that_is_none_costs_the_verdict(tmp_path: Path, text: str, told: str) -> None:
+    result = scan(numbers(tmp_path, [1]), Returning(), note=text)
+    assert told in result.crashes[0].reason
+
+
 def test_a_problem_says_its_code_where_there_are_several(tmp_path: Path) -> None:
     class Vague(Both):
         def look(self, example: Any) -> Any:
@@ -191,6 +233,17 @@ def test_parts_are_kept_until_an_option_or_the_validator_changes(tmp_path: Path)
         assert result.complete
         return result.cached, sum(each.count for each in result.findings)
 
+    def measured() -> list[float]:
+        result = run_scan(
+            target,
+            [Counting()],
+            LocalEngine(1),
+            announced=[(PluginId("validator", "counting", "odd-plugin", "1.0"), None)],
+            cache=ScanCache(LocalStorage(tmp_path / "cache"), "checks", reuse=True),
+        )
+        return [result.cached, *(each.value for each in result.measures)]
+
+    assert [measured(), measured()] == [[0, 3, 2, 6], [2, 3, 2, 6]]
     changed = Odd()
     changed.wanted = 3  # type: ignore[attr-defined]
     assert [cached(Odd()), cached(Odd())] == [(0, 2), (2, 2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -57,9 +58,9 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
         elif not storage.put_if_absent(name, data):
             expect_free_file(path)
     except OSError as error:
-        raise _refused(path, error.strerror or str(error)) from None
+        raise cannot_write(path, error.strerror or str(error)) from None
     except StorageError as error:
-        raise _refused(path, error.message.rpartition(": ")[2]) from None
+        raise cannot_write(path, error.message.rpartition(": ")[2]) from None
 
 
 def write_json(document: object, path: str | None = None) -> None:
@@ -87,5 +88,8 @@ def _is_stream(path: str) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _refused(path: str, reason: str) -> UsageError:
-    return UsageError(f"`{safe(path)}` cannot be written: {reason}", hint=_HINT)
+def cannot_write(path: str, reason: str) -> UsageError:
+    """The error for a file that a user asked for."""
+    full = reason in map(os.strerror, (errno.ENOSPC, errno.EDQUOT))
+    hint = "make room on its disk, or name a file on another one" if full else _HINT
+    return UsageError(f"`{safe(path)}` cannot be written: {reason}", hint=hint)

@@ -6,7 +6,6 @@ first bytes of some files. So a folder of a million files, or a bucket, is answe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -18,12 +17,12 @@ from tfrecreg.storage.interface import Entry, Readable
 Strength = Literal["exact", "layout", "general"]
 STRENGTHS: tuple[Strength, ...] = ("exact", "layout", "general")
 """The strongest first: a stronger recognition beats all weaker ones."""
-_NAMES = 10_000
+MAX_NAMES = 10_000
 _FOLDERS = 100
 _FILES = 20
 _BYTES = 1 << 16
+_WALKED = 100_000
 _WILD = "*?["
-_SPLITS = ("train", "val", "valid", "validation", "test")
 
 
 class Recognition(NamedTuple):
@@ -41,8 +40,8 @@ class Recognition(NamedTuple):
 
 
 class RawPreview:
-    """A bounded look at raw data: names of at most 100 folders, 10,000 of each, and the first
-    65,536 bytes of at most 20 files.
+    """A bounded look at raw data: names of at most 100 folders, 10,000 of each, and 65,536 bytes of
+    at most 20 files. :meth:`below` looks into no further folder after 100,000 files.
 
     Beyond these bounds folders look empty, and so do files. Links are followed.
     """
@@ -51,6 +50,7 @@ class RawPreview:
         self._raw = raw
         self._listed: dict[str, list[Entry]] = {}
         self._read = 0
+        self._is_cut = False
 
     def entries(self, folder: str = "") -> Sequence[Entry]:
         """The names right in a folder, in the order of their bytes.
@@ -61,9 +61,11 @@ class RawPreview:
         found = self._listed.get(folder)
         if found is None:
             if len(self._listed) >= _FOLDERS:
+                self._is_cut = True
                 return ()
-            listed = islice(self._raw.list(folder, recursive=False), _NAMES)
+            listed = islice(self._raw.list(folder, recursive=False), MAX_NAMES)
             found = self._listed[folder] = [self._target(each) for each in listed]
+            self._is_cut = self._is_cut or len(found) == MAX_NAMES
         return found
 
     def folders(self, folder: str = "") -> list[str]:
@@ -74,14 +76,45 @@ class RawPreview:
         """The paths of the files right in a folder, without hidden ones."""
         return [each.path for each in self.entries(folder) if each.kind == "file" and _shown(each)]
 
+    def below(self, levels: int = 3) -> list[str]:
+        """The paths of all files down to some levels of folders, without hidden ones."""
+        found: list[str] = []
+        folders = [""]
+        for _ in range(levels + 1):
+            for each in folders:
+                if len(found) < _WALKED:
+                    found += self.files(each)
+                else:
+                    self._is_cut = True
+            folders = [path for each in folders for path in self.folders(each)]
+        return found
+
+    def counted(self, number: int, what: str) -> str:
+        """`2 label files`, for a reason; `at least 2 label files` if a bound hides some names."""
+        bound = "at least " if self._is_cut else ""
+        return f"{bound}{number:,} {what}{'' if number == 1 else 's'}"
+
+    def aside(self, used: Iterable[str]) -> list[str]:
+        """The names right in the folder, without hidden ones, but for those that lead to `used`."""
+        tops = {path.partition("/")[0] for path in used}
+        return [each.path for each in self.entries() if _shown(each) and each.path not in tops]
+
     def start(self, path: str) -> bytes:
         """The first bytes of a file; empty if there is no such file."""
+        return self._part(path, at_end=False)
+
+    def end(self, path: str) -> bytes:
+        """The last bytes of a file; empty if there is no such file."""
+        return self._part(path, at_end=True)
+
+    def _part(self, path: str, *, at_end: bool) -> bytes:
         found = self._raw.stat(path, follow="all")
         if found is None or found.kind != "file" or self._read >= _FILES:
             return b""
         self._read += 1
         with self._raw.open(path) as reader:
-            return reader.read_at(0, min(reader.size, _BYTES))
+            length = min(reader.size, _BYTES)
+            return reader.read_at(reader.size - length if at_end else 0, length)
 
     def matches(self, glob: str) -> Iterator[str]:
         """The paths of files that match a glob such as ``annotations/*.json``."""
@@ -111,21 +144,6 @@ class RawPreview:
             return entry
         found = self._raw.stat(entry.path, follow="all")
         return entry if found is None else replace(found, path=entry.path)
-
-
-def glob_strength(glob: str) -> Strength:
-    """How much a match of a glob says.
-
-    ``exact`` if the glob has a name in it, of a file or of a folder, apart from suffixes and the
-    names of splits: ``data.yaml``, ``Annotations/*.xml``. ``general`` for ``*.csv``.
-    """
-    *folders, name = glob.split("/")
-    stem = name.rpartition(".")[0] or name
-    for part in (*folders, stem):
-        word = re.sub(r"\[(.)[^]]*\]", r"\1", part).strip("*?")
-        if sum(map(str.isalpha, word)) >= 3 and word.lower() not in _SPLITS:
-            return "exact"
-    return "general"
 
 
 def _shown(entry: Entry) -> bool:

@@ -18,6 +18,7 @@ message, and the result of :meth:`RecordValidator.look` as the detail of its loc
 from __future__ import annotations
 
 import pickle
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, make_dataclass
@@ -50,7 +51,18 @@ class RecordProblem(NamedTuple):
     """
 
 
-Look = str | RecordProblem | Iterable[str | RecordProblem] | None
+class RecordCount(NamedTuple):
+    """What one record adds to a measure of its validator, which is the sum over all records."""
+
+    name: str
+    """`[a-z][a-z0-9_]*`; the measure is called ``<validator>.<name>``."""
+    number: int = 1
+
+
+Look = str | RecordProblem | RecordCount | Iterable[str | RecordProblem | RecordCount] | None
+_COUNTED = re.compile(r"[a-z][a-z0-9_]*")
+_MAX_COUNTS = 100
+"""Names of measures: parts do not grow with the number of records."""
 
 
 class RecordsPart(NamedTuple):
@@ -59,6 +71,8 @@ class RecordsPart(NamedTuple):
     records: int
     """Number of records that were checked."""
     problems: Tally
+    counts: dict[str, int]
+    """Sums of :class:`RecordCount` by name."""
 
 
 class RecordValidator(Validator):
@@ -91,7 +105,8 @@ class RecordValidator(Validator):
 
     @abstractmethod
     def look(self, example: Example) -> Look:
-        """The problems of one record; None or an empty text if there are none.
+        """The problems of one record, and what it adds to measures; None or an empty text if there
+        are none.
 
         Args:
             example: a record that has all of `features`.
@@ -120,10 +135,15 @@ class RecordValidator(Validator):
         self, target: Target, parts: Iterable[tuple[Shard, RecordsPart]]
     ) -> Iterator[Finding | Measure]:
         records, problems = 0, Tally()
+        counts: dict[str, int] = {}
         for _, part in parts:
             records += part.records
             problems.merge(part.problems)
+            for name, number in part.counts.items():
+                _count(counts, name, number)
         yield Measure(f"{self.name}.records", records, f"{records} records looked at")
+        for name, number in sorted(counts.items()):
+            yield Measure(f"{self.name}.{name}", number, f"{number} {name.replace('_', ' ')}")
         yield from problems.findings(target.dataset)
 
 
@@ -141,6 +161,7 @@ class _RecordVisitor(Visitor):
         self._shard = shard
         self._records = 0
         self._problems = Tally()
+        self._counts: dict[str, int] = {}
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
@@ -150,11 +171,14 @@ class _RecordVisitor(Visitor):
             if example is None or any(name not in example for name in features):
                 continue
             self._records += 1
-            for problem in _problems(self._validator.look(example)):
-                self._add(problem, batch, position)
+            for found in _answers(self._validator.look(example)):
+                if isinstance(found, RecordCount):
+                    _count(self._counts, *found)
+                else:
+                    self._add(found, batch, position)
 
     def close(self, end: StreamEnd) -> RecordsPart:  # noqa: ARG002 - the records say all
-        return RecordsPart(self._records, self._problems)
+        return RecordsPart(self._records, self._problems, self._counts)
 
     def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
         validator = self._validator
@@ -167,17 +191,27 @@ class _RecordVisitor(Visitor):
         self._problems.add_record(self._shard, batch, position, code, feature, message, detail)
 
 
-def _problems(look: Look) -> Iterator[RecordProblem]:
-    """The result of `look`, as problems."""
+def _count(counts: dict[str, int], name: str, number: int) -> None:
+    counts[name] = counts.get(name, 0) + number
+    if len(counts) > _MAX_COUNTS:
+        raise TypeError(f"`look` counts more than {_MAX_COUNTS} names, `{safe(name)}` among them")
+
+
+def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:
+    """The result of `look`, as problems and counts."""
     if not look:
         return
-    if isinstance(look, str | RecordProblem):
+    if isinstance(look, str | RecordProblem | RecordCount):
         look = (look,)
     elif not isinstance(look, Iterable):
         raise TypeError(f"`look` returned {look!r}, expected a text, RecordProblems or None")
     for each in look:
         if isinstance(each, str):
             yield RecordProblem(each)
+        elif isinstance(each, RecordCount):
+            if not _COUNTED.fullmatch(str(each.name)) or type(each.number) is not int:
+                raise TypeError(f"`look` returned {each!r}, expected `[a-z][a-z0-9_]*` and an int")
+            yield each
         elif isinstance(each, RecordProblem):
             yield each
         else:

@@ -170,6 +170,31 @@ def test_a_check_runs_local_validators(local_registry: LocalRegistry) -> None:
     assert [(each.code, each.count) for each in report.findings] == [("LOC001", 1)]
 
 
+def test_sarif_and_the_page_describe_codes_of_a_local_validator(
+    local_registry: LocalRegistry,
+) -> None:
+    local_registry.trust("sources")
+    build(local_registry)
+    local_registry.with_check()
+    local_registry.trust("checks")
+    done = command("-C", local_registry.root, "check", "texts", "--format", "sarif")
+    (rule,) = json.loads(done.stdout)["runs"][0]["tool"]["driver"]["rules"]
+    assert rule == {
+        "id": "LOC001",
+        "name": "no-capitals",
+        "shortDescription": {"text": "A text has no capital letter."},
+        "fullDescription": {"text": "Names have capitals."},
+        "help": {"text": "Names have capitals.\n\nWhat to do: write one."},
+        "defaultConfiguration": {"level": "error"},
+    }
+    page = local_registry.root / "page.html"
+    done = command("-C", local_registry.root, "report", "texts", "--output", page)
+    assert done.returncode in (0, 1), done.stderr
+    text = page.read_text("utf-8")
+    assert "LOC001" in text
+    assert "Names have capitals." in text
+
+
 def test_a_check_without_a_broken_local_validator_is_incomplete(
     local_registry: LocalRegistry,
 ) -> None:

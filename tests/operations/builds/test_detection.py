@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,63 +13,55 @@ from tfrecreg.errors import UsageError
 from tfrecreg.operations.builds.detection import candidates_for, detect_source
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
-from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, plugins
 from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.sources.interface import Source
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.raw import RawFolder
 
-OTHERS = {
-    "boxes_in_xml": ["Annotations/*.xml", "annotations/*.xml"],
-    "boxes_in_text": ["data.yaml", "labels/*.txt", "labels/*/*.txt"],
-    "columns": ["*.csv", "*.parquet"],
-    "hub": ["*.parquet", "data/*.parquet"],
-    "sounds": ["*.[wW][aA][vV]", "*/*.[wW][aA][vV]"],
-    "tars": ["*.tar", "[tT]rain*/*.tar"],
+ANNOTATION = b"<annotation><size/></annotation>"
+CONTENTS = {
+    ".png": png(3, 3),
+    ".jpg": png(3, 3),
+    ".txt": b"0 0.5 0.5 0.2 0.2\n",
+    ".yaml": b"names: [cat]\n",
+    ".xml": ANNOTATION,
 }
-"""Sources that have globs only."""
-
-
-def never() -> type[Source]:
-    raise AssertionError("a source is not loaded to be considered")
 
 
 @pytest.fixture(scope="module")
 def known() -> Plugins:
     bundled = [each for each in plugins().every(SourceRecord) if each.plugin_id.is_ours]
-    taken = {"coco", "imagefolder", "mnist"}
-    others = [
-        Announced(SourceRecord(name, "x", never, recognizes=globs), name, "other", "1.0", "x")
-        for name, globs in OTHERS.items()
-    ]
-    return Plugins([*(each for each in bundled if each.name in taken), *others])
+    return Plugins(bundled)
 
 
 def write(folder: Path, names: str) -> RawFolder:
     for name in names.split():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(png(3, 3) if name.endswith((".png", ".jpg")) else b"{}")
+        path.write_bytes(CONTENTS.get(path.suffix, b"{}"))
+        if path.suffix == ".tar":
+            with tarfile.open(path, "w") as archive:
+                archive.addfile(tarfile.TarInfo("1.jpg"))
     return RawFolder(folder)
 
 
 @pytest.mark.parametrize(
     ("names", "best"),
     [
-        ("images/train/1.jpg labels/train/1.txt data.yaml", "boxes_in_text"),
-        ("images/1.jpg labels/1.txt", "boxes_in_text"),
-        ("JPEGImages/1.jpg Annotations/1.xml ImageSets/Main/train.txt", "boxes_in_xml"),
-        ("JPEGImages/1.jpg SegmentationClass/1.png Annotations/1.xml", "boxes_in_xml"),
+        ("images/train/1.jpg labels/train/1.txt data.yaml", "yolo"),
+        ("images/1.jpg labels/1.txt", "yolo"),
+        ("JPEGImages/1.jpg Annotations/1.xml ImageSets/Main/train.txt", "voc"),
+        ("JPEGImages/1.jpg SegmentationClass/1.png Annotations/1.xml", "voc"),
         ("cat/1.jpg dog/1.jpg labels.csv", "imagefolder"),
         ("train/cat/1.jpg train/dog/1.jpg test/cat/1.jpg test.csv", "imagefolder"),
-        ("1.jpg 2.jpg labels.csv", "columns"),
-        ("train/1.jpg train/2.jpg test/3.jpg train.csv", "columns"),
-        ("images/1.jpg labels.csv", "columns"),
-        ("data/train-00000-of-00001.parquet README.md", "hub"),
+        ("1.jpg 2.jpg labels.csv", "table"),
+        ("train/1.jpg train/2.jpg test/3.jpg train.csv", "table"),
+        ("images/1.jpg labels.csv", "table"),
+        ("data/train-00000-of-00001.parquet README.md", "huggingface"),
         ("annotations/instances_train.json train/1.jpg labels.csv", "coco"),
-        ("cat/1.wav dog/1.wav", "sounds"),
-        ("train/0.tar test/0.tar", "tars"),
+        ("cat/1.wav dog/1.wav", "folder"),
+        ("train/0.tar test/0.tar", "webdataset"),
+        ("train.parquet README.md", "table"),
         ("train-images-idx3-ubyte train-labels-idx1-ubyte labels.csv cat/1.png dog/1.png", "mnist"),
     ],
 )
@@ -80,9 +73,8 @@ def test_the_strongest_is_chosen(known: Plugins, tmp_path: Path, names: str, bes
 @pytest.mark.parametrize(
     ("names", "both"),
     [
-        ("train.parquet README.md", ["columns", "hub"]),
-        ("annotations/instances_val.json labels/1.txt images/1.jpg", ["boxes_in_text", "coco"]),
-        ("1.tar labels.csv", ["columns", "tars"]),
+        ("annotations/instances_val.json labels/1.txt images/1.jpg", ["coco", "yolo"]),
+        ("1.tar labels.csv", ["table", "webdataset"]),
     ],
 )
 def test_two_of_the_strongest_are_named(

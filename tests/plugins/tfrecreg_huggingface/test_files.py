@@ -9,6 +9,7 @@ import pytest
 from image_support import png
 
 from tfrecreg.errors import MissingExtraError
+from tfrecreg.sources import parquet
 from tfrecreg_huggingface import columns, data_files, row_groups
 
 from .conftest import Raw, media, pa
@@ -297,7 +298,7 @@ def test_damaged_pages_are_one_line(raw: Raw) -> None:
 def test_a_footer_that_cannot_be_true_is_refused(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
     raw.table("train.parquet", {"n": pa.array([1])})
     with monkeypatch.context() as patched:
-        patched.setattr(data_files, "_MAX_RATIO", 0)
+        patched.setattr(parquet, "_MAX_RATIO", 0)
         assert "row group 0 of" in raw.error().message
     with monkeypatch.context() as patched:
         patched.setattr(data_files, "MAX_GROUP_BYTES", 10)
@@ -308,7 +309,9 @@ def test_a_footer_that_cannot_be_true_is_refused(raw: Raw, monkeypatch: pytest.M
     source = raw.source()
     listed = list(source.items())
     lying = row_groups.RowGroups(source._raw, ["train.parquet"], ["n"], in_memory=True)
-    with pytest.raises(Exception, match="row group 0 should have 5 rows, found 1"):
+    with pytest.raises(
+        Exception, match=r"row group 0 of `train.parquet` should have 5 rows, found 1"
+    ):
         lying.row(0, 0, 0, rows=5)
     assert len(listed) == 1
 

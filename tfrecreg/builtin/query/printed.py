@@ -13,8 +13,8 @@ from tfrecreg.builtin.query import answers
 from tfrecreg.builtin.query.ask import Questions
 from tfrecreg.builtin.query.suggestions import suggested
 from tfrecreg.commands.console import PlainTable, line
-from tfrecreg.commands.output import write_text
-from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.commands.output import cannot_write, write_text
+from tfrecreg.errors import StorageError
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
@@ -146,10 +146,7 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
             for piece in pieces:
                 writer.write(piece)
     except StorageError as error:
-        raise UsageError(
-            f"`{safe(output)}` cannot be written: {error.message.rpartition(': ')[2]}",
-            hint="name a file in a folder that is there and that you may write to",
-        ) from None
+        raise cannot_write(output, error.message.rpartition(": ")[2]) from None
 
 
 def _is_stream(path: str) -> bool:

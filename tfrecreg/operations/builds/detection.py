@@ -7,25 +7,28 @@ and the user chooses: ADR 47.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from shlex import quote
-from typing import Any
+from typing import Any, cast
 
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.guard import calling, failure
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins
 from tfrecreg.plugins.raw_data import raw_folder
-from tfrecreg.plugins.recognition import STRENGTHS, RawPreview, Recognition, glob_strength
+from tfrecreg.plugins.recognition import MAX_NAMES, STRENGTHS, RawPreview, Recognition, Strength
 from tfrecreg.plugins.records import SourceRecord
+from tfrecreg.storage.interface import Entry
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe, type_text
 
 _SHOWN = 3
+_SPLITS = ("train", "val", "valid", "validation", "test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,25 +160,31 @@ def stronger_sources(raw: RawStorage, used: str, known: Plugins) -> Iterator[str
         used: the name of the source that reads them.
     """
     with suppress(TfrecregError):  # of a folder that cannot be listed: the build says so
-        candidates, _ = candidates_for(raw, known)
+        candidates, _ = candidates_for(raw, known, enough=used)
         exact = [each for each in candidates if each.found.strength == "exact"]
         if exact and not any(used == each.source.rpartition(":")[2] for each in exact):
             first = exact[0]
             yield f"the source `{first.source}` may fit better: there are {first.found.reason}"
 
 
-def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], list[str]]:
+def candidates_for(
+    raw: RawStorage, known: Plugins, *, enough: str = ""
+) -> tuple[list[Candidate], list[str]]:
     """The sources that can read raw data, the strongest first, and why others could not be asked.
+
+    Args:
+        enough: the name of a source that is asked first, and alone if it recognizes them exactly.
 
     Raises:
         StorageError: the folder cannot be listed.
     """
+    raw = cast("RawStorage", _ListedOnce(raw))
     RawPreview(raw).entries()  # so that what fails for every source is said once
     candidates: list[Candidate] = []
     failed: list[str] = []
     announced = known.every(SourceRecord)
     names = [each.name for each in announced]
-    for each in announced:
+    for each in sorted(announced, key=lambda each: each.name != enough):
         name = each.name if names.count(each.name) == 1 else each.qualified
         try:
             with calling(each.plugin_id, "examine"):
@@ -186,8 +195,28 @@ def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], li
             continue
         if found is not None:
             candidates.append(Candidate(name, found))
+            if each.name == enough and found.strength == "exact":
+                break
     candidates.sort(key=lambda each: each.rank)  # stable: by name among equals
     return candidates, failed
+
+
+class _ListedOnce:
+    """Raw data each folder of which is listed once for all sources."""
+
+    def __init__(self, raw: RawStorage) -> None:
+        self._raw = raw
+        self._listed: dict[str, list[Entry]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def list(self, folder: str, *, recursive: bool) -> Iterator[Entry]:
+        """The names right in a folder, as many as a :class:`RawPreview` offers."""
+        if folder not in self._listed:
+            found = self._raw.list(folder, recursive=recursive)
+            self._listed[folder] = [*islice(found, MAX_NAMES)]
+        return iter(self._listed[folder])
 
 
 def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Recognition | None:
@@ -202,6 +231,21 @@ def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Reco
     glob, path = min(matches, key=lambda match: STRENGTHS.index(glob_strength(match[0])))
     kind = f"files such as `{safe(path)}`"
     return Recognition(glob_strength(glob), kind)
+
+
+def glob_strength(glob: str) -> Strength:
+    """How much a match of a glob says.
+
+    ``exact`` if the glob has a name in it, of a file or of a folder, apart from suffixes and the
+    names of splits: ``data.yaml``, ``Annotations/*.xml``. ``general`` for ``*.csv``.
+    """
+    *folders, name = glob.split("/")
+    stem = name.rpartition(".")[0] or name
+    for part in (*folders, stem):
+        word = re.sub(r"\[(.)[^]]*\]", r"\1", part).strip("*?")
+        if sum(map(str.isalpha, word)) >= 3 and word.lower() not in _SPLITS:
+            return "exact"
+    return "general"
 
 
 def _checked(found: object) -> Recognition | None:

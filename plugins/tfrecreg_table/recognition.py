@@ -1,0 +1,36 @@
+"""Whether a folder has tables, where no source is named."""
+
+from __future__ import annotations
+
+from tfrecreg.api import RawPreview, Recognition, listed, safe
+from tfrecreg_table.table_files import FOUND_SUFFIXES, split_tables, suffix_of
+
+_SHOWN = 3
+
+
+def recognize_tables(preview: RawPreview) -> Recognition | None:
+    """Tables right in the folder; None if there are none.
+
+    Parquet files alone are a layout: their columns have names and types. Where they have Hugging
+    Face's features, its source recognizes them exactly.
+    """
+    found = [path for path in preview.files() if suffix_of(path) in FOUND_SUFFIXES]
+    if not found:
+        return None
+    used = found if len(found) == 1 else split_tables(found)
+    folders = preview.folders()
+    reason = f"{preview.counted(len(used or found), 'table')} ({_names(used or found)})"
+    if not used:
+        reason += ", none named after a split"
+    if folders:
+        reason += f" beside folders ({_names(folders)}), whose files columns may name"
+    alone = not folders and all(suffix_of(path) == "parquet" for path in found)
+    aside = preview.aside([*(used or found), *folders])
+    return Recognition("layout" if alone else "general", reason, aside)
+
+
+def _names(names: list[str]) -> str:
+    if len(names) <= _SHOWN:
+        return listed(names)
+    shown = ", ".join(f"`{safe(name, limit=60)}`" for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN:,} more"
