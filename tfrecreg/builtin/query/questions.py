@@ -111,7 +111,10 @@ def _about(name: str) -> Iterator[None]:
 def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
     """The catalog of a shard, in a folder that is this check's own."""
     if part.problem:
-        raise FailureError(f"`{safe(shard.name, limit=1000)}` is not a TFRecord: {part.problem}")
+        name = safe(shard.name, limit=1000)
+        raise FailureError(
+            f"`{name}` is not a TFRecord: {part.problem}", hint=f"tfrecreg check {name}"
+        )
     for made, data in part.files:
         path = Path(folder, part_path(made.blake3))
         path.parent.mkdir(parents=True, exist_ok=True)
