@@ -20,8 +20,12 @@ TURNS = 5
 SQL = "SELECT count(*) AS n FROM {} WHERE label = 3 AND score > 0.25 AND width BETWEEN 200 AND 400"
 
 
+def _jobs() -> int:
+    return os.cpu_count() or 1
+
+
 def query(folder: Path, *, fresh: bool) -> Callable[[], int]:
-    """A function that asks as `tfrecreg query` does, in one process."""
+    """A function that asks as `tfrecreg query` does, with all processors."""
     from tfrecreg.builtin.query.ask import ask
     from tfrecreg.builtin.query.packages import expect_packages
     from tfrecreg.engines.local import LocalEngine
@@ -32,7 +36,7 @@ def query(folder: Path, *, fresh: bool) -> Callable[[], int]:
     def answer() -> int:
         if fresh and cache.exists():
             shutil.rmtree(cache)
-        with ask(str(folder), engine=LocalEngine(1)) as questions:
+        with LocalEngine(_jobs()) as engine, ask(str(folder), engine=engine) as questions:
             return int(questions.answer(SQL.format("records")).rows()[0]["n"])
 
     if not fresh:
@@ -84,7 +88,7 @@ def parquet(folder: Path) -> Callable[[], int]:
             pq.write_table(questions.answer(sql).arrow(), path)
 
     def answer() -> int:
-        with duckdb.connect(config={"threads": 1}) as connection:
+        with duckdb.connect() as connection:
             found = connection.execute(SQL.format(f"'{path}'")).fetchone()
         assert found is not None
         return int(found[0])
@@ -93,14 +97,15 @@ def parquet(folder: Path) -> Callable[[], int]:
 
 
 def check(folder: Path) -> Callable[[], int]:
-    """A function that checks the records, in one process."""
+    """A function that checks the records, with all processors."""
     from tfrecreg.engines.local import LocalEngine
     from tfrecreg.operations.check.options import CheckOptions
     from tfrecreg.operations.check.run import check
 
     def answer() -> int:
         options = CheckOptions(fail_on="never")
-        (report,) = check([str(folder)], options=options, engine=LocalEngine(1))
+        with LocalEngine(_jobs()) as engine:
+            (report,) = check([str(folder)], options=options, engine=engine)
         assert report.status == "pass", report.errors
         return report.records
 

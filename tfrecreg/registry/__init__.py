@@ -10,6 +10,7 @@
 - `keeper`: protocols for keeping the bytes of releases; `versions` is the default keeper
 - `indexes`: the indexes of builds and releases; `locations`: buckets as keepers, and
   where the shards are then
+- `catalogs`: names of the files of catalogs, and which have a use
 - `receipts`: the file with the receipts of a build in parts
 - `yanks`: releases that were yanked
 - `chain`: how releases follow each other

@@ -75,7 +75,7 @@ class KeptCatalog(NamedTuple):
         return f"{self.folder}/{part_path(part.blake3)}"
 
 
-def entry_of(part: CatalogPart) -> CatalogEntry:
+def catalog_entry(part: CatalogPart) -> CatalogEntry:
     """The entry of a catalog that was made."""
     return CatalogEntry(
         format=CATALOG_FORMAT,
@@ -166,7 +166,7 @@ class CatalogCache:
         Raises:
             StorageError: not even the temporary folder can be written.
         """
-        entry = entry_of(part)
+        entry = catalog_entry(part)
         for place in self._writable():
             try:
                 for made, data in part.files:

@@ -69,8 +69,8 @@ class Expectation:
     def expected(self) -> str:
         """What is expected, in words."""
         if self.equals is not None:
-            return shown(self.equals, exact=True)
-        low, high = (shown(each, exact=True) for each in (self.at_least, self.at_most))
+            return value_words(self.equals, exact=True)
+        low, high = (value_words(each, exact=True) for each in (self.at_least, self.at_most))
         if self.at_least is None or self.at_most is None:
             return f"at least {low}" if self.at_most is None else f"at most {high}"
         return f"{low} to {high}"
@@ -109,7 +109,7 @@ def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
     return found
 
 
-def shown(value: object, *, exact: bool = False) -> str:
+def value_words(value: object, *, exact: bool = False) -> str:
     """A value of an answer, short and escaped.
 
     Args:

@@ -19,7 +19,7 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     """Yield `questions`; its module loads under a gate that expects something."""
     yield ValidatorRecord(
         "questions",
-        "what a gate expects, in SQL",
+        "the answers to `expect` of a gate, in SQL",
         CodeList("QRY*"),
         _load,
         runs_with="limits",

@@ -16,11 +16,11 @@ from typing import Any
 from tfrecreg.builtin.query.ask import Questions, ask_catalogs
 from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.entries import KeptCatalog, entry_of
+from tfrecreg.builtin.query.entries import KeptCatalog, catalog_entry
 from tfrecreg.builtin.query.expectations import (
     Expectation,
     read_expectations,
-    shown,
+    value_words,
     where_expected,
 )
 from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
@@ -111,12 +111,15 @@ def _about(name: str) -> Iterator[None]:
 def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
     """The catalog of a shard, in a folder that is this check's own."""
     if part.problem:
-        raise FailureError(f"`{safe(shard.name, limit=1000)}` is not a TFRecord: {part.problem}")
+        name = safe(shard.name, limit=1000)
+        raise FailureError(
+            f"`{name}` is not a TFRecord: {part.problem}", hint=f"tfrecreg check {name}"
+        )
     for made, data in part.files:
         path = Path(folder, part_path(made.blake3))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    return ShardCatalog(shard, KeptCatalog(entry_of(part), folder), None)
+    return ShardCatalog(shard, KeptCatalog(catalog_entry(part), folder), None)
 
 
 def _judged(
@@ -149,10 +152,12 @@ def _judged(
     elif not expected.compares:
         said = f"expected no row, found {broken:,}"
     elif every == 1:
-        said = f"expected {expected.expected}, found {shown(first[0], exact=True)}"
+        said = f"expected {expected.expected}, found {value_words(first[0], exact=True)}"
     else:
         said = f"expected {expected.expected}, which {broken:,} of {every:,} rows break"
-    if every == 1 and located == [Location(detail=f"found {shown(first[0])}" if first else None)]:
+    if every == 1 and located == [
+        Location(detail=f"found {value_words(first[0])}" if first else None)
+    ]:
         located = []  # the message says it
     title = f"{safe(expected.message, limit=300)}; " if expected.message else ""
     return Finding(
@@ -187,7 +192,7 @@ def _place(
         if isinstance(value, kind) and not isinstance(value, bool):
             place[name] = value
             others.remove(name)
-    told = [f"found {shown(row[columns[-1]])}"] if compares else []
-    told += (f"{safe(each, limit=60)} {shown(row[each])}" for each in others[:_DETAILS])
+    told = [f"found {value_words(row[columns[-1]])}"] if compares else []
+    told += (f"{safe(each, limit=60)} {value_words(row[each])}" for each in others[:_DETAILS])
     told += ["…"] if len(others) > _DETAILS else []
     return Location(**place, detail=", ".join(told) or None)
