@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from tfrecreg.builtin.derived.derived_options import renames
-from tfrecreg.builtin.derived.parents import Parent
+from tfrecreg.builtin.derived.parents import Ancestor
 from tfrecreg.errors import UsageError
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.model import Example, Feature, Kind
@@ -32,7 +32,7 @@ class UnfitRecord(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class LabelChange:
+class ClassChange:
     """What becomes of one feature of class numbers of one parent. Picklable."""
 
     feature: str
@@ -70,7 +70,7 @@ class Classes:
     """The label maps of a dataset, and the changes by parent. Picklable."""
 
     labels: Mapping[str, Sequence[str]]
-    by_parent: tuple[tuple[LabelChange, ...], ...] = field(repr=False)
+    by_parent: tuple[tuple[ClassChange, ...], ...] = field(repr=False)
     """In the order of the parents; the features of class numbers that the parent has."""
 
     @property
@@ -80,7 +80,7 @@ class Classes:
         return {name: len(self.labels[name]) for name in names}
 
 
-def merge_classes(parents: Sequence[Parent], asked: tuple[str, ...]) -> Classes:
+def merge_classes(parents: Sequence[Ancestor], asked: tuple[str, ...]) -> Classes:
     """Merge the label maps by the names of classes.
 
     The numbers of the first parent stay, and further names follow. If a class is renamed or left
@@ -121,7 +121,7 @@ def merge_classes(parents: Sequence[Parent], asked: tuple[str, ...]) -> Classes:
     return Classes(labels, by_parent)
 
 
-def _expect_named(feature: str, parents: Sequence[Parent]) -> None:
+def _expect_named(feature: str, parents: Sequence[Ancestor]) -> None:
     """Refuse numbers with names in one parent and without them in another."""
     for each in parents:
         if feature in each.features and feature not in each.labels:
@@ -146,8 +146,8 @@ def _merged(lists: Sequence[Sequence[str]], changed: Mapping[str, str]) -> list[
 
 
 def _change(
-    parent: Parent, feature: str, merged: Sequence[str], changed: Mapping[str, str]
-) -> LabelChange:
+    parent: Ancestor, feature: str, merged: Sequence[str], changed: Mapping[str, str]
+) -> ClassChange:
     names = parent.labels[feature]
     places = {name: number for number, name in reversed(list(enumerate(merged))) if name}
     numbers: dict[int, int | None] = {}
@@ -160,7 +160,7 @@ def _change(
     same = list(names) == list(merged)
     prefix = feature.removesuffix(_OF_CLASS) if feature.endswith(f"/{_OF_CLASS}") else ""
     is_of_objects = f"{prefix}bbox/xmin" in parent.features
-    return LabelChange(
+    return ClassChange(
         feature=feature,
         text=dict(labels_of(AnnotationsOptions(), [feature]))[feature],
         objects=prefix if prefix and is_of_objects else "",
@@ -171,9 +171,9 @@ def _change(
 
 
 def _others(
-    parents: Sequence[Parent],
+    parents: Sequence[Ancestor],
     merged: Collection[str],
-    by_parent: tuple[tuple[LabelChange, ...], ...],
+    by_parent: tuple[tuple[ClassChange, ...], ...],
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """The label maps that are not of class numbers: names of keypoints, original ids of classes."""
     moved = {each.feature for changes in by_parent for each in changes if not each.same}
@@ -198,7 +198,7 @@ def _others(
         yield name, first.labels[name]
 
 
-def classes_in(example: Example, changes: Sequence[LabelChange]) -> set[tuple[str, int]] | None:
+def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[str, int]] | None:
     """The classes of a record after the changes, by feature and number; None if it is left out
     because all its classes are. Objects are left out, and records with no other object are not.
     """
@@ -214,7 +214,7 @@ def classes_in(example: Example, changes: Sequence[LabelChange]) -> set[tuple[st
     return found
 
 
-def change_classes(example: Example, changes: Sequence[LabelChange]) -> tuple[Example, int]:
+def change_classes(example: Example, changes: Sequence[ClassChange]) -> tuple[Example, int]:
     """A record with its new numbers and names, and how many classes and objects were left out.
 
     Raises:

@@ -36,7 +36,7 @@ class ParentShard:
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class Ancestor:
     """A version. Picklable."""
 
     dataset: str
@@ -57,7 +57,7 @@ class Parent:
         return self.version.reference
 
 
-def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Parent, ...]:
+def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Ancestor, ...]:
     """The versions that these references name now.
 
     Raises:
@@ -66,7 +66,7 @@ def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Parent, ...]:
         NotHereError: the bytes of a version are not on this machine.
     """
     registry = _registry(raw)
-    found: dict[str, Parent] = {}
+    found: dict[str, Ancestor] = {}
     for text in inputs:
         parent = _parent(registry, raw, resolve(registry, text))
         other = found.setdefault(parent.dataset, parent)
@@ -78,12 +78,12 @@ def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Parent, ...]:
     return tuple(found.values())
 
 
-def find_target(raw: Readable, parent: Parent) -> Target:
+def ancestor_target(raw: Readable, parent: Ancestor) -> Target:
     """A parent, to be asked for the records that meet a condition."""
     return target_of(resolve(_registry(raw), parent.name))
 
 
-def expect_intact(raw: Readable, parent: Parent) -> None:
+def expect_shards_here(raw: Readable, parent: Ancestor) -> None:
     """Refuse a parent with a missing shard or one of another size.
 
     Raises:
@@ -98,12 +98,12 @@ def expect_intact(raw: Readable, parent: Parent) -> None:
             raise _damaged(parent, shard, what)
 
 
-def damaged_record(parent: Parent, shard: ParentShard, number: int, why: str) -> RawDataError:
+def damaged_record(parent: Ancestor, shard: ParentShard, number: int, why: str) -> RawDataError:
     """The error about a record that is not what the index of its shard says."""
     return _damaged(parent, shard, f"record {number}: {why}")
 
 
-def _damaged(parent: Parent, shard: ParentShard, why: str) -> RawDataError:
+def _damaged(parent: Ancestor, shard: ParentShard, why: str) -> RawDataError:
     return RawDataError(
         f"`{safe(shard.path, limit=1000)}` of the parent `{parent.name}` is damaged: {why}",
         hint=f"tfrecreg repair {parent.name}",
@@ -125,7 +125,7 @@ def _registry(raw: Readable) -> Registry:
     return registry
 
 
-def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Parent:
+def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Ancestor:
     manifest = resolved.manifest
     storage = resolved.storage()
     if not storage.is_local:
@@ -137,7 +137,7 @@ def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Par
         )
     folder = os.path.relpath(storage.root, registry.storage.root).replace(os.sep, "/")
     indexes = {each.path: each.blake3 for each in manifest.files}
-    parent = Parent(
+    parent = Ancestor(
         dataset=manifest.dataset,
         version=ParentVersion(
             reference=resolved.name, digest=manifest.digest, content=manifest.content
@@ -165,7 +165,7 @@ def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Par
             f"the parent `{parent.name}` has shards without an index, which has the keys",
             hint=f"tfrecreg adopt {parent.dataset} --in-place writes one",
         )
-    expect_intact(raw, parent)
+    expect_shards_here(raw, parent)
     return parent
 
 

@@ -6,7 +6,7 @@ import struct
 from collections import OrderedDict
 from typing import NamedTuple
 
-from tfrecreg.builtin.derived.parents import Parent, ParentShard, damaged_record
+from tfrecreg.builtin.derived.parents import Ancestor, ParentShard, damaged_record
 from tfrecreg.builtin.derived.selection import located_records
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import DamagedRecordError, RawDataError, StorageError
@@ -26,7 +26,7 @@ _RECORDS_OPEN = 4
 """Maximum number of gzip shards whose members a worker holds."""
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """Where a record is, and what it is."""
 
     parent: int
@@ -47,7 +47,7 @@ class Place(NamedTuple):
         return _PLACE.pack(*self)
 
     @classmethod
-    def unpack(cls, state: bytes) -> Place:
+    def unpack(cls, state: bytes) -> RecordPlace:
         """From the state of an item."""
         return cls(*_PLACE.unpack(state))
 
@@ -70,7 +70,7 @@ class ParentReader:
         for records in self._records.values():
             records.close()
 
-    def read(self, parent: Parent, place: Place) -> tuple[Example, str]:
+    def read(self, parent: Ancestor, place: RecordPlace) -> tuple[Example, str]:
         """A record, verified by its checksums and by the digest in the index, and what is strange
         about it.
 
@@ -133,7 +133,7 @@ def _decoded(payload: bytes) -> tuple[Example, bytes, str]:
     return features, encode(features), ""
 
 
-def _framed(file: Reader, place: Place) -> bytes | None:
+def _framed(file: Reader, place: RecordPlace) -> bytes | None:
     """The payload of a record; None if its frame or its checksums are not what they should be."""
     frame = file.read_at(place.offset, place.length + OVERHEAD)
     payload = frame[HEADER_BYTES : HEADER_BYTES + place.length]

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from tfrecreg.builtin.derived.classes import Classes
-from tfrecreg.builtin.derived.parents import Parent
+from tfrecreg.builtin.derived.parents import Ancestor
 from tfrecreg.errors import UsageError
 from tfrecreg.schema.proto import parse_schema, schema_message
 from tfrecreg.text import safe
@@ -16,7 +16,7 @@ _WIDENED = ("presence", "int_domain", "float_domain", "string_domain", "value_co
 """Fields of a feature that are widened where parents differ."""
 
 
-def merge_schemas(parents: Sequence[Parent], classes: Classes, chosen: Mapping[str, str]) -> str:
+def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping[str, str]) -> str:
     """The text of the schema; that of the parents, word for word, if they have one and nothing is
     changed.
 
@@ -59,7 +59,7 @@ def merge_schemas(parents: Sequence[Parent], classes: Classes, chosen: Mapping[s
     return str(text_format.MessageToString(merged, as_utf8=True))
 
 
-def _widen(feature: Any, other: Any, parents: tuple[Parent, Parent]) -> None:
+def _widen(feature: Any, other: Any, parents: tuple[Ancestor, Ancestor]) -> None:
     """Have a declaration accept what another one accepts."""
     fixed = feature.HasField("shape") and other.HasField("shape")
     rest = [type(each)() for each in (feature, other)]
@@ -117,7 +117,7 @@ def _difference(one: Any, other: Any) -> str:
     return "the declarations differ"
 
 
-def _add_domains(merged: Any, message: Any, parents: tuple[Sequence[Parent], Parent]) -> None:
+def _add_domains(merged: Any, message: Any, parents: tuple[Sequence[Ancestor], Ancestor]) -> None:
     """Add what a schema declares besides features: named domains, sparse and weighted features."""
     groups = ("string_domain", "int_domain", "float_domain", "sparse_feature", "weighted_feature")
     for group in groups:

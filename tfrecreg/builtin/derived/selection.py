@@ -13,11 +13,11 @@ import numpy.typing as npt
 from tfrecreg.builtin.derived.classes import Classes, classes_in
 from tfrecreg.builtin.derived.derived_options import DerivedOptions, share_of
 from tfrecreg.builtin.derived.parents import (
-    Parent,
+    Ancestor,
     ParentShard,
+    ancestor_target,
     damaged_record,
-    expect_intact,
-    find_target,
+    expect_shards_here,
 )
 from tfrecreg.errors import DamagedRecordError, ManifestError, RawDataError
 from tfrecreg.example.decode import decode_or_none
@@ -26,7 +26,7 @@ from tfrecreg.records.access import Records
 from tfrecreg.records.offsets import RecordOffsets
 from tfrecreg.storage.interface import Readable
 
-Numbers = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.int64]
 """Numbers of records of a shard, ascending."""
 
 _SAMPLE = b"tfrecreg derived sample v1\0"
@@ -45,10 +45,10 @@ class Taken:
     shard: int
     """Number of the shard in the parent, from 0."""
     index: Index
-    numbers: Numbers
+    numbers: _Numbers
 
 
-class Selection:
+class RecordSelection:
     """Finds the records, and counts those of classes that are left out.
 
     Args:
@@ -59,7 +59,7 @@ class Selection:
     """
 
     def __init__(
-        self, raw: Readable, parents: Sequence[Parent], classes: Classes, options: DerivedOptions
+        self, raw: Readable, parents: Sequence[Ancestor], classes: Classes, options: DerivedOptions
     ) -> None:
         self._raw = raw
         self._parents = parents
@@ -94,7 +94,7 @@ class Selection:
 
     def _sampled(self) -> Iterator[Taken]:
         for place, parent in enumerate(self._parents):
-            expect_intact(self._raw, parent)
+            expect_shards_here(self._raw, parent)
             matching = self._matching(parent)
             for number, shard in enumerate(parent.shards):
                 index = _index(self._raw, parent, shard)
@@ -106,12 +106,12 @@ class Selection:
                     numbers = numbers[np.array(drawn, bool)]
                 yield Taken(place, number, index, numbers)
 
-    def _matching(self, parent: Parent) -> list[Numbers] | None:
+    def _matching(self, parent: Ancestor) -> list[_Numbers] | None:
         if self._options.where is None:
             return None
         from tfrecreg.builtin.query.where import matching_records  # DuckDB, for a condition alone
 
-        return matching_records(find_target(self._raw, parent), self._options.where)
+        return matching_records(ancestor_target(self._raw, parent), self._options.where)
 
     def _without_classes(self, taken: Taken) -> Taken:
         kept = [number for number, classes in self._classes_of(taken) if classes is not None]
@@ -176,7 +176,7 @@ def located_records(raw: Readable, shard: ParentShard, index: Index) -> Records:
     return Records.located(raw, shard.path, places, name=shard.path)
 
 
-def _index(raw: Readable, parent: Parent, shard: ParentShard) -> Index:
+def _index(raw: Readable, parent: Ancestor, shard: ParentShard) -> Index:
     try:
         index = load_index(raw, shard.index, blake3_hex=shard.index_blake3)
     except ManifestError as error:

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 from tfrecreg.builtin.derived.classes import Classes, UnfitRecord, change_classes, merge_classes
 from tfrecreg.builtin.derived.derived_options import DerivedOptions
 from tfrecreg.builtin.derived.feature_choice import choose_features, renamed, renamed_labels
-from tfrecreg.builtin.derived.parents import Parent, find_parents
-from tfrecreg.builtin.derived.reading import ParentReader, Place
+from tfrecreg.builtin.derived.parents import Ancestor, find_parents
+from tfrecreg.builtin.derived.reading import ParentReader, RecordPlace
 from tfrecreg.builtin.derived.schemas import merge_schemas
-from tfrecreg.builtin.derived.selection import Selection
+from tfrecreg.builtin.derived.selection import RecordSelection
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RawDataError
 from tfrecreg.example.model import Example
@@ -31,7 +31,7 @@ from tfrecreg.text import count, safe
 class _Plan:
     """What the options come to with these parents. Picklable."""
 
-    parents: tuple[Parent, ...]
+    parents: tuple[Ancestor, ...]
     classes: Classes
     chosen: Mapping[str, str]
     """The new name of each feature that is kept."""
@@ -91,7 +91,7 @@ class DerivedSource(Source):
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         plan = self._loaded()
-        selection = Selection(self.raw, plan.parents, plan.classes, self.options)
+        selection = RecordSelection(self.raw, plan.parents, plan.classes, self.options)
         keys = _Keys(plan.parents) if len(plan.parents) > 1 and not self.options.prefix else None
         found = False
         for taken in selection.taken():
@@ -104,7 +104,7 @@ class DerivedSource(Source):
                     keys.add(split, key, taken.parent)
                 length = int(taken.index.lengths[number])
                 digest = taken.index.digests[number].tobytes()
-                place = Place(
+                place = RecordPlace(
                     taken.parent, taken.shard, number, int(offsets[number]), length, digest
                 )
                 found = True
@@ -121,7 +121,7 @@ class DerivedSource(Source):
 
     def example(self, item: Item) -> Example | Written | Skipped:
         plan = self._loaded()
-        place = Place.unpack(item.state)
+        place = RecordPlace.unpack(item.state)
         example, problem = self._reader.read(plan.parents[place.parent], place)
         if problem:
             return Skipped(item.split, item.key, "SRC102", problem)
@@ -148,14 +148,14 @@ class DerivedSource(Source):
             self._keeps_features = self._plan.keeps_features
         return self._plan
 
-    def _prefixed(self, parent: Parent, key: str) -> str:
+    def _prefixed(self, parent: Ancestor, key: str) -> str:
         return f"{parent.dataset}/{key}" if self.options.prefix else key
 
 
 class _Keys:
     """Refuses two records with one key: 16 bytes are kept of each."""
 
-    def __init__(self, parents: Sequence[Parent]) -> None:
+    def __init__(self, parents: Sequence[Ancestor]) -> None:
         self._parents = parents
         self._owners: dict[bytes, int] = {}
 
@@ -171,7 +171,7 @@ class _Keys:
             )
 
 
-def _with_declared(parent: Parent) -> Parent:
+def _with_declared(parent: Ancestor) -> Ancestor:
     """A parent whose features include those that its schema declares, and no record has."""
     declared = (each.name for each in parse_schema(parent.schema, parent.name).features)
     return replace(parent, features=tuple(dict.fromkeys((*parent.features, *declared))))
