@@ -6,6 +6,7 @@
 - `deal`: the options by which any source is dealt to other splits
 - `file_splits`: splits by the names of files
 - `schema_text`: schemas that a source writes
+- `parquet`: Parquet files, whose sizes are checked before they take memory
 - `bundled`: the schema that a source's package carries
 - `objects`: objects in images, the same in the records of all sources that annotate
 - `python_data`: the data of a program as a source
