@@ -238,7 +238,7 @@ def test_the_wheel_announces_its_sources_and_validators(
     assert done.code == 0, done.err
     found = json.loads(done.out)
     sources = {each["name"] for each in found["sources"]}
-    assert sources == {package.removeprefix("tfrecreg_") for package in plugin_packages}
+    assert sources == {"tfrecreg", *(each.removeprefix("tfrecreg_") for each in plugin_packages)}
     validators = {each["name"] for each in found["validators"]}
     assert validators >= {"crc", "inflation", "manifest", "schema"}
     assert (found["broken"], found["clashes"]) == ([], [])
@@ -297,7 +297,10 @@ class TestEditable:
         done = editable.script("plugins", "list", "--json")
         assert done.code == 0, done.err
         sources = {each["name"] for each in json.loads(done.out)["sources"]}
-        assert sources == {package.removeprefix("tfrecreg_") for package in plugin_packages}
+        assert sources == {
+            "tfrecreg",
+            *(each.removeprefix("tfrecreg_") for each in plugin_packages),
+        }
 
     @pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
     def test_it_scans_with_the_compiled_scanner(self, editable: Interpreter) -> None:

@@ -4,6 +4,7 @@ Each package is a room, and its `plugin` announces its features; :mod:`tfrecreg.
 module of each `command`.
 
 - `audit`: the command, which checks releases without their bytes
+- `derived`: the source of datasets that are made of others
 - `engines`: the engines of other libraries, values of ``--engine``
 - `explain`: the command, which explains finding codes
 - `export`: the exporters, values of ``export --to``

@@ -15,7 +15,7 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry.lookup import Resolved, expect_schema
-from tfrecreg.scan.conditions import chosen_records, record_values
+from tfrecreg.scan.conditions import chosen_records, weights_of_records
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import Built
 from tfrecreg.shardset.folder_build import FolderBuild
@@ -108,7 +108,9 @@ class SplitTarget(NamedTuple):
         """
         target = self._whole()
         found = dict(
-            zip(map(self._place, target.shards), record_values(target, expression), strict=True)
+            zip(
+                map(self._place, target.shards), weights_of_records(target, expression), strict=True
+            )
         )
         parts = [np.empty(0)]
         for shard, count in zip(self.shards, counts, strict=True):

@@ -30,7 +30,7 @@ def chosen_records(
     return found
 
 
-def record_values(target: Target, expression: str) -> list[npt.NDArray[np.float64]]:
+def weights_of_records(target: Target, expression: str) -> list[npt.NDArray[np.float64]]:
     """Of each shard of the target, the value of an expression for each record."""
     room = import_module(f"{_ROOM}.where")
     found: list[npt.NDArray[np.float64]] = room.record_values(target, expression)

@@ -12,6 +12,7 @@ the source.
 - `batches`: from elements to batches of arrays
 - `order`: the share of a host in an epoch, and its state
 - `certificate`: the proof that an epoch handed out every record exactly once
+- `weights`: draws with replacement, by weights
 - `skipped`: damaged records that were left out, by all worker processes together
 - `consumed`, `permutation`: the mathematics of these
 """

@@ -37,7 +37,7 @@ from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
 from tfrecreg.training.weights import GIVEN, Weights
 
-Values: TypeAlias = Callable[[str], "npt.NDArray[np.float64]"]
+_ValuesOf: TypeAlias = Callable[[str], "npt.NDArray[np.float64]"]
 BY_CLASS = "class"
 _CLASS = "dense_rank() OVER (ORDER BY label)"
 
@@ -79,7 +79,7 @@ class DataSource(Sequence[Any]):
         identity: str,
         decode: Decode | None = None,
         skipped: SkippedRecords | None = None,
-        values: Values | None = None,
+        values: _ValuesOf | None = None,
     ) -> None:
         self.name = name
         """As the user wrote it, escaped."""
