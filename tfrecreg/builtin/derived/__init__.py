@@ -7,5 +7,5 @@
 - `schemas`: the schemas of the parents as one
 - `selection`: the records that are taken
 - `reading`: records by their places
-- `source`: the source itself
+- `source`: the source itself; `plugin` announces it
 """
