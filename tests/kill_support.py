@@ -39,10 +39,11 @@ def killing(at: int) -> Iterator[Callable[[], int]]:
             mine = calls
             if mine == at and at % 2:
                 os.kill(os.getpid(), signal.SIGKILL)
-            result = original(*arguments, **named)
-            if mine == at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
+            try:
+                return original(*arguments, **named)
+            finally:  # also of a call that fails, such as one for a file that is not there
+                if mine == at:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         return call
 
