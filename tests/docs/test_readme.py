@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from image_support import png
+from image_support import jpeg, png
 from tests_support import flip
 
 from tfrecreg.bundled import COMMANDS
@@ -59,7 +59,11 @@ EXCLUDED = {
 NEEDED = {"docs/statistics.md": ("tensorflow_data_validation",)}
 """What a page needs besides what all of them do."""
 
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
+PAGES = [
+    "README.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")),
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/sources/*.md")),
+]
 
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!-- (?P<text>.*?) -->", re.DOTALL)
@@ -165,6 +169,17 @@ def draw_pets(here: Path) -> None:
         file.write_bytes(png(seed=number))
 
 
+def draw_kaggle(here: Path) -> None:
+    """A table beside a folder of images."""
+    (here / "kaggle/images").mkdir(parents=True)
+    rows = ["id,breed,age"]
+    for number in range(6):
+        file = here / f"kaggle/images/{number}.jpg"
+        file.write_bytes(jpeg(3 + number))
+        rows.append(f"{number},{('korat', 'manx')[number % 2]},{number}")
+    (here / "kaggle/train.csv").write_text("\n".join(rows))
+
+
 def configure_mnist(here: Path) -> None:
     """The file that the page shows."""
     (here / "datasets").mkdir()
@@ -198,6 +213,7 @@ def ask_less(here: Path) -> None:
 PREPARE: dict[str, tuple[Callable[[Path], None], str]] = {
     "the file of a dataset": (configure_mnist, "a file in `datasets/`"),
     "a small COCO": (draw_coco, "`coco/` has"),
+    "a folder of Kaggle": (draw_kaggle, "`kaggle/` holds"),
     "a folder of pets": (draw_pets, "has a folder of images for each class"),
     "a gate that is too strict": (ask_too_much, "`ratio = 0.01`"),
     "a gate that is right": (ask_less, "limit is removed from `tfrecreg.toml`"),
