@@ -117,7 +117,8 @@ class PixelsDecoder(FeatureDecoder):
         if len(data) != height * width * channels:
             expected = f"{height} x {width} x {channels} = {height * width * channels}"
             raise ValueError(f"the schema declares {expected} bytes of pixels, found {len(data)}")
-        return np.frombuffer(data, np.uint8).reshape(self.size).copy()
+        pixels: npt.NDArray[Any] = np.frombuffer(data, np.uint8).reshape(self.size).copy()
+        return pixels
 
     def header(self, data: bytes) -> ImageHeader:
         del data  # all have the declared size
