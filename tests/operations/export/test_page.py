@@ -62,7 +62,7 @@ def test_a_block_reads_what_its_command_wrote(
     for package in re.findall(r"^(?:from|import) (\w+)", block(part), re.MULTILINE):
         if package != "tfrecreg":
             pytest.importorskip(package)
-    (command,) = (each for each in COMMANDS if f"--to {to} " in each)
+    (command,) = (each for each in COMMANDS if f"--to {to} digits-" in each)
     *arguments, folder = command.split()
     run = [sys.executable, "-m", "tfrecreg", "-C", str(digits_registry), *arguments]
     for step in ([*run, str(tmp_path / folder)], [sys.executable, "-c", block(part)]):
