@@ -242,6 +242,15 @@ def test_what_no_expression_is(pets: Path) -> None:
         assert caught.value.exit_code == 2
 
 
+def test_records_without_a_class(numbers: Path) -> None:
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    source = tfrecreg.data_source(numbers, "train")
+    with pytest.raises(UsageError, match='has a class, which `weights="class"` needs') as caught:
+        source.order(seed=1, weights="class")
+    assert caught.value.hint == 'an expression in SQL has other columns: `weights="boxes"`'
+    assert len(source.order(seed=1, weights="number")) == 100
+
+
 def test_a_copy_in_another_process_does_not_ask(pets: Path) -> None:
     copy = pickle.loads(pickle.dumps(tfrecreg.data_source(pets, "train")))
     with pytest.raises(UsageError, match="which a copy of a source cannot") as caught:

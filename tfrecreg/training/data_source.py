@@ -343,9 +343,14 @@ class DataSource(Sequence[Any]):
         chosen = self._selection.numbers(np.arange(len(self), dtype=np.int64))
         if weights != BY_CLASS:
             return Weights(self._values(weights)[chosen], weights, self.name)
-        _, classes, counts = np.unique(
-            self._values(_CLASS)[chosen], return_inverse=True, return_counts=True
-        )
+        try:
+            ranks = self._values(_CLASS)[chosen]
+        except UsageError as error:
+            raise UsageError(
+                f'no record of `{self.name}` has a class, which `weights="class"` needs',
+                hint='an expression in SQL has other columns: `weights="boxes"`',
+            ) from error
+        _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
         return Weights(1.0 / counts[classes], weights, self.name)
 
     def from_state(

@@ -149,6 +149,12 @@ def test_what_is_no_condition_is_refused(
         assert caught.value.hint == hint
 
 
+def test_a_column_of_another_table_is_not_suggested_by_its_own_name(shards: Path) -> None:
+    with pytest.raises(UsageError, match='Referenced column "label" not found') as caught:
+        found(shards, "label = 'cat'")  # `objects` has one
+    assert "`label`" not in caught.value.hint
+
+
 def test_files_are_not_read(shards: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("1\n")
     with pytest.raises(UsageError, match="disabled by configuration"):

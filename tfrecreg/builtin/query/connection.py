@@ -147,7 +147,8 @@ class Connection:
         if unknown is None:
             return sql_error(error, sql)
         columns = {name for view in self._views for name, _ in self.describe(view)}
-        near = did_you_mean(unknown[1], sorted(columns))
+        # It may be a column of another table than the question is about.
+        near = did_you_mean(unknown[1], sorted(columns - {unknown[1]}))
         return sql_error(error, sql, near.removeprefix("; ") if near else "")
 
     def describe(self, table: str) -> list[tuple[str, str]]:
