@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from raw_source_support import RawSource
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.sources.interface import Item, Remark, Skipped, Source, Written
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.typed_values import parse_options
+from tfrecreg.sources.interface import Remark, Source
 
 __all__ = ["Made", "RawFolder"]
 
@@ -34,44 +32,29 @@ class RawFolder:
     kind: ClassVar[type[Source]]
 
     def __init__(self, path: Path) -> None:
+        self._raw = RawSource(path, self.kind)
         self.path = path
-        path.mkdir(exist_ok=True)
 
     def put(self, name: str, data: bytes | str) -> Path:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        return path
+        return self._raw.put(name, data)
 
     def source(self, *options: str) -> Source:
-        parsed = parse_options(self.kind.Options, list(options), of="source")
-        return self.kind(LocalStorage(self.path), parsed)
+        return self._raw.source(*options)
 
     def made(self, *options: str) -> Made:
         """Every item, made by another object than it was listed by, as in a worker."""
-        result = Made()
-        source = self.source(*options)
-        worker = pickle.loads(pickle.dumps(source))
-        listed = list(source.items())
-        assert list(self.source(*options).items()) == listed
-        for item in listed:
-            if isinstance(item, Remark):
-                result.remarks.append(item)
-                continue
-            made = worker.example(item) if isinstance(item, Item) else item
-            place = f"{item.split}/{item.key}"
-            assert place not in result.written
-            if isinstance(made, Skipped):
-                result.skipped[place] = made.code, made.detail
-                continue
-            if isinstance(made, Written):
-                result.remarks.extend(made.remarks)
-                made = made.example
-            result.written[place] = {
-                name: each.values[0] if each.count == 1 else list(each.values)
-                for name, each in made.items()
-            }
-        return result
+        found = self._raw.made(*options)
+        return Made(
+            {
+                f"{split}/{key}": {
+                    name: values[0] if len(values) == 1 else values
+                    for name, values in features.items()
+                }
+                for (split, key), features in found.written.items()
+            },
+            {f"{split}/{key}": why for (split, key), why in found.skipped.items()},
+            found.remarks,
+        )
 
     def error(self, *options: str) -> TfrecregError:
         """Why it is refused, in one line."""
