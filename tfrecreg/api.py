@@ -6,8 +6,9 @@
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `Splitter`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
-  `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`; their files:
-  `list_files`, `read_text`, `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised:
+  `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`,
+  `class_summary`; their files: `list_files`, `read_text`, `paths_remark`, `image_size`,
+  `MAX_IMAGE_BYTES`; raised:
   `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
@@ -25,10 +26,10 @@
 - a report format: `ReportFormat`, `ReportContext`, `Report`; in words: `location_text`,
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - a command: `Session`, `session_command`
-- images as bytes: `sniff`, `read_header`, `is_truncated`, `why_undecodable`, `ImageHeader`,
-  `ImageError`; their pixels, in this process: `decode_pixels`
+- images as bytes: `sniff`, `read_header`, `is_truncated`, `truncation_text`,
+  `why_undecodable`, `ImageHeader`, `ImageError`; their pixels, in this process: `decode_pixels`
 - sounds and videos by their headers, and files of any kind as features: `media_kind`,
-  `media_features`, `media_schema`, `MediaKind`, `MediaError`
+  `media_features`, `media_schema`, `MediaKind`, `MediaError`, `read_media_file`, `read_whole_file`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `open_local`,
@@ -66,7 +67,7 @@ from tfrecreg.findings import Code, Finding, Location, Measure, Severity, Tensor
 from tfrecreg.guard import one_line
 from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.images.model import ImageError, ImageHeader
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.images.read import is_truncated, read_header, truncation_text
 from tfrecreg.images.sniff import sniff
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     )
     from tfrecreg.images.pixels import decode_pixels
     from tfrecreg.media.features import MediaKind, media_features, media_kind, media_schema
+    from tfrecreg.media.files import read_media_file, read_whole_file
     from tfrecreg.media.model import MediaError
     from tfrecreg.plugins.recognition import RawPreview, Recognition
     from tfrecreg.plugins.records import (
@@ -143,7 +145,12 @@ if TYPE_CHECKING:
     from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
     from tfrecreg.sources.objects.images import MAX_IMAGE_BYTES, image_features, image_size
     from tfrecreg.sources.objects.listing import list_files, paths_remark, read_text
-    from tfrecreg.sources.objects.options import ObjectOptions, choose_splits, object_schema
+    from tfrecreg.sources.objects.options import (
+        ObjectOptions,
+        choose_splits,
+        class_summary,
+        object_schema,
+    )
     from tfrecreg.sources.objects.shapes import Keypoints, Polygons
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
     from tfrecreg.sources.parquet import ParquetReader
@@ -246,6 +253,7 @@ __all__ = [
     "bytes_feature",
     "canonical",
     "choose_splits",
+    "class_summary",
     "decode",
     "decode_pixels",
     "did_you_mean",
@@ -284,7 +292,9 @@ __all__ = [
     "perform_work",
     "read_header",
     "read_limits",
+    "read_media_file",
     "read_text",
+    "read_whole_file",
     "require_pillow",
     "safe",
     "safe_message",
@@ -295,6 +305,7 @@ __all__ = [
     "sniff",
     "splits_of_files",
     "subject_text",
+    "truncation_text",
     "unset_feature",
     "usable_cores",
     "verified_records",
@@ -322,6 +333,7 @@ _LATER = {
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
     "images.pixels": "decode_pixels",
     "media.features": "MediaKind media_features media_kind media_schema",
+    "media.files": "read_media_file read_whole_file",
     "media.model": "MediaError",
     "plugins.recognition": "RawPreview Recognition",
     "plugins.records": "CommandRecord DecoderRecord EngineRecord "
@@ -336,7 +348,7 @@ _LATER = {
     "sources.objects.boxes": "Boxes ObjectLabel",
     "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
     "sources.objects.listing": "list_files paths_remark read_text",
-    "sources.objects.options": "ObjectOptions choose_splits object_schema",
+    "sources.objects.options": "ObjectOptions choose_splits class_summary object_schema",
     "sources.objects.shapes": "Keypoints Polygons",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
     "sources.parquet": "ParquetReader",

@@ -11,7 +11,6 @@ from tfrecreg.api import (
     ImageError,
     Item,
     MediaError,
-    RawDataError,
     RawFile,
     Remark,
     Skipped,
@@ -23,14 +22,13 @@ from tfrecreg.api import (
     media_features,
     media_kind,
     media_schema,
+    read_media_file,
     safe,
 )
 from tfrecreg_folder.folder_options import FolderOptions
 from tfrecreg_folder.grouping import FilePart, FileState, Grouping, paired_parts, unpack
 
 _LABEL, _TEXT = "class/label", "class/text"
-_MAX_BYTES = 1 << 30
-"""Most bytes of a file: a record may have twice as many, and a worker holds a few copies."""
 
 
 class FolderSource(Source):
@@ -116,7 +114,7 @@ class FolderSource(Source):
         for path, part in zip(state.paths, self._parts_of(state), strict=True):
             name = path.rpartition("/")[2]
             try:
-                made = media_features(part.kind, part.base, name, self._read(path))
+                made = media_features(part.kind, part.base, name, read_media_file(self._raw, path))
             except (ImageError, MediaError) as error:
                 detail = f"`{safe(path)}`: {error.detail}" if self._options.pair else error.detail
                 return Skipped(item.split, item.key, error.code, detail)
@@ -133,20 +131,6 @@ class FolderSource(Source):
             return self._pair
         kind = media_kind(state.paths[0])
         return [FilePart("", kind, kind)]
-
-    def _read(self, path: str) -> bytes:
-        with self._raw.open(path) as file:
-            size = file.size
-            if size > _MAX_BYTES:
-                raise MediaError(f"a file of {size} bytes, at most {_MAX_BYTES} go in", "SRC063")
-            data = file.read_at(0, size)
-        if len(data) != size:
-            raise RawDataError(
-                f"`{safe(path)}` became shorter while it was read: expected {size} bytes, found "
-                f"{len(data)}",
-                hint="build again when no other process writes to the raw data",
-            )
-        return data
 
     def _list(self) -> Grouping:
         if self._grouping is None:

@@ -13,9 +13,9 @@ from tfrecreg.api import (
     bytes_feature,
     float_feature,
     int64_feature,
-    is_truncated,
     read_header,
     safe,
+    truncation_text,
 )
 from tfrecreg_huggingface.arrow import arrow
 from tfrecreg_huggingface.columns import FIXED, LIST, Leaf
@@ -197,10 +197,7 @@ class Cells:
         }
         if any(paths):
             found[f"{leaf.name}/filename"] = bytes_feature(paths)
-        cut = [header for each, header in zip(data, headers, strict=True) if is_truncated(each)]
-        if not cut:
-            return found, ""
-        return found, f"a {cut[0].format.upper()} that ends before its end, written as it is"
+        return found, next(filter(None, map(truncation_text, data, headers)), "")
 
     def _media(self, leaf: Leaf, values: Any) -> Example:
         data, paths = self._blobs(leaf, values)

@@ -14,7 +14,6 @@ from tfrecreg.api import (
     Feature,
     ImageError,
     Item,
-    RawDataError,
     RawFile,
     Remark,
     Skipped,
@@ -25,12 +24,12 @@ from tfrecreg.api import (
     bundled_schema,
     bytes_feature,
     int64_feature,
-    is_truncated,
     read_header,
+    read_whole_file,
     require_pillow,
-    safe,
     shared_decoder,
     sniff,
+    truncation_text,
 )
 from tfrecreg_imagefolder.folder_walker import Walker, find_split_folders, format_names
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
@@ -147,8 +146,7 @@ class ImageFolderSource(Source):
         }
         if self._options.sha256:
             example[_SHA256] = bytes_feature(hashlib.sha256(data).hexdigest())
-        if is_truncated(data):
-            detail = f"a {header.format.upper()} that ends before its end, written as it is"
+        if detail := truncation_text(data, header):
             return Written(example, [Remark(item.split, item.key, "SRC014", detail)])
         return example
 
@@ -164,14 +162,7 @@ class ImageFolderSource(Source):
                     raise ImageError(
                         "unsupported", f"a picture of {size} bytes, at most {_MAX_BYTES} go in"
                     )
-            data = file.read_at(0, size)
-        if len(data) != size:
-            raise RawDataError(
-                f"`{safe(path)}` became shorter while it was read: expected {size} bytes, found "
-                f"{len(data)}",
-                hint="build again when no other process writes to the raw data",
-            )
-        return data
+            return read_whole_file(file, path)
 
     def _class(self, state: bytes) -> tuple[str, Feature, Feature]:
         """The folder before the key, and the features that all images of a class share."""

@@ -11,7 +11,6 @@ from tfrecreg.api import (
     ImageError,
     Item,
     MediaError,
-    RawDataError,
     RawFile,
     Remark,
     Skipped,
@@ -21,6 +20,7 @@ from tfrecreg.api import (
     bytes_feature,
     int64_feature,
     media_features,
+    read_media_file,
     safe,
 )
 from tfrecreg_table.listing import ROW_STATE, TableListing, class_numbers
@@ -36,9 +36,6 @@ from tfrecreg_table.values import (
     text_of,
     ticked,
 )
-
-_MAX_BYTES = 1 << 30
-"""Most bytes of a file that a row names."""
 
 
 class TableSource(Source):
@@ -148,7 +145,7 @@ class TableSource(Source):
         for column in self._file_columns:
             path = column.path(values.get(column.name, ""))
             try:
-                data = self._file(path)
+                data = read_media_file(self._raw, path)
                 made = media_features(column.media, column.feature, path.rpartition("/")[2], data)
             except (ImageError, MediaError) as error:
                 return self._skipped(
@@ -160,20 +157,6 @@ class TableSource(Source):
                     Remark(item.split, item.key, made.code, f"{ticked(path)}: {made.detail}")
                 )
         return Written(example, remarks)
-
-    def _file(self, path: str) -> bytes:
-        with self._raw.open(path) as file:
-            size = file.size
-            if size > _MAX_BYTES:
-                raise MediaError(f"a file of {size} bytes, at most {_MAX_BYTES} go in", "SRC063")
-            data = file.read_at(0, size)
-        if len(data) != size:
-            raise RawDataError(
-                f"`{safe(path)}` became shorter while it was read: expected {size} bytes, found "
-                f"{len(data)}",
-                hint="build again when no other process writes to the raw data",
-            )
-        return data
 
     def _skipped(self, item: Item, number: int, line: int, code: str, detail: str) -> Skipped:
         path = self._paths[number]

@@ -24,12 +24,13 @@ from tfrecreg.api import (
     Storage,
     Written,
     bytes_feature,
+    class_summary,
     image_features,
     int64_feature,
-    is_truncated,
     object_schema,
     read_header,
     safe,
+    truncation_text,
 )
 from tfrecreg_voc.annotation import VocAnnotation, VocObject
 from tfrecreg_voc.dataset import VocDataset, VocItemState, read_annotation
@@ -86,8 +87,7 @@ class VocSource(Source):
                 example.update(self._mask(kind, path, found, view))
         except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
-        if is_truncated(data):
-            detail = f"a {header.format.upper()} that ends before its end, written as it is"
+        if detail := truncation_text(data, header):
             view.remarks.add("SRC014", detail)
         return Written(example, view.remarks.remarks(item.split, item.key))
 
@@ -96,9 +96,7 @@ class VocSource(Source):
 
     def describe(self) -> Mapping[str, str]:
         dataset = self._loaded()
-        names = [safe(name, limit=60) for name in dataset.classes]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        found = {"classes": f"{len(names)} ({', '.join(names[:5])}{more})"}
+        found = {"classes": class_summary(dataset.classes)}
         for split in dataset.splits:
             origins = safe(", ".join(split.origins))
             found[f"split {safe(split.name)}"] = f"{len(split.entries):,} of {origins}"

@@ -31,10 +31,10 @@ from tfrecreg.api import (
     float_feature,
     image_schema,
     int64_feature,
-    is_truncated,
     read_header,
     safe,
     serialize_tensor,
+    truncation_text,
 )
 from tfrecreg_webdataset.webdataset_options import FieldType, JsonField, WebDatasetOptions
 
@@ -75,15 +75,12 @@ class MemberValues:
         if form in IMAGE_SUFFIXES:
             prefix = self.image_prefix(suffix)
             header = read_header(data)
-            cut = ""
-            if is_truncated(data):
-                cut = f"a {header.format.upper()} that ends before its end, written as it is"
             return {
                 f"{prefix}/encoded": bytes_feature(data),
                 f"{prefix}/format": bytes_feature(header.format),
                 f"{prefix}/height": int64_feature(header.height),
                 f"{prefix}/width": int64_feature(header.width),
-            }, cut
+            }, truncation_text(data, header)
         try:
             return self._others(suffix, form, data), ""
         except UnusableMember as error:

@@ -23,11 +23,12 @@ from tfrecreg.api import (
     Source,
     Storage,
     Written,
+    class_summary,
     image_features,
-    is_truncated,
     object_schema,
     read_header,
     safe,
+    truncation_text,
 )
 from tfrecreg_yolo.dataset import YoloContext, YoloDataset
 from tfrecreg_yolo.raw_listing import label_paths
@@ -83,8 +84,7 @@ class YoloSource(Source):
             }
         except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
-        if is_truncated(data):
-            detail = f"a {header.format.upper()} that ends before its end, written as it is"
+        if detail := truncation_text(data, header):
             view.remarks.add("SRC014", detail)
         return Written(example, view.remarks.remarks(item.split, item.key))
 
@@ -94,11 +94,9 @@ class YoloSource(Source):
     def describe(self) -> Mapping[str, str]:
         dataset = self._loaded()
         description = dataset.description
-        names = [safe(name, limit=60) for name in description.names]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         found = {
             "task": dataset.context.task,
-            "classes": f"{len(names)} ({', '.join(names[:5])}{more})",
+            "classes": class_summary(description.names),
             "described by": safe(description.file or description.names_file or "options"),
         }
         for split in dataset.splits:

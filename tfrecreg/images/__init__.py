@@ -6,7 +6,7 @@ or raises :class:`ImageError`.
 
 - `model`: :class:`ImageHeader`, the content of a header; :class:`ImageError`, why it cannot be read
 - `sniff`: the format by the first bytes, and the first bytes of other known files
-- `read`: :func:`read_header` and :func:`is_truncated`, for the five formats
+- `read`: :func:`read_header`, :func:`is_truncated` and the text of its remark, for the five formats
 - `jpeg`, `png`, `gif`, `webp`, `bmp`: one format each
 - `decodable`: images that TensorFlow's decoders refuse
 - `decoder`: decoding of pixels by Pillow, in a process with limits, whose program is

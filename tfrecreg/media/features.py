@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.model import Example, Feature
 from tfrecreg.images.model import IMAGE_FORMATS
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.images.read import read_header, truncation_text
 from tfrecreg.media.model import MediaError
 from tfrecreg.media.read import read_media
 
@@ -64,9 +64,8 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
         features[f"{base}/format"] = bytes_feature(image.format)
         features[f"{base}/height"] = int64_feature(image.height)
         features[f"{base}/width"] = int64_feature(image.width)
-        if is_truncated(data):
-            code = "SRC014"
-            detail = f"a {image.format.upper()} that ends before its end, written as it is"
+        detail = truncation_text(data, image)
+        code = "SRC014" if detail else ""
     elif kind != "file":
         header = read_media(data)
         numbers = [(each, getattr(header, each)) for each in _NUMBERS[kind]]

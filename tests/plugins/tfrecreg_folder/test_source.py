@@ -96,7 +96,7 @@ def test_a_file_that_ends_too_early_has_a_remark(raw) -> None:
 
 
 def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
-    monkeypatch.setattr("tfrecreg_folder.source._MAX_BYTES", 10)
+    monkeypatch.setattr("tfrecreg.media.files._MAX_BYTES", 10)
     raw.put("a.bin", b"x" * 11)
     assert raw.made().skipped["train", "a.bin"] == (
         "SRC063",

@@ -100,7 +100,7 @@ def test_files_below_links_are_found(raw, tmp_path) -> None:
 
 
 def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
-    monkeypatch.setattr("tfrecreg_table.source._MAX_BYTES", 10)
+    monkeypatch.setattr("tfrecreg.media.files._MAX_BYTES", 10)
     raw.put("a.bin", b"x" * 11)
     raw.put("train.csv", "f\na.bin\n")
     made = raw.made("columns=f:file")

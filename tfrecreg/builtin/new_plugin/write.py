@@ -125,8 +125,7 @@ def _words(name: str, kind: NewKind) -> dict[str, str]:
 
 def _code(name: str) -> str:
     """A code of three letters of the name, which no family of tfrecreg has."""
-    letters = (name.upper().replace("_", "") + "XXX")[:3]
-    letters = re.sub(r"[^A-Z]", "X", letters)
+    letters = re.sub(r"[^A-Z]", "X", name.upper().replace("_", "").ljust(3, "X")[:3])
     while letters in set(PAGES.values()):
         letters = letters[:2] + chr(ord("A") + (ord(letters[2]) - ord("A") + 1) % 26)
     return f"{letters}001"

@@ -94,3 +94,10 @@ def object_schema(package: str, names: Iterable[str], options: ObjectOptions) ->
         within = "float_domain { min: 0 max: 1 disallow_nan: true }"
         text = text.replace(within, "float_domain {}")
     return text
+
+
+def class_summary(names: Sequence[str]) -> str:
+    """How many classes there are, with the first five: ``3 (cat, dog, emu)``."""
+    shown = ", ".join(safe(name, limit=60) for name in names[:5])
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{len(names)} ({shown}{more})"
