@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
+from tfrecreg.operations.tf_dataset.fitted import Fit, ImageFit, Method
 from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
 from tfrecreg.operations.tf_dataset.other_formats import with_others
 from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
@@ -47,7 +48,10 @@ def load(
     features: Sequence[str] | None = None,
     decode: bool = False,
     channels: int = 0,
-    image_size: tuple[int, int] | None = None,
+    image_size: tuple[int, int] | int | None = None,
+    fit: Fit = "stretch",
+    method: Method = "bilinear",
+    antialias: bool = False,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -77,7 +81,10 @@ def load(
     features: Sequence[str] | None = None,
     decode: bool = False,
     channels: int = 0,
-    image_size: tuple[int, int] | None = None,
+    image_size: tuple[int, int] | int | None = None,
+    fit: Fit = "stretch",
+    method: Method = "bilinear",
+    antialias: bool = False,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -106,7 +113,10 @@ def load(
     features: Sequence[str] | None = None,
     decode: bool = False,
     channels: int = 0,
-    image_size: tuple[int, int] | None = None,
+    image_size: tuple[int, int] | int | None = None,
+    fit: Fit = "stretch",
+    method: Method = "bilinear",
+    antialias: bool = False,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -147,7 +157,13 @@ def load(
             encoded. The error of one that does not decode names its record. Images of other
             formats come out as the decoder of a plugin makes them.
         channels: of decoded images: 1, 3 or 4; 0 for those that each image has.
-        image_size: height and width that decoded images are resized to.
+        image_size: height and width that decoded images get; the length of the shorter side with
+            ``fit="short-side"``.
+        fit: how they get it: ``"stretch"`` each side, ``"crop"`` the largest part in the middle
+            that has that shape, ``"pad"`` with black, or ``"short-side"``: keep the shape of the
+            image.
+        method: of the resizing, as of `tf.image.resize`.
+        antialias: whether to filter before images are made smaller.
         tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
             `tf.TensorSpec` or data type of each. They come as these tensors.
         ragged: whether features of varying length are ragged tensors instead of sparse ones.
@@ -218,7 +234,7 @@ def load(
         features=None if features is None else tuple(features),
         decode=decode,
         channels=channels,
-        image_size=image_size,
+        fit=ImageFit(size=image_size, fit=fit, method=method, antialias=antialias),
         tensors=dict(tensors or {}),
         ragged=ragged,
         pad_to=pad_to,

@@ -158,9 +158,7 @@ class ElementReader:
         height, width, channels = form.images[name]
 
         def finished(images: Any) -> Any:
-            if form.image_size is not None:
-                images = tf.image.resize(images, form.image_size)
-                images = tf.cast(tf.round(images), tf.uint8)
+            images = form.fit.applied(tf, images)
             return tf.ensure_shape(images, (*images.shape[:-3], height, width, channels))
 
         def decoded(one: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.errors import UsageError
+from tfrecreg.operations.tf_dataset.fitted import ImageFit
 from tfrecreg.schema.definition import IntDomain, Schema
 from tfrecreg.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.suggest import did_you_mean, listed
@@ -28,7 +29,7 @@ class FormRequest:
     features: Sequence[str] | None = None
     decode: bool = False
     channels: int = 0
-    image_size: tuple[int, int] | None = None
+    fit: ImageFit = field(default_factory=ImageFit)
     tensors: Mapping[str, Any] = field(default_factory=dict)
     ragged: bool = False
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None
@@ -59,8 +60,8 @@ class ElementForm:
     """Features to decode, and height, width and channels as far as they are known."""
     channels: int = 0
     """Channels to decode to; 0 to keep the image's."""
-    image_size: tuple[int, int] | None = None
-    """Height and width to resize to."""
+    fit: ImageFit = field(default_factory=ImageFit)
+    """The size that decoded images get."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
     """Features that hold serialized tensors, and their `tf.TensorSpec` or data type."""
     others: Mapping[str, tuple[FeatureDecoder, Any]] = field(default_factory=dict)
@@ -121,7 +122,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
         specs=tuple(specs[name] for name in chosen),
         images=images,
         channels=request.channels,
-        image_size=request.image_size,
+        fit=request.fit,
         tensors={name: each for name, each in request.tensors.items() if name in chosen},
         ragged=frozenset(varying if is_ragged else {*padded, *by_schema}),
         padded=padded,
@@ -184,7 +185,7 @@ def _image_sizes(
     schema: Schema, specs: Mapping[str, TensorSpec], request: FormRequest, chosen: Collection[str]
 ) -> dict[str, tuple[int | None, int | None, int | None]]:
     if not request.decode:
-        if request.channels or request.image_size is not None:
+        if request.channels or request.fit != ImageFit():
             raise UsageError(
                 "`channels` and `image_size` need `decode=True`", hint="add `decode=True`"
             )
@@ -194,11 +195,7 @@ def _image_sizes(
             f"`channels` should be one of {listed(map(str, _CHANNELS))}, found {request.channels}",
             hint="`channels=3` decodes to red, green and blue",
         )
-    if request.image_size is not None and min(request.image_size) < 1:
-        raise UsageError(
-            f"`image_size` should be height and width, found {request.image_size}",
-            hint="`image_size=(224, 224)`",
-        )
+    request.fit.expect_sense()
     pixels = schema.byte_pixels()
     if not schema.images() and not schema.pixels():
         raise UsageError(
@@ -220,9 +217,8 @@ def _image_shape(
     known = declared if declared in (1, 3) else None
     tagged = (each.channels for each in schema.features if each.name == name)
     channels = request.channels or known or next(tagged, None)
-    if request.image_size is not None:
-        height, width = request.image_size
-        return height, width, channels
+    if request.fit.size is not None:
+        return *request.fit.sides, channels
     return (
         _only_value(schema, f"{prefix}/height"),
         _only_value(schema, f"{prefix}/width"),

@@ -58,7 +58,7 @@ def with_others(
 
 
 def _expect_plain(form: ElementForm, name: str, how: str) -> None:
-    if form.channels or form.image_size is not None:
+    if form.channels or form.fit.size is not None:
         raise UsageError(
             f"`{safe(name)}` {how}, and `channels` and `image_size` do not apply to it",
             hint="leave them out, and map a function over the dataset",

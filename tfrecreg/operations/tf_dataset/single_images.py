@@ -61,7 +61,7 @@ def _decoded(
     fits = [found[axis] == side for axis, side in enumerate(sides) if side is not None]
     if fits:
         image = tensorflow.cond(tensorflow.reduce_all(fits), lambda: image, patiently)
-    return tensorflow.ensure_shape(image, sides)
+    return form.fit.applied(tensorflow, tensorflow.ensure_shape(image, sides))
 
 
 def _is_whole(tensorflow: Any, data: Any) -> Any:

@@ -1,0 +1,164 @@
+"""The ways in which decoded images come to one size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.load import load
+from tfrecreg.operations.tf_dataset.fitted import ImageFit
+
+SCHEMA = """feature {
+  name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}
+  image_domain {}
+}
+"""
+SIDES = [(4, 8), (8, 4), (6, 6), (5, 9), (1, 7)]
+
+Pixels = npt.NDArray[np.uint8]
+
+
+def ramp(height: int, width: int) -> Pixels:
+    """An image in which each pixel has a value of its own."""
+    return np.arange(height * width, dtype=np.uint8).reshape(height, width, 1)
+
+
+@pytest.fixture
+def ramps(tf: Any, odd: Callable[..., Path]) -> Path:
+    return odd(
+        SCHEMA, [{"image/encoded": [tf.io.encode_png(ramp(*sides)).numpy()]} for sides in SIDES]
+    )
+
+
+def fitted(root: Path, batch_size: int | None = None, **arguments: Any) -> list[Any]:
+    dataset = load(
+        "odd", registry=root, decode=True, channels=1, batch_size=batch_size, **arguments
+    )
+    found = [each["image/encoded"].numpy() for each in dataset]
+    return found if batch_size is None else list(np.concatenate(found))
+
+
+def nearest(image: Pixels, height: int, width: int) -> Pixels:
+    """Each pixel of the result is the one of the image at whose middle it lies."""
+    rows = ((np.arange(height) + 0.5) * image.shape[0] / height).astype(int)
+    columns = ((np.arange(width) + 0.5) * image.shape[1] / width).astype(int)
+    return image[rows][:, columns]
+
+
+def cropped(image: Pixels, height: int, width: int) -> Pixels:
+    has_height, has_width, _ = image.shape
+    rows = max(1, min(has_height, has_width * height // width))
+    columns = max(1, min(has_width, has_height * width // height))
+    top, left = (has_height - rows) // 2, (has_width - columns) // 2
+    return nearest(image[top : top + rows, left : left + columns], height, width)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 5])
+@pytest.mark.parametrize("size", [(4, 4), (2, 6), (9, 3)])
+def test_a_crop_is_the_largest_part_in_the_middle(
+    tf: Any, ramps: Path, size: tuple[int, int], batch_size: int | None
+) -> None:
+    found = fitted(ramps, batch_size, image_size=size, fit="crop", method="nearest")
+    for sides, image in zip(SIDES, found, strict=True):
+        assert image.tolist() == cropped(ramp(*sides), *size).tolist()
+
+
+@pytest.mark.parametrize("batch_size", [None, 5])
+def test_padding_keeps_the_shape_and_is_black(tf: Any, ramps: Path, batch_size: int | None) -> None:
+    wide, high, *_ = fitted(ramps, batch_size, image_size=(8, 8), fit="pad", method="nearest")
+    assert wide[2:6].tolist() == ramp(4, 8).tolist()
+    assert not wide[:2].any()
+    assert not wide[6:].any()
+    assert high[:, 2:6].tolist() == ramp(8, 4).tolist()
+    assert not high[:, :2].any()
+    assert not high[:, 6:].any()
+
+
+def test_the_shorter_side_gets_the_length_and_the_shape_stays(tf: Any, ramps: Path) -> None:
+    found = fitted(ramps, image_size=3, fit="short-side", method="nearest")
+    shapes = [image.shape[:2] for image in found]
+    assert shapes == [(3, 6), (6, 3), (3, 3), (3, 5), (3, 21)]
+    for sides, image in zip(SIDES, found, strict=True):
+        assert image.tolist() == nearest(ramp(*sides), *image.shape[:2]).tolist()
+
+
+def test_images_of_several_shapes_make_no_batch(tf: Any, ramps: Path) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shapes.* do not fit into one batch"):
+        fitted(ramps, 5, image_size=3, fit="short-side")
+
+
+@pytest.mark.parametrize("fit", ["stretch", "crop", "pad"])
+def test_the_shape_is_static(tf: Any, ramps: Path, fit: str) -> None:
+    arguments = {"decode": True, "channels": 3, "image_size": (4, 6), "fit": fit}
+    spec = load("odd", registry=ramps, batch_size=2, **arguments).element_spec
+    assert spec["image/encoded"] == tf.TensorSpec((None, 4, 6, 3), tf.uint8)
+    single = load("odd", registry=ramps, **arguments).element_spec
+    assert single["image/encoded"] == tf.TensorSpec((4, 6, 3), tf.uint8)
+
+
+@pytest.mark.parametrize("method", ["bilinear", "bicubic", "area", "lanczos3", "lanczos5"])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_methods_are_those_of_tensorflow_and_stay_within_bytes(
+    tf: Any, method: Any, antialias: bool
+) -> None:
+    image = np.zeros((9, 12, 1), np.uint8)
+    image[3:6, 4:8] = 255
+    fit = ImageFit(size=(5, 30), method=method, antialias=antialias)
+    exact = tf.image.resize(image, (5, 30), method=method, antialias=antialias).numpy()
+    found = fit.applied(tf, tf.constant(image)).numpy()
+    assert found.tolist() == np.clip(np.round(exact), 0, 255).astype(np.uint8).tolist()
+
+
+def test_an_antialiased_image_is_another_one(tf: Any, ramps: Path) -> None:
+    plain = fitted(ramps, 5, image_size=(2, 2))
+    assert not np.array_equal(plain, fitted(ramps, 5, image_size=(2, 2), antialias=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (
+            {"image_size": (2, 2), "fit": "cover"},
+            "`fit` should be one of `stretch`, `crop`, `pad` and `short-side`, found `cover`",
+            "`fit='stretch'` is the default",
+        ),
+        (
+            {"image_size": (2, 2), "method": "best"},
+            "`method` should be one of `bilinear`, `nearest`, `bicubic`, `area`, `lanczos3` and "
+            "`lanczos5`, found `best`",
+            "`method='bilinear'` is the default",
+        ),
+        (
+            {"antialias": True},
+            "`fit`, `method` and `antialias` need `image_size`",
+            "`image_size=(224, 224), fit='crop'`",
+        ),
+        (
+            {"image_size": (2, 2), "fit": "short-side"},
+            "`image_size` should be the length of the shorter side, found (2, 2)",
+            "`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
+        ),
+        (
+            {"image_size": 0, "fit": "short-side"},
+            "`image_size` should be the length of the shorter side, found 0",
+            "`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
+        ),
+        (
+            {"image_size": 224, "fit": "crop"},
+            "`image_size` should be height and width, found 224",
+            "`image_size=(224, 224)`",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    tf: Any, ramps: Path, arguments: dict[str, Any], message: str, hint: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        fitted(ramps, **arguments)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
