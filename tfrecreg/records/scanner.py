@@ -90,6 +90,7 @@ class Native(NamedTuple):
     spans: Callable[..., int]
     free: Callable[[int], None]
     members: Callable[[bytes, int], Iterator[int]]
+    canonical: Callable[..., None]
     engine: str
     """Instructions that compute checksums: one of :data:`ENGINES`."""
 
@@ -109,9 +110,10 @@ def load_scanner() -> Native:
             library.tfrecreg_prepare,
             library.tfrecreg_source,
         )
-        headers, members, finder, feed, spans, free = (
+        headers, members, canonical, finder, feed, spans, free = (
             library.tfrecreg_headers,
             library.tfrecreg_members,
+            library.tfrecreg_canonical,
             library.tfrecreg_finder,
             library.tfrecreg_finder_feed,
             library.tfrecreg_finder_spans,
@@ -155,8 +157,11 @@ def load_scanner() -> Native:
     free.argtypes = [ctypes.c_void_p]
     members.restype = ctypes.c_uint64
     members.argtypes = [ctypes.c_char_p, *[ctypes.c_uint64] * 4, ctypes.c_void_p]
+    canonical.restype = None
+    canonical.argtypes = [ctypes.c_char_p, *[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_void_p]
+    found = partial(_members, members)
     return Native(
-        walk, headers, finder, feed, spans, free, partial(_members, members), ENGINES[prepare()]
+        walk, headers, finder, feed, spans, free, found, canonical, ENGINES[prepare()]
     )
 
 
