@@ -78,7 +78,14 @@ def test_every_sound_example_is_canonical_and_no_other(
 ) -> None:
     del compiled
     one, two = encode({"a": int64_feature(1)}), encode({"b": int64_feature(2)})
-    keys = [b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe0\x80\x80", b"\xff", b"\xe2\x82"]
+    keys = [
+        b"\xc0\x80",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xe0\x80\x80",
+        b"\xff",
+        b"\xe2\x82",
+    ]
     wrong = [
         b"\x0a" + bytes([len(one) + len(two) - 4]) + two[2:] + one[2:],  # in another order
         b"\x0a" + bytes([2 * len(one) - 4]) + one[2:] + one[2:],  # twice

@@ -32,9 +32,7 @@ def batch_digests(batch: RecordBatch) -> list[bytes]:
 def canonical_ones(batch: RecordBatch) -> bytes:
     """A byte for each payload of a batch: 1 where it is an Example in canonical form, else 0."""
     if scanner_kind() == "python":
-        return bytes(
-            found is not None and found[1] for found in map(decode_fast, batch.payloads())
-        )
+        return bytes(found is not None and found[1] for found in map(decode_fast, batch.payloads()))
     flags = np.empty(len(batch), np.uint8)
     places = (np.asarray(each, np.int64) for each in (batch.starts, batch.lengths))
     starts, lengths = map(np.ascontiguousarray, places)

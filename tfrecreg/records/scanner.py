@@ -160,9 +160,7 @@ def load_scanner() -> Native:
     canonical.restype = None
     canonical.argtypes = [ctypes.c_char_p, *[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_void_p]
     found = partial(_members, members)
-    return Native(
-        walk, headers, finder, feed, spans, free, found, canonical, ENGINES[prepare()]
-    )
+    return Native(walk, headers, finder, feed, spans, free, found, canonical, ENGINES[prepare()])
 
 
 def _members(find: Callable[..., int], memory: bytes, stop: int) -> Iterator[int]:
