@@ -145,6 +145,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         self,
         other: str | lookup.Resolved,
         *,
+        where: str | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> DiffResult:
@@ -152,6 +153,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
 
         Args:
             other: the later version, or a reference to it.
+            where: compare only records for which this condition holds, and find no version number.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -165,7 +167,14 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import diff
 
-        return diff(self, other, registry=self.registry, engine=engine, progress=shown(progress))
+        return diff(
+            self,
+            other,
+            where=where,
+            registry=self.registry,
+            engine=engine,
+            progress=shown(progress),
+        )
 
     def digest(
         self,
