@@ -387,6 +387,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         output: str | os.PathLike[str] | None = None,
         *,
         against: str | lookup.Resolved | None = None,
+        where: str | None = None,
         statistics: bool = False,
         budget: int | str = "8MB",
         schema: str | os.PathLike[str] | None = None,
@@ -398,6 +399,8 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             output: write the page to this file; None to write none.
             against: also show the changes since this version.
+            where: a condition in SQL: show only records for which it holds, and their numbers. Not
+                with `against`.
             statistics: also show statistics; if TFDV is installed, its anomalies, and with
                 `against` drift.
             budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
@@ -421,6 +424,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             output,
             registry=self.registry,
             against=against,
+            where=where,
             statistics=statistics,
             budget=budget,
             schema=schema,

@@ -129,7 +129,7 @@ def load_scanner() -> Native:
         if source() != int.from_bytes(digest[:8], "big"):
             raise _missing("it was compiled from another `walk.c`")
     prepare.restype = ctypes.c_int32
-    walk.restype = None
+    walk.restype = canonical.restype = free.restype = None
     walk.argtypes = [
         ctypes.c_int32,
         ctypes.c_char_p,
@@ -139,7 +139,7 @@ def load_scanner() -> Native:
         ctypes.c_uint64,
         *[ctypes.c_void_p] * 4,
     ]
-    headers.restype = ctypes.c_uint64
+    headers.restype = members.restype = spans.restype = ctypes.c_uint64
     headers.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
     finder.restype = ctypes.c_void_p
     finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 4, ctypes.c_int32]
@@ -151,13 +151,9 @@ def load_scanner() -> Native:
         ctypes.c_int64,
         ctypes.c_int32,
     ]
-    spans.restype = ctypes.c_uint64
     spans.argtypes = [ctypes.c_void_p] * 5
-    free.restype = None
     free.argtypes = [ctypes.c_void_p]
-    members.restype = ctypes.c_uint64
     members.argtypes = [ctypes.c_char_p, *[ctypes.c_uint64] * 4, ctypes.c_void_p]
-    canonical.restype = None
     canonical.argtypes = [ctypes.c_char_p, *[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_void_p]
     found = partial(_members, members)
     return Native(walk, headers, finder, feed, spans, free, found, canonical, ENGINES[prepare()])

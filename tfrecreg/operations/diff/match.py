@@ -26,7 +26,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.index import Index
 from tfrecreg.manifest.model import SplitEntry
 from tfrecreg.operations.diff.row_memory import new_rows
-from tfrecreg.operations.diff.side import Side
+from tfrecreg.operations.diff.side import Chosen, Side
 from tfrecreg.progress import SILENT, Progress
 
 IndexRows = npt.NDArray[np.uint8]
@@ -98,9 +98,7 @@ def _count(side: Side, shard: int) -> int:
     return side.manifest.shards[shard].records if side.chosen is None else len(side.chosen[shard])
 
 
-def _fill(
-    rows: IndexRows, index: Index, split: int, shard: int, chosen: npt.NDArray[np.int64]
-) -> None:
+def _fill(rows: IndexRows, index: Index, split: int, shard: int, chosen: Chosen) -> None:
     rows[:, SPLIT] = np.frombuffer(split.to_bytes(2, "big"), np.uint8)
     rows[:, KEY] = _key_digests(index)[chosen]
     rows[:, DIGEST] = index.digests[chosen]
@@ -298,7 +296,9 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
         UsageError: there are more splits than can be distinguished.
     """
     splits = split_numbers(before, after)
-    same_before, same_after = _same_shards(before, after)
+    whole = before.chosen is None
+    # A condition may name classes, which each side has by its label map.
+    same_before, same_after = _same_shards(before, after) if whole else (set(), set())
     unknown: list[str] = []
     while True:
         wanted = {name: number for name, number in splits.items() if name not in unknown}
@@ -315,7 +315,6 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
         left = Unmatched(first, second)
         del first, second
         contents = [{each.name: each for each in side.manifest.splits} for side in (before, after)]
-        whole = before.chosen is None
         lost = [name for name in unknown if not (whole and _same_content(name, *contents))]
         return _matched(left, tuple(sorted(lost)))
 
@@ -344,12 +343,7 @@ def _same_content(
 
 
 def _same_shards(before: Side, after: Side) -> tuple[set[int], set[int]]:
-    """Shards of the same split with the same index: nothing became of their records.
-
-    Of a selection none is: its condition may name classes, which each side has by its label map.
-    """
-    if before.chosen is not None:
-        return set(), set()
+    """Shards of the same split with the same index: nothing became of their records."""
     known: dict[tuple[str, str | None], list[int]] = {}
     for number, entry in enumerate(before.manifest.shards):
         known.setdefault((entry.split, before.index_digest(number)), []).append(number)
