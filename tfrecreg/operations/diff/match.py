@@ -296,8 +296,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
         UsageError: there are more splits than can be distinguished.
     """
     splits = split_numbers(before, after)
-    whole = before.chosen is None
-    # A condition may name classes, which each side has by its label map.
+    whole = before.chosen is None  # a condition may name classes: each side has its label map
     same_before, same_after = _same_shards(before, after) if whole else (set(), set())
     unknown: list[str] = []
     while True:
