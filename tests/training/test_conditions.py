@@ -205,3 +205,70 @@ def test_more_records_than_the_manifest_says_are_refused(digits_registry: Path) 
     target = splits_of(built, "test", "data_source")
     with pytest.raises(RefusedError, match="should have 3 records, it has more"):
         target.records_where([range(6)], [3] * len(target.shards), "true")
+
+
+class _Shown:
+    """A progress that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, int]] = []
+        self.records = self.stopped = 0
+
+    def start(self, what: str, total: int, unit: str = "records") -> None:
+        del unit
+        self.started.append((what, total))
+
+    def advance(self, records: int, size: int) -> None:
+        del size
+        self.records += records
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+    def note(self, message: str) -> None:
+        raise AssertionError(message)
+
+
+@pytest.mark.parametrize("way", ["data_source", "load", "weights"])
+def test_the_first_catalog_is_made_with_progress_and_later_ones_are_not(
+    digits_registry: Path, way: str
+) -> None:
+    release = tfrecreg.open(digits_registry)["digits@1.0.0"]
+    shown = _Shown()
+
+    def ask() -> None:
+        if way == "weights":
+            source = release.data_source("train", progress=shown)
+            source.order(seed=1, weights="CASE label WHEN '7' THEN 2 ELSE 1 END")
+        elif way == "load":
+            pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+            assert release.load("train", where="label = '7'", progress=shown) is not None
+        else:
+            assert len(release.data_source("train", where="label = '7'", progress=shown))
+
+    ask()
+    assert shown.started == [("cataloguing digits@1.0.0", 260)]
+    assert (shown.records, shown.stopped) == (260, 1)
+    ask()
+    assert len(shown.started) == 1
+
+
+def test_the_catalog_is_made_by_the_engine_of_the_caller(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = tfrecreg.open(digits_registry)["digits@1.0.0"]
+    alone = len(release.data_source("train", where="label = '7'"))
+    monkeypatch.setattr("tfrecreg.builtin.query.catalog._WORTH_WORKERS", 0)
+    for each in (digits_registry / ".tfrecreg/cache").rglob("*.json"):
+        each.unlink()
+    tasks: list[object] = []
+    with tfrecreg.engine("local", jobs=2) as engine:
+        run = engine.run
+        monkeypatch.setattr(
+            engine,
+            "run",
+            lambda function, given: run(function, (tasks.append(each) or each for each in given)),
+        )
+        source = release.data_source("train", where="label = '7'", engine=engine, progress=False)
+    assert len(tasks) == 4
+    assert len(source) == alone

@@ -28,6 +28,7 @@ def diff(
     before: str | Built,
     after: str | Built,
     *,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -41,6 +42,8 @@ def diff(
     Args:
         before: a reference, a build or a release, or the URL of a folder that holds a build.
         after: the second side.
+        where: a condition in SQL: compare only the records of each side for which it holds there,
+            and find no version number. Needs the bytes of both, and the extra `query`.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read records; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -57,7 +60,9 @@ def diff(
     """
     from tfrecreg.operations.diff.run import diff
 
-    return diff(before, after, registry=registry, engine=engine, progress=shown(progress))
+    return diff(
+        before, after, where=where, registry=registry, engine=engine, progress=shown(progress)
+    )
 
 
 @overload

@@ -152,6 +152,7 @@ def report(
     output: str | os.PathLike[str] | None = None,
     *,
     against: str | Resolved | None = None,
+    where: str | None = None,
     statistics: bool = False,
     budget: int | str = "8MB",
     schema: str | os.PathLike[str] | None = None,
@@ -168,6 +169,8 @@ def report(
         targets: as for :func:`tfrecreg.check`. The page shows all of them.
         output: write the page to this file; None to write none.
         against: also show the changes since this version.
+        where: a condition in SQL: show only records for which it holds, and their numbers. The
+            verdict and the findings are of all records. Not with `against`.
         statistics: also show statistics; if TFDV is installed, its anomalies, and with `against`
             drift.
         budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit are
@@ -204,6 +207,7 @@ def report(
         registry=registry,
         options=CheckOptions(schema=path_or_none(schema)),
         against=name_or_none(against),
+        where=where,
         statistics=statistics,
         budget=size,
         engine=engine,

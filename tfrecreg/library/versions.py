@@ -145,6 +145,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         self,
         other: str | lookup.Resolved,
         *,
+        where: str | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> DiffResult:
@@ -152,6 +153,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
 
         Args:
             other: the later version, or a reference to it.
+            where: compare only records for which this condition holds, and find no version number.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -165,7 +167,14 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import diff
 
-        return diff(self, other, registry=self.registry, engine=engine, progress=shown(progress))
+        return diff(
+            self,
+            other,
+            where=where,
+            registry=self.registry,
+            engine=engine,
+            progress=shown(progress),
+        )
 
     def digest(
         self,
@@ -378,6 +387,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         output: str | os.PathLike[str] | None = None,
         *,
         against: str | lookup.Resolved | None = None,
+        where: str | None = None,
         statistics: bool = False,
         budget: int | str = "8MB",
         schema: str | os.PathLike[str] | None = None,
@@ -389,6 +399,8 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             output: write the page to this file; None to write none.
             against: also show the changes since this version.
+            where: a condition in SQL: show only records for which it holds, and their numbers. Not
+                with `against`.
             statistics: also show statistics; if TFDV is installed, its anomalies, and with
                 `against` drift.
             budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
@@ -412,6 +424,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             output,
             registry=self.registry,
             against=against,
+            where=where,
             statistics=statistics,
             budget=budget,
             schema=schema,

@@ -11,6 +11,7 @@ from typing import Literal, overload
 from blake3 import blake3
 
 from tfrecreg.amounts import SkipLimit
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.operations.split_target import (
     SplitTarget,
@@ -21,6 +22,7 @@ from tfrecreg.operations.split_target import (
     without_keys,
 )
 from tfrecreg.plugins.decoders import DeclaredPixels, decoders_of
+from tfrecreg.progress import Progress
 from tfrecreg.records.batch import Fault
 from tfrecreg.records.offsets import RecordOffsets, own_index
 from tfrecreg.records.reader import scan
@@ -59,6 +61,8 @@ def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     damaged: Literal["raise", "skip"] = "raise",
     max_damaged: int | str | None = None,
     where: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress | bool = True,
 ) -> DataSource: ...
 @overload
 def data_source(
@@ -75,6 +79,8 @@ def data_source(
     damaged: Literal["raise", "skip"] = "raise",
     max_damaged: int | str | None = None,
     where: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress | bool = True,
 ) -> tuple[DataSource, ...]: ...
 def data_source(
     target: TargetsLike,
@@ -90,6 +96,8 @@ def data_source(
     damaged: Literal["raise", "skip"] = "raise",
     max_damaged: int | str | None = None,
     where: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress | bool = True,
 ) -> DataSource | tuple[DataSource, ...]:
     """The records of a split as a sequence, without TensorFlow.
 
@@ -118,6 +126,10 @@ def data_source(
         where: a condition in SQL over the columns of `tfrecreg query`, such as
             ``"label = 'cat' AND width >= 224"``: of the records that `split` names, only those for
             which it holds. It needs the extra `query`.
+        engine: where the catalog of the records is made for the first `where`; None for this
+            process.
+        progress: of that: a bar in a notebook or a terminal; False for none, or an object to
+            update.
 
     Returns:
         A sequence of elements. An element is a dictionary, feature name to NumPy value: a required
@@ -156,6 +168,8 @@ def data_source(
                 damaged=damaged,
                 max_damaged=max_damaged,
                 where=where,
+                engine=engine,
+                progress=progress,
             )
             for each in split
         )
@@ -200,12 +214,13 @@ def data_source(
     selection = Selection(ranges)
     if where is not None:
         where = where.strip()
-        chosen = group.records_where(ranges, [place.records for place in places], where)
+        held = [place.records for place in places]
+        chosen = group.records_where(ranges, held, where, engine, progress)
         selection = Selection.of_chosen(chosen, where)
     allowed = limit.count if limit.share is None else int(limit.share * len(selection))
     elements = replace(elements, max_damaged=allowed)
     identity = _identity(group, shards)
-    values = partial(group.values, [place.records for place in places])
+    values = partial(group.values, [place.records for place in places], progress)
     return DataSource(group.name, shards, selection, elements, identity, how, values=values)
 
 

@@ -66,7 +66,7 @@ def digest(
         targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs
             or folders.
         split: the split of files whose names do not say one.
-        where: a condition in SQL: of only the records for which it holds.
+        where: a condition in SQL: of only the records for which it holds, in splits that have any.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: updated during the work.
@@ -158,6 +158,8 @@ def _digest(
             )
         splits.setdefault(shard.split, []).append(part.digests)
         shards[shard.split] = shards.get(shard.split, 0) + 1
+    if where is not None:  # as a dataset that is derived by this condition has them
+        splits = {name: parts for name, parts in splits.items() if any(parts)}
     for name, parts in splits.items():
         whole.add(name, b"".join(parts))
     return ContentDigests(

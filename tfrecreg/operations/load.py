@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
@@ -22,6 +23,7 @@ from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_f
 from tfrecreg.operations.tf_dataset.other_formats import with_others
 from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
 from tfrecreg.plugins.decoders import decoders_of
+from tfrecreg.progress import Progress
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.schema.proto import parse_schema
@@ -70,6 +72,8 @@ def load(
     hosts: int = 1,
     options: tf.data.Options | None = None,
     where: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress | bool = True,
 ) -> tf.data.Dataset: ...
 @overload
 def load(
@@ -103,6 +107,8 @@ def load(
     hosts: int = 1,
     options: tf.data.Options | None = None,
     where: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress | bool = True,
 ) -> tuple[tf.data.Dataset, ...]: ...
 def load(
     reference: str | os.PathLike[str] | Resolved,
@@ -135,6 +141,8 @@ def load(
     hosts: int = 1,
     options: tf.data.Options | None = None,
     where: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress | bool = True,
 ) -> tf.data.Dataset | tuple[tf.data.Dataset, ...]:
     """The examples of a build or a release, parsed by its schema.
 
@@ -192,6 +200,10 @@ def load(
         where: a condition in SQL over the columns of `tfrecreg query`, such as
             ``"label = 'cat' AND width >= 224"``: of the records that `split` names, only those for
             which it holds. Nothing else of the shards is read. It needs the extra `query`.
+        engine: where the catalog of the records is made for the first `where`; None for this
+            process.
+        progress: of that: a bar in a notebook or a terminal; False for none, or an object to
+            update.
 
     Returns:
         A dataset of dictionaries, feature name to tensor. A required feature of fixed shape is a
@@ -254,6 +266,8 @@ def load(
         hosts=hosts,
         options=options,
         where=where,
+        engine=engine,
+        progress=progress,
     )
     if split is None or isinstance(split, str):
         return make(split)
@@ -277,6 +291,8 @@ def _make_split(
     hosts: int,
     options: tf.data.Options | None,
     where: str | None,
+    engine: Engine | None,
+    progress: Progress | bool,
 ) -> tf.data.Dataset:
     """The dataset of one expression."""
     target = _find(reference, split, registry)
@@ -308,7 +324,9 @@ def _make_split(
         share = host_numbers(numbers, records.starts, host, hosts, target.name)
         pieces = find_pieces(share, records.starts)
     else:
-        held = target.records_where(numbers, [each.records for each in entries], where)
+        held = target.records_where(
+            numbers, [each.records for each in entries], where, engine, progress
+        )
         pieces = host_part(np.concatenate(held), host, hosts, target.name)
     tensorflow = _tensorflow()
     form = with_others(tensorflow, records, form, decoders_of(target.home, pixels))

@@ -9,13 +9,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.load_records import SplitRecords
+from tfrecreg.progress import Progress
 from tfrecreg.registry.lookup import Resolved, expect_schema
-from tfrecreg.scan.conditions import chosen_records, weights_of_records
+from tfrecreg.scan.conditions import chosen_records, shown_progress, weights_of_records
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shardset.find import Built
 from tfrecreg.shardset.folder_build import FolderBuild
@@ -59,7 +61,12 @@ class SplitTarget(NamedTuple):
         return registry.storage if registry is not None else None
 
     def records_where(
-        self, ranges: Sequence[range], counts: Sequence[int], where: str
+        self,
+        ranges: Sequence[range],
+        counts: Sequence[int],
+        where: str,
+        engine: Engine | None = None,
+        progress: Progress | bool = True,
     ) -> list[npt.NDArray[np.int64]]:
         """Of each range of record numbers: those of the records for which a condition holds,
         ascending.
@@ -71,6 +78,8 @@ class SplitTarget(NamedTuple):
             ranges: of numbers through all of `shards`, with a step of 1.
             counts: of the records of each of `shards`.
             where: the condition, in SQL.
+            engine: where a catalog is made that is not kept; None for this process.
+            progress: updated meanwhile; True for a bar in a notebook or a terminal.
 
         Raises:
             UsageError: it is not one condition, or refers to what there is not.
@@ -79,7 +88,7 @@ class SplitTarget(NamedTuple):
             FailureError: a shard cannot be read.
         """
         target = self._whole()
-        chosen = chosen_records(target, where)
+        chosen = chosen_records(target, where, engine=engine, progress=shown_progress(progress))
         found = dict(zip(map(self._place, target.shards), chosen, strict=True))
         parts = [np.empty(0, np.int64)]
         start = 0
@@ -96,22 +105,22 @@ class SplitTarget(NamedTuple):
         bounds = (np.searchsorted(every, (each.start, each.stop)) for each in ranges)
         return [every[first:stop] for first, stop in bounds]
 
-    def values(self, counts: Sequence[int], expression: str) -> npt.NDArray[np.float64]:
+    def values(
+        self, counts: Sequence[int], progress: Progress | bool, expression: str
+    ) -> npt.NDArray[np.float64]:
         """The value of an SQL expression for each record of `shards`; NaN where it is NULL.
 
         Args:
             counts: of the records of each of `shards`.
+            progress: as of :meth:`records_where`.
             expression: over the whole target, as a condition is.
 
         Raises:
             UsageError, RefusedError, MissingExtraError, FailureError: as :meth:`records_where`.
         """
         target = self._whole()
-        found = dict(
-            zip(
-                map(self._place, target.shards), weights_of_records(target, expression), strict=True
-            )
-        )
+        weights = weights_of_records(target, expression, progress=shown_progress(progress))
+        found = dict(zip(map(self._place, target.shards), weights, strict=True))
         parts = [np.empty(0)]
         for shard, count in zip(self.shards, counts, strict=True):
             values = found[self._place(shard)]

@@ -29,6 +29,7 @@ from tfrecreg.pages.content import (
 from tfrecreg.pages.difference import difference_of
 from tfrecreg.pages.looks import look_galleries
 from tfrecreg.pages.records import PagePlace, PageRecord, read_records
+from tfrecreg.pages.selection import Selection
 from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
@@ -57,7 +58,9 @@ _HTML = 300_000
 class _Surveyed:
     target: Target
     survey: SurveyValidator
-    statistics: StatsOfCheck | None
+    statistics: StatsOfCheck | Selection | None
+    note: str = ""
+    """What the page is about, if not all records."""
 
 
 class Surveys:
@@ -65,14 +68,35 @@ class Surveys:
 
     Args:
         statistics: whether to collect statistics.
+        where: a condition in SQL: only of the records for which it holds, which are read before the
+            check.
+        engine: where to read these.
+        progress: updated meanwhile.
     """
 
-    def __init__(self, *, statistics: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        statistics: bool = False,
+        where: str | None = None,
+        engine: Engine | None = None,
+        progress: Progress = SILENT,
+    ) -> None:
         self._statistics = statistics
+        self._where = where
+        self._engine = engine
+        self._progress = progress
         self._surveyed: dict[str, _Surveyed] = {}
 
     def look(self, target: Target) -> list[Validator]:
         """The validators that see the records of a target."""
+        if self._where is not None:
+            chosen = Selection(target, self._where, self._engine, self._progress)
+            survey = chosen.survey()
+            self._surveyed[target.name] = _Surveyed(
+                target, survey, chosen if self._statistics else None, chosen.note(survey)
+            )
+            return []
         made = StatsOfCheck(target) if self._statistics else None
         validator = SurveyValidator()
         self._surveyed[target.name] = _Surveyed(target, validator, made)
@@ -108,6 +132,8 @@ class Surveys:
                     TargetPage(report=report, findings=tuple(_findings(report, {}, {}, None)))
                 )
                 continue
+            if seen.note:
+                report = replace(report, notes=(*report.notes, seen.note))
             page = _page_of(report, seen, spent, notice)
             if against is not None:
                 before = resolve(open_registry(registry), against)
@@ -127,18 +153,24 @@ def make_page(
     registry: RegistryLike | None = None,
     options: CheckOptions | None = None,
     against: str | None = None,
+    where: str | None = None,
     statistics: bool = False,
     budget: int,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Page:
     """Check targets, and collect the content of a page about them: see :func:`tfrecreg.report`."""
+    if against is not None and where is not None:
+        raise UsageError(
+            "`--where` does not go with `--against`, which compares whole versions",
+            hint="tfrecreg diff A B --where compares selections",
+        )
     if against is not None:
         _expect_one_version(targets, registry)
         resolve_in(registry, against)
-    if statistics:
+    if statistics and where is None:
         options = _with_anomalies(options or CheckOptions(), against, progress)
-    surveys = Surveys(statistics=statistics)
+    surveys = Surveys(statistics=statistics, where=where, engine=engine, progress=progress)
     reports = check(
         targets,
         registry=registry,
@@ -201,7 +233,7 @@ def _with_anomalies(options: CheckOptions, against: str | None, progress: Progre
     return replace(options, also=(*options.also, "statistics"), against=against)
 
 
-def _statistics(report: Report, made: StatsOfCheck | None) -> Stats | None:
+def _statistics(report: Report, made: StatsOfCheck | Selection | None) -> Stats | None:
     """The statistics of a target; None if it has no Examples, or was not read completely."""
     if made is None or report.status == "error":
         return None

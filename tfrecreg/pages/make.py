@@ -53,6 +53,7 @@ def report(
     registry: RegistryLike | None = None,
     options: CheckOptions | None = None,
     against: str | None = None,
+    where: str | None = None,
     statistics: bool = False,
     budget: int = BUDGET,
     engine: Engine | None = None,
@@ -71,6 +72,8 @@ def report(
         options: of the check.
         against: a version: the page also shows the difference from it. Only for a single build or
             release.
+        where: a condition in SQL: images, charts and statistics of only the records for which it
+            holds. Not with `against`.
         statistics: whether to show statistics, with TFDV's anomalies if it is installed.
             It takes the extra `tfdv`.
         budget: size of the page in bytes, at least 500,000. Images, and then records, that do not
@@ -92,6 +95,7 @@ def report(
         registry=registry,
         options=options,
         against=against,
+        where=where,
         statistics=statistics,
         budget=budget,
         engine=engine,

@@ -90,6 +90,7 @@ class Native(NamedTuple):
     spans: Callable[..., int]
     free: Callable[[int], None]
     members: Callable[[bytes, int], Iterator[int]]
+    canonical: Callable[..., None]
     engine: str
     """Instructions that compute checksums: one of :data:`ENGINES`."""
 
@@ -109,9 +110,10 @@ def load_scanner() -> Native:
             library.tfrecreg_prepare,
             library.tfrecreg_source,
         )
-        headers, members, finder, feed, spans, free = (
+        headers, members, canonical, finder, feed, spans, free = (
             library.tfrecreg_headers,
             library.tfrecreg_members,
+            library.tfrecreg_canonical,
             library.tfrecreg_finder,
             library.tfrecreg_finder_feed,
             library.tfrecreg_finder_spans,
@@ -127,7 +129,7 @@ def load_scanner() -> Native:
         if source() != int.from_bytes(digest[:8], "big"):
             raise _missing("it was compiled from another `walk.c`")
     prepare.restype = ctypes.c_int32
-    walk.restype = None
+    walk.restype = canonical.restype = free.restype = None
     walk.argtypes = [
         ctypes.c_int32,
         ctypes.c_char_p,
@@ -137,7 +139,7 @@ def load_scanner() -> Native:
         ctypes.c_uint64,
         *[ctypes.c_void_p] * 4,
     ]
-    headers.restype = ctypes.c_uint64
+    headers.restype = members.restype = spans.restype = ctypes.c_uint64
     headers.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
     finder.restype = ctypes.c_void_p
     finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 4, ctypes.c_int32]
@@ -149,15 +151,12 @@ def load_scanner() -> Native:
         ctypes.c_int64,
         ctypes.c_int32,
     ]
-    spans.restype = ctypes.c_uint64
     spans.argtypes = [ctypes.c_void_p] * 5
-    free.restype = None
     free.argtypes = [ctypes.c_void_p]
-    members.restype = ctypes.c_uint64
     members.argtypes = [ctypes.c_char_p, *[ctypes.c_uint64] * 4, ctypes.c_void_p]
-    return Native(
-        walk, headers, finder, feed, spans, free, partial(_members, members), ENGINES[prepare()]
-    )
+    canonical.argtypes = [ctypes.c_char_p, *[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_void_p]
+    found = partial(_members, members)
+    return Native(walk, headers, finder, feed, spans, free, found, canonical, ENGINES[prepare()])
 
 
 def _members(find: Callable[..., int], memory: bytes, stop: int) -> Iterator[int]:

@@ -1,5 +1,5 @@
 /* From record to record through a stretch of a TFRecord stream, both checksums of each checked;
- * and behind damage, the records that are sound.
+ * behind damage, the records that are sound; and which records are canonical Examples.
  *
  * The compiled twin of frame_scan.py: the same findings, without a cost of Python a record.
  * Plain C that knows nothing of Python, loaded by scanner.py, so that one library serves all its
@@ -737,4 +737,137 @@ uint64_t tfrecreg_members(const uint8_t *memory, uint64_t size, uint64_t at, uin
         places[found++] = (int64_t)at;
     }
     return found;
+}
+
+/* ---- canonical Examples ----
+ *
+ * The compiled twin of decode_fast in tfrecreg/example/decode.py: which payloads are Examples in
+ * canonical form, whose digest is that of their bytes. */
+
+/* A message: what is left of it. */
+struct message {
+    const uint8_t *at;
+    const uint8_t *end;
+};
+
+/* Go over a field with this tag; `content` is what it holds. Its length is minimal, of five bytes
+ * at most. */
+static int open_field(struct message *outer, uint8_t tag, struct message *content)
+{
+    if (outer->at == outer->end || *outer->at++ != tag)
+        return 0;
+    uint64_t size = 0;
+    for (unsigned shift = 0; shift <= 28; shift += 7) {
+        if (outer->at == outer->end)
+            return 0;
+        const uint8_t byte = *outer->at++;
+        size |= (uint64_t)(byte & 127u) << shift;
+        if (byte > 127)
+            continue;
+        if (shift && !byte)
+            return 0;
+        if ((uint64_t)(outer->end - outer->at) < size)
+            return 0;
+        content->at = outer->at;
+        content->end = outer->at += size;
+        return 1;
+    }
+    return 0;
+}
+
+static int is_utf8(const uint8_t *at, const uint8_t *end)
+{
+    while (at < end) {
+        const uint8_t first = *at++;
+        if (first < 0x80)
+            continue;
+        const int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+        if (first < 0xc2 || first > 0xf4 || end - at < more)
+            return 0;
+        /* Neither longer than needed, nor half of a pair of UTF-16, nor beyond U+10FFFF. */
+        const uint8_t least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+        const uint8_t most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+        if (*at < least || *at > most)
+            return 0;
+        for (int number = 1; number < more; number++)
+            if ((at[number] & 0xc0u) != 0x80)
+                return 0;
+        at += more;
+    }
+    return 1;
+}
+
+/* Whether packed integers are whole and minimal. */
+static int are_minimal(struct message packed)
+{
+    unsigned size = 0; /* of the current one, so far */
+    for (; packed.at < packed.end; packed.at++) {
+        size++;
+        if (*packed.at > 127) {
+            if (size == 10)
+                return 0;
+            continue;
+        }
+        if ((size > 1 && !*packed.at) || (size == 10 && *packed.at > 1))
+            return 0;
+        size = 0;
+    }
+    return size == 0;
+}
+
+static int is_canonical_feature(struct message feature)
+{
+    if (feature.at == feature.end)
+        return 1;
+    const uint8_t tag = *feature.at;
+    struct message list, packed;
+    if ((tag != 0x0a && tag != 0x12 && tag != 0x1a) || !open_field(&feature, tag, &list) ||
+        feature.at != feature.end)
+        return 0;
+    if (tag == 0x0a) {
+        while (list.at < list.end)
+            if (!open_field(&list, 0x0a, &packed))
+                return 0;
+        return 1;
+    }
+    if (list.at == list.end)
+        return 1;
+    if (!open_field(&list, 0x0a, &packed) || list.at != list.end || packed.at == packed.end)
+        return 0;
+    return tag == 0x12 ? (packed.end - packed.at) % 4 == 0 : are_minimal(packed);
+}
+
+static int is_canonical(struct message example)
+{
+    if (example.at == example.end)
+        return 1;
+    struct message features, entry, key, value, previous = {NULL, NULL};
+    if (!open_field(&example, 0x0a, &features) || example.at != example.end ||
+        features.at == features.end)
+        return 0;
+    while (features.at < features.end) {
+        if (!open_field(&features, 0x0a, &entry) || !open_field(&entry, 0x0a, &key) ||
+            !open_field(&entry, 0x12, &value) || entry.at != entry.end ||
+            !is_utf8(key.at, key.end) || !is_canonical_feature(value))
+            return 0;
+        if (previous.at) {
+            const size_t size = (size_t)(key.end - key.at);
+            const size_t before = (size_t)(previous.end - previous.at);
+            const int order = memcmp(previous.at, key.at, size < before ? size : before);
+            if (order > 0 || (order == 0 && size <= before))
+                return 0;
+        }
+        previous = key;
+    }
+    return 1;
+}
+
+/* For each payload, at starts[n] of memory and of lengths[n] bytes: whether it is canonical. */
+void tfrecreg_canonical(const uint8_t *memory, const int64_t *starts, const int64_t *lengths,
+                        uint64_t count, uint8_t *flags)
+{
+    for (uint64_t n = 0; n < count; n++) {
+        const struct message example = {memory + starts[n], memory + starts[n] + lengths[n]};
+        flags[n] = (uint8_t)is_canonical(example);
+    }
 }

@@ -30,10 +30,18 @@ def chosen_records(
     return found
 
 
-def weights_of_records(target: Target, expression: str) -> list[npt.NDArray[np.float64]]:
+def weights_of_records(
+    target: Target, expression: str, *, progress: Progress = SILENT
+) -> list[npt.NDArray[np.float64]]:
     """Of each shard of the target, the value of an expression for each record."""
     room = import_module(f"{_ROOM}.where")
-    found: list[npt.NDArray[np.float64]] = room.record_values(target, expression)
+    found: list[npt.NDArray[np.float64]] = room.record_values(target, expression, progress=progress)
+    return found
+
+
+def shown_progress(progress: Progress | bool) -> Progress:
+    """The progress for a catalog, as the verbs of handles show theirs."""
+    found: Progress = import_module("tfrecreg.library.progress").shown(progress)
     return found
 
 

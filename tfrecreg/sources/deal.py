@@ -70,15 +70,15 @@ class SourceOptions:
 
 
 class Deal:
-    """Deals the items of one split to several. Picklable.
+    """Deals the items of one split to several, by `splitter` if there is one. Picklable.
 
     Args:
         options: with shares.
     """
 
-    def __init__(self, options: DealOptions) -> None:
+    def __init__(self, options: DealOptions, splitter: Splitter | None = None) -> None:
         self._of = options.split_of
-        self._splitter = Splitter(options.split, options.group)
+        self._splitter = splitter or Splitter(options.split, options.group)
         self._names = frozenset(self._splitter.names)
 
     def listed(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:

@@ -52,7 +52,7 @@ class Splitter:
         self._bounds: list[tuple[int, str]] = []  # where the hashes of each split end
         self._pattern: re.Pattern[str] | None = None
         if shares:
-            found = _parse_shares(shares)
+            found = parse_shares(shares)
             total = sum(found.values())
             reached: Fraction | int = 0
             for name, share in found.items():
@@ -113,7 +113,8 @@ class Splitter:
             )
 
 
-def _parse_shares(texts: Sequence[str]) -> dict[str, Fraction]:
+def parse_shares(texts: Sequence[str]) -> dict[str, Fraction]:
+    """The shares by split, in the order given; :class:`Splitter` has their form and its errors."""
     from fractions import Fraction  # few builds deal items
 
     shares: dict[str, Fraction] = {}

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tfrecreg.codes import SHD010, SHD011, CodeList
 from tfrecreg.digests import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.errors import TfrecregError
+from tfrecreg.example.batch_digests import batch_digests
 from tfrecreg.example.decode import canonical
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure
 from tfrecreg.manifest.model import SplitEntry
@@ -58,8 +59,7 @@ class DigestVisitor(Visitor):
             UsageError: a record is too large, or the file was changed meanwhile.
         """
         if batch.whole:
-            for payload in batch.payloads():
-                self._digests += record_digest(canonical(payload))
+            self._digests += b"".join(batch_digests(batch))
         else:
             for position, length in enumerate(batch.lengths):
                 record = batch.first + position

@@ -38,6 +38,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Derived:
         ({"classes": ("cat",)}, "the option `classes` has `cat`, expected OLD=NEW"),
         ({"classes": ("=cat",)}, "the option `classes` has `=cat`"),
         ({"features": ("a=b", "a=")}, "the option `features` names `a` twice"),
+        ({"stratify": "label"}, "the option `stratify` needs `split`"),
+        (
+            {"stratify": "label", "split": ("a=1", "b=1"), "group": "(.)"},
+            "the options `stratify` and `group` exclude each other",
+        ),
+        ({"split": ("a=1",)}, "the option `split` has `a=1`: expected at least two splits"),
+        ({"split_of": "test"}, "the option `split_of` needs `split`"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:

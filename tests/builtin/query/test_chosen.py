@@ -87,7 +87,7 @@ def test_a_batch_is_as_the_scanner_makes_it(every: Path) -> None:
         (batch,) = chosen._batches(records, np.array([1, 4, 39]))
         assert list(batch.payloads()) == [records[1], records[4], records[39]]
         assert [batch.payload(at) for at in range(3)] == list(batch.payloads())
-        assert (batch.first, len(batch), batch.whole) == (1, 3, True)
+        assert (batch.first, len(batch), batch.whole) == (0, 3, True)
         frames = (every / "train-00000-of-00002").read_bytes()
         start = batch.offsets[1]
         size = batch.lengths[1] + 16

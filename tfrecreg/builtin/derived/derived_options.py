@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tfrecreg.errors import UsageError
+from tfrecreg.sources.deal import DealOptions
+from tfrecreg.sources.splitter import DEFAULT_SPLIT
 from tfrecreg.text import safe
 
 
@@ -32,6 +34,17 @@ class DerivedOptions:
     record of several classes is taken while one of them has fewer."""
     prefix: bool = False
     """Whether keys begin with the name of their dataset: `street/000123.jpg`."""
+    split: tuple[str, ...] = ()
+    """Deal the records of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
+    splits of the parents."""
+    split_of: str = DEFAULT_SPLIT
+    """With `split`: the split of the parents that is dealt. Their other splits stay as they are."""
+    group: str | None = None
+    """With `split`: a regular expression, searched in keys. Records with the same text in its first
+    group stay in one split: `(patient[0-9]+)_`."""
+    stratify: str | None = None
+    """With `split`: each split has its share of the records of every class, to within one record. A
+    column or an expression as `query` takes it: `label`. It needs the extra `query`."""
 
     def __post_init__(self) -> None:
         if not self.inputs:
@@ -44,9 +57,26 @@ class DerivedOptions:
                 f"the option `limit` is {self.limit}, expected at least 1",
                 hint="leave it out for all records",
             )
+        deal = self.deal
+        if self.stratify is not None and not deal.split:
+            raise UsageError(
+                "the option `stratify` needs `split`: it says of what each split has its share",
+                hint="--option split=train=0.9,validation=0.1",
+            )
+        if self.stratify is not None and deal.group is not None:
+            raise UsageError(
+                "the options `stratify` and `group` exclude each other: groups that stay together "
+                "cannot be dealt to the record",
+                hint="leave out one of them",
+            )
         share_of(self.sample)
         renames("classes", self.classes, alone=False)
         renames("features", self.features, alone=True)
+
+    @property
+    def deal(self) -> DealOptions:
+        """The options that every source has."""
+        return DealOptions(self.split, self.split_of, self.group)
 
 
 def share_of(sample: str) -> Fraction:

@@ -11,17 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tfrecreg.builtin.derived.classes import Classes, UnfitRecord, change_classes, merge_classes
-from tfrecreg.builtin.derived.derived_options import DerivedOptions
+from tfrecreg.builtin.derived.derived_options import DerivedOptions, renames
 from tfrecreg.builtin.derived.feature_choice import choose_features, renamed, renamed_labels
-from tfrecreg.builtin.derived.parents import Ancestor, find_parents
+from tfrecreg.builtin.derived.parents import Ancestor, ancestor_target, find_parents
 from tfrecreg.builtin.derived.reading import ParentReader, RecordPlace
 from tfrecreg.builtin.derived.schemas import merge_schemas
 from tfrecreg.builtin.derived.selection import RecordSelection
+from tfrecreg.builtin.derived.strata import Entry, deal_strata
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RawDataError
 from tfrecreg.example.model import Example
 from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.schema.proto import parse_schema
+from tfrecreg.sources.deal import Deal
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage.interface import Readable
 from tfrecreg.text import count, safe
@@ -90,6 +92,30 @@ class DerivedSource(Source):
         return found
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
+        deal = self.options.deal
+        if self.options.stratify is not None:
+            yield from deal_strata(deal, self._with_classes(self.options.stratify))
+        elif deal.split:
+            yield from Deal(deal).listed(self._entries())
+        else:
+            yield from self._entries()
+
+    def _with_classes(self, expression: str) -> Iterator[tuple[Entry, str | None]]:
+        """What is listed, and the value of an expression in SQL for an item."""
+        from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
+
+        parents = self._loaded().parents
+        texts = [record_texts(ancestor_target(self.raw, each), expression) for each in parents]
+        changed = renames("classes", self.options.classes, alone=False)
+        for entry in self._entries():
+            if not isinstance(entry, Item):
+                yield entry, None
+                continue
+            place = RecordPlace.unpack(entry.state)
+            text = texts[place.parent][place.shard][place.number]
+            yield entry, changed.get(text or "") or text
+
+    def _entries(self) -> Iterator[Entry]:
         plan = self._loaded()
         selection = RecordSelection(self.raw, plan.parents, plan.classes, self.options)
         keys = _Keys(plan.parents) if len(plan.parents) > 1 and not self.options.prefix else None

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import atexit
 import string
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.catalog import ShardCatalog, catalogs_of
 from tfrecreg.builtin.query.chunks import COLUMN_FEATURES
 from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.entries import CatalogCache
-from tfrecreg.builtin.query.other_tables import write_findings, write_ledger
-from tfrecreg.builtin.query.packages import arrow_module
+from tfrecreg.builtin.query.other_tables import (
+    FINDING_COLUMNS,
+    LEDGER_COLUMNS,
+    write_findings,
+    write_ledger,
+)
+from tfrecreg.builtin.query.packages import arrow_module, expect_packages
 from tfrecreg.builtin.query.sql import sql_name, sql_text
 from tfrecreg.builtin.query.tables import TargetTables
 from tfrecreg.engines.interface import Engine
@@ -101,6 +106,7 @@ class Questions:
         """The table `records` as a ``duckdb.DuckDBPyRelation``, whose connection stays open."""
         # Relations that are made of this one outlive it: only the end of the program ends them all.
         atexit.register(self.close)
+        self.connection.make_tables()  # a relation can ask about others
         return self.connection.relation("SELECT * FROM records")
 
 
@@ -190,17 +196,20 @@ def ask_targets(
 ) -> Questions:
     """As :func:`ask`, for targets that are found already."""
     engine = engine or LocalEngine(1)
+    for target in targets:
+        if not target.shards:
+            raise NoShardsError(
+                f"`{target.name}` has no shards to ask", hint=f"tfrecreg check {target.name}"
+            )
+    expect_packages()
     with ExitStack() as stack:
+        connection = stack.enter_context(closing(Connection(threads=engine.jobs)))
         catalogs = []
         for target in targets:
-            if not target.shards:
-                raise NoShardsError(
-                    f"`{target.name}` has no shards to ask", hint=f"tfrecreg check {target.name}"
-                )
             cache = CatalogCache(target)
             stack.callback(cache.close)
             catalogs.append(tuple(catalogs_of(target, cache, engine, progress)))
-        return _opened(stack, targets, catalogs, report=report, threads=engine.jobs)
+        return _opened(stack, connection, targets, catalogs, report=report)
     raise AssertionError("an exit stack swallows nothing")
 
 
@@ -210,28 +219,28 @@ def ask_catalogs(target: Target, catalogs: Sequence[ShardCatalog]) -> Questions:
     There is no table `findings`: the check has not ended, and an empty one would hold for none.
     """
     with ExitStack() as stack:
-        return _opened(stack, (target,), (tuple(catalogs),), without=frozenset({"findings"}))
+        connection = stack.enter_context(closing(Connection(threads=1)))
+        without = frozenset({"findings"})
+        return _opened(stack, connection, (target,), (tuple(catalogs),), without=without)
     raise AssertionError("an exit stack swallows nothing")
 
 
 def _opened(
     stack: ExitStack,
+    connection: Connection,
     targets: Sequence[Target],
     catalogs: Sequence[tuple[ShardCatalog, ...]],
     *,
     report: str | None = None,
-    threads: int = 1,
     without: frozenset[str] = frozenset(),
 ) -> Questions:
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tfrecreg-query-"))
-    made = _Tables(folder, without)
+    made = _Tables(connection.folder, without)
     for number, (target, known) in enumerate(zip(targets, catalogs, strict=True)):
         prefix = _LETTERS[number] if len(targets) > 1 else ""
         made.add(target, known, prefix, report if len(targets) == 1 else None)
     if len(targets) > 1:
         made.add_all(targets)
-    connection = Connection(made.tables, made.paths, threads=threads)
-    stack.callback(connection.close)
+    connection.lock(made.tables, made.paths)
     return Questions(
         targets=tuple(targets),
         catalogs=tuple(catalogs),
@@ -283,21 +292,27 @@ class _Tables:
                 note = f"the table `{name}` of `{target.name}` is empty: {why}"
                 self.absent.append((name, note))
         self._lacks(target, catalogs, made)
-        self.paths += [*made.paths, *files.values()]
+        self.paths += made.paths
         records = prefix or "records"
         sqls = {
             "records": made.records(),
             "objects": made.objects(),
             "splits": _SPLITS.format(records=sql_name(records)),
-            **{
-                name: f"SELECT * FROM read_parquet([{sql_text(path)}])"
-                for name, path in files.items()
-            },
+            **{name: self._other(name, path) for name, path in files.items()},
         }
         for name, sql in sqls.items():
             own = (records if name == "records" else f"{prefix}_{name}") if prefix else name
             self.tables.append((own, sql))
             self.names.append((own, target.name))
+
+    def _other(self, name: str, path: str) -> str:
+        """The query of a table that is in a file if it has rows."""
+        if Path(path).exists():
+            self.paths.append(path)
+            return f"SELECT * FROM read_parquet([{sql_text(path)}])"
+        columns = FINDING_COLUMNS if name == "findings" else LEDGER_COLUMNS
+        empty = (f"NULL::{kind} AS {sql_name(each)}" for each, kind in columns.items())
+        return f"SELECT {', '.join(empty)} WHERE false"
 
     def add_all(self, targets: Sequence[Target]) -> None:
         """The tables of all targets together."""

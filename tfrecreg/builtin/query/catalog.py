@@ -69,15 +69,19 @@ def catalogs_of(
     found: dict[int, ShardCatalog] = {}
     wanted: dict[int, _Wanted] = {}
     doubtful: dict[int, _Wanted] = {}
-    for number, shard in enumerate(target.shards):
+    here: list[_Wanted] = []
+    named: list[tuple[str, str]] = []
+    for shard in target.shards:
         since, state = time.time_ns(), state_of(shard)
         index = indexes.get(shard.index or "", "")
-        digest = cache.known_digest(shard, state)
-        kept = cache.recall(digest, index) if digest else None
+        here.append(_Wanted(shard, state, since, index))
+        named.append((cache.known_digest(shard, state), index))
+    every = cache.recall_each(named, engine.jobs)
+    for number, (each, (digest, _), kept) in enumerate(zip(here, named, every, strict=True)):
+        shard = each.shard
         if kept is not None:
-            found[number] = ShardCatalog(shard, kept, state)
+            found[number] = ShardCatalog(shard, kept, each.state)
             continue
-        each = _Wanted(shard, state, since, index)
         # The bytes that the manifest names may have a catalog: reading their digest is quicker.
         may_be_kept = shard.entry is not None and not digest
         (doubtful if may_be_kept else wanted)[number] = each
@@ -103,9 +107,12 @@ def _recognize(
 ) -> None:
     """Use the catalogs of shards that are what the manifest says; the others are wanted."""
     known: dict[int, KeptCatalog] = {}
-    for number, each in doubtful.items():
-        entry = each.shard.entry
-        kept = cache.recall(entry.blake3, each.index) if entry is not None else None
+    named = [
+        (each.shard.entry.blake3 if each.shard.entry is not None else "", each.index)
+        for each in doubtful.values()
+    ]
+    every = cache.recall_each(named, engine.jobs)
+    for (number, each), kept in zip(doubtful.items(), every, strict=True):
         if kept is None:
             wanted[number] = each
         else:

@@ -45,8 +45,8 @@ def visit_chosen(
     """The shards of a target, in their order, and the part that a visitor makes of the records of
     each for which a condition holds.
 
-    The records of a batch need not follow each other: their numbers are not known to the visitor,
-    and neither are totals of the shard.
+    The records of a batch need not follow each other: for the visitor they are numbered from 0 in
+    their order, and the shard has no others.
 
     Args:
         where: the condition, in SQL.
@@ -98,7 +98,7 @@ def _batches(records: Records, numbers: NDArray[np.int64]) -> Iterator[RecordBat
         before = int(ends[start - 1]) if start else 0
         stop = int(np.searchsorted(ends, before + _BLOCK_BYTES, side="right"))
         stop = min(max(stop, start + 1), start + _BLOCK_RECORDS)
-        block = slice(start, stop)
+        first, block = start, slice(start, stop)
         start = stop
         memory, places = bytearray(), array("q")
         whole = bool(lengths[block][0] <= HOLD_LIMIT)  # a larger one is alone
@@ -109,7 +109,7 @@ def _batches(records: Records, numbers: NDArray[np.int64]) -> Iterator[RecordBat
             places.append(len(memory) + HEADER_BYTES)
             memory += b"".join((head, payload, foot))
         yield RecordBatch(
-            first=int(numbers[block][0]),
+            first=first,
             offsets=array("q", offsets[block].tolist()),
             lengths=array("q", lengths[block].tolist()),
             starts=places,

@@ -15,7 +15,6 @@ from tfrecreg.builtin.query.cells import CellColumns, FeatureCells
 from tfrecreg.builtin.query.packages import arrow_module, parquet
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.example.columns import Column, Slot
-from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.example.model import Feature, Kind
 from tfrecreg.images.model import ImageHeader
 
@@ -79,13 +78,14 @@ class Chunk:
         lengths: Sequence[int],
         digests: Sequence[bytes | None],
         keys: Sequence[str | None],
-        kinds: Sequence[PayloadKind | None],
+        kinds: npt.NDArray[np.object_],
     ) -> int:
         """Add consecutive records; returns the row of the first.
 
         Args:
             first: its number in the shard.
-            kinds: None for a payload that was not held in memory.
+            kinds: values of :class:`tfrecreg.example.kinds.PayloadKind`; None for a payload that
+                was not held in memory.
         """
         row, count = self.rows, len(lengths)
         self._numbers.append(np.arange(first, first + count))
@@ -93,7 +93,7 @@ class Chunk:
         self._lengths.append(np.array(lengths, np.int64))
         self._digests += digests
         self._keys += keys
-        self._kinds += [None if each is None else each.value for each in kinds]
+        self._kinds += kinds.tolist()
         self.rows += count
         return row
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import cached_property
 from typing import Any
 
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module
@@ -25,6 +26,8 @@ MEMORY = "2GB"
 """What a question may hold in memory; the rest is in a temporary folder."""
 BATCH_ROWS = 10_000
 _WAIT_SECONDS = 0.5
+_ABOUT_TABLES = ("_schema", "duckdb_", "pg_", "show", "sqlite_")
+"""What is in a question about the tables that there are."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LINE = re.compile(r"\s*\nLINE (\d+): ")
 _COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
@@ -36,18 +39,22 @@ _ALIKE = re.compile(
 class Connection:
     """A locked connection to the tables of a question.
 
+    It is opened by another thread, because that takes longer than to find the catalogs of a few
+    shards.
+
     Args:
-        tables: schema, name and SQL of each, in an order in which later ones may use earlier ones.
-        paths: the files that they are in.
         threads: of DuckDB.
     """
 
-    def __init__(
-        self, tables: Iterable[tuple[str, str]], paths: Iterable[str], *, threads: int
-    ) -> None:
-        duckdb = self._duckdb = duckdb_module()
+    def __init__(self, *, threads: int) -> None:
+        self._duckdb = duckdb_module()
         self._folder = tempfile.TemporaryDirectory(prefix="tfrecreg-query-")
-        self._connection = duckdb.connect(
+        self._waiting: dict[str, str] = {}
+        self._views: list[str] = []
+        # A wait in DuckDB or Arrow would not see an interrupt, so another thread waits there.
+        self._worker = ThreadPoolExecutor(1)
+        self._opened = self._worker.submit(
+            self._duckdb.connect,
             ":memory:",
             config={
                 "autoinstall_known_extensions": "false",
@@ -55,27 +62,63 @@ class Connection:
                 "allow_community_extensions": "false",
                 "python_enable_replacements": "false",
                 "memory_limit": MEMORY,
-                "temp_directory": f"{self._folder.name}/spilled",
+                "temp_directory": f"{self.folder}/spilled",
                 "threads": str(max(threads, 1)),
             },
         )
+
+    @property
+    def folder(self) -> str:
+        """A temporary folder for files of tables."""
+        return self._folder.name
+
+    @cached_property
+    def _connection(self) -> Any:
+        return self._opened.result()
+
+    def lock(self, tables: Iterable[tuple[str, str]], paths: Iterable[str]) -> None:
+        """Name the tables, and lock the connection. A table is made when a question names it.
+
+        Args:
+            tables: name and SQL of each; the SQL may name other tables.
+            paths: the files that they are in.
+        """
+        self._waiting = dict(tables)
+        self._views = [*self._waiting]
         self._connection.execute(
-            f"SET allowed_paths = {sql_list(map(sql_text, sorted(set(paths))))}"
+            f"SET allowed_paths = {sql_list(map(sql_text, sorted(set(paths))))};"
+            "SET enable_external_access = false;"
+            "SET enable_progress_bar = false;"
+            "SET lock_configuration = true"
         )
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET enable_progress_bar = false")
-        self._connection.execute("SET lock_configuration = true")
-        # A wait in DuckDB or Arrow would not see an interrupt, so another thread waits there.
-        self._worker = ThreadPoolExecutor(1)
-        self._views: list[str] = []
-        for name, sql in tables:
-            self._views.append(name)
+
+    def make_tables(self, sql: str = "") -> bool:
+        """Make the tables that a question may name; all of them if it names none, or asks which
+        there are.
+
+        Returns:
+            whether any was made.
+        """
+        asked = sql.lower()
+        named = [name for name in self._views if name in asked]
+        if not named or any(word in asked for word in _ABOUT_TABLES):
+            named = self._views
+        before = len(self._waiting)
+        for name in named:
+            self._make(name)
+        return len(self._waiting) < before
+
+    def _make(self, name: str) -> None:
+        sql = self._waiting.pop(name, "")
+        for other in [each for each in self._waiting if sql_name(each) in sql]:
+            self._make(other)
+        if sql:
             self._connection.execute(f"CREATE VIEW {sql_name(name)} AS {sql}")
 
     def close(self) -> None:
         """Close it, and remove what it spilled."""
-        self._worker.shutdown()
         self._connection.close()
+        self._worker.shutdown()
         self._folder.cleanup()
 
     def relation(self, sql: str) -> Any:
@@ -86,8 +129,11 @@ class Connection:
         """
         try:
             self.expect_select(sql)
+            self.make_tables(sql)
             found = self._connection.sql(sql)
         except self._duckdb.Error as error:
+            if self.make_tables():
+                return self.relation(sql)
             raise self._error(error, sql) from None
         if found is None:
             raise _no_select()
@@ -153,6 +199,7 @@ class Connection:
 
     def describe(self, table: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a table."""
+        self._make(table)
         rows = self._connection.execute(f"DESCRIBE {sql_name(table)}").fetchall()
         return [(name, kind) for name, kind, *_ in rows]
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -142,13 +143,23 @@ class CatalogCache:
         """Remember the digest of the bytes of a file."""
         self._write(_place_path(shard), _Note(CATALOG_FORMAT, state, digest))
 
-    def recall(self, digest: str, index: str) -> KeptCatalog | None:
-        """The catalog of the bytes with this digest; None if it is missing or damaged.
+    def recall_each(
+        self, named: Sequence[tuple[str, str]], threads: int
+    ) -> list[KeptCatalog | None]:
+        """The catalogs of the bytes with these digests; None if one is missing or damaged.
 
         Args:
-            index: hex blake3 of the index that has the keys; empty without one.
+            named: hex blake3 of the bytes, empty where it is not known, and of the index that has
+                the keys, empty without one.
+            threads: that verify them, by reading all of their bytes.
         """
-        for place in self._places:
+        if min(threads, len(named)) < 2:
+            return [self._recall(*each) for each in named]
+        with ThreadPoolExecutor(min(threads, len(named))) as pool:
+            return list(pool.map(self._recall, *zip(*named, strict=True)))
+
+    def _recall(self, digest: str, index: str) -> KeptCatalog | None:
+        for place in self._places if digest else ():
             entry = read_kept(place, _entry_path(digest, index), CatalogEntry)
             if entry is None or (entry.format, entry.shard, entry.index) != (
                 CATALOG_FORMAT,

@@ -57,7 +57,7 @@ def write_findings(
     Args:
         catalogs: of the shards of `target`: they know the digests of the bytes.
         report: path of the report of a check; None for the one that a pipeline keeps.
-        path: of the Parquet file.
+        path: of the Parquet file, which is written if there are rows.
 
     Returns:
         why there are none; empty if a report was read.
@@ -125,7 +125,7 @@ def write_ledger(target: Target, path: str) -> str:
     """Write the ledger of a build: a row for each item that was skipped and each remark.
 
     Args:
-        path: of the Parquet file.
+        path: of the Parquet file, which is written if there are rows.
 
     Returns:
         why there are none; empty if a ledger was read.
@@ -155,17 +155,22 @@ def write_ledger(target: Target, path: str) -> str:
 
 
 def _write(path: str, columns: dict[str, str], rows: Iterable[dict[str, Any]]) -> None:
+    """Write a table; nothing if it has no rows."""
+    waiting = iter(rows)
+    some = list(islice(waiting, _ROWS))
+    if not some:
+        return
     pa, pq = arrow_module(), parquet()
     kinds = {"VARCHAR": pa.string(), "BIGINT": pa.int64()}
     schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
-    waiting = iter(rows)
     with pq.ParquetWriter(path, schema) as writer:
-        while some := list(islice(waiting, _ROWS)):
+        while some:
             arrays = [
                 pa.array([_plain(row.get(name)) for row in some], kinds[kind])
                 for name, kind in columns.items()
             ]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            some = list(islice(waiting, _ROWS))
 
 
 def _plain(value: Any) -> Any:

@@ -61,8 +61,9 @@ class QuestionsValidator(Validator):
             raise where_expected("NAME").error(
                 "is missing: the gate asks no question", hint="docs/expectations.md has examples"
             )
-        connection = Connection((), (), threads=1)
+        connection = Connection(threads=1)
         try:
+            connection.lock((), ())
             for name, each in self._expected.items():
                 with _about(name):
                     connection.expect_select(each.query)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from blake3 import blake3
 
 from tfrecreg.builtin.query.boxes import may_have_boxes
 from tfrecreg.builtin.query.chunks import Chunk, PartFile
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import TfrecregError
+from tfrecreg.example.batch_digests import batch_digests
 from tfrecreg.example.columns import divide
 from tfrecreg.example.decode import canonical
 from tfrecreg.example.kinds import PayloadKind, kind_of
@@ -62,7 +64,7 @@ class CatalogVisitor(Visitor):
         self._records += len(batch)
         digests = self._digests(batch)
         keys = self._keys(batch.first, digests)
-        kinds: list[PayloadKind | None] = [None] * len(batch)
+        kinds = np.full(len(batch), None)
         if not batch.whole:
             self._chunk.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
             return
@@ -72,9 +74,7 @@ class CatalogVisitor(Visitor):
             rows = positions + first
             for slot, column in columns.values():
                 self._chunk.add_column(rows, slot, column, memory)
-            places = positions.tolist()
-            for place in places:
-                kinds[place] = PayloadKind.EXAMPLE
+            kinds[positions] = PayloadKind.EXAMPLE.value
             for name in self._images.of(sample)[:1]:
                 _, column = columns[name]
                 spans = zip(column.start.tolist(), column.stop.tolist(), strict=True)
@@ -82,14 +82,14 @@ class CatalogVisitor(Visitor):
                 for row, value in zip(rows.tolist(), values, strict=True):
                     self._image(row, value)
             if may_have_boxes(sample):
-                for place in places:
+                for place in positions.tolist():
                     example = batch.example(place)
                     if example is not None:
                         self._boxes(first + place, batch.first + place, keys[place], example)
         for place in rest:
             example = batch.example(place)
             kind = kind_of(memory, batch.starts[place], batch.lengths[place], example)
-            kinds[place] = kind
+            kinds[place] = kind.value
             if kind is PayloadKind.EXAMPLE and example is not None:
                 self._example(first + place, batch.first + place, keys[place], example)
         self._chunk.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
@@ -137,14 +137,14 @@ class CatalogVisitor(Visitor):
 
     def _digests(self, batch: RecordBatch) -> list[bytes | None]:
         """The record digests; None for a record that is too large to be held."""
-        payloads: Iterable[bytes | None] = batch.payloads()
-        if not batch.whole:
-            payloads = (
-                self._large.payload(batch.first + place, batch.offsets[place], length)
-                if length <= LARGE_LIMIT
-                else None
-                for place, length in enumerate(batch.lengths)
-            )
+        if batch.whole:
+            return [*batch_digests(batch)]
+        payloads = (
+            self._large.payload(batch.first + place, batch.offsets[place], length)
+            if length <= LARGE_LIMIT
+            else None
+            for place, length in enumerate(batch.lengths)
+        )
         return [None if each is None else record_digest(canonical(each)) for each in payloads]
 
     def _keys(self, first: int, digests: Sequence[bytes | None]) -> list[str | None]:

@@ -103,16 +103,37 @@ def record_values(
     """
     expect_packages()
     _expect_expression(expression, "weight", _WEIGHT)
-    _expect_distinct(target.shards)
-    # In lines of its own, so that a comment in it ends.
-    sql = f"SELECT shard, record, CAST((\n{expression}\n) AS DOUBLE) AS value FROM records"
-    with ask_targets([target], engine=engine, progress=progress) as questions:
-        expect_sound(questions)
-        found = {name: _in_order(rows) for name, rows in _columns(questions, sql)}
+    found = _values(target, expression, "DOUBLE", engine, progress)
     return [found.get(shown_text(shard.name), np.empty(0)) for shard in target.shards]
 
 
-def _in_order(columns: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def record_texts(
+    target: Target, expression: str, *, engine: Engine | None = None, progress: Progress = SILENT
+) -> list[list[str | None]]:
+    """As :func:`record_values`, the values as texts, such as names of classes; None where the
+    expression is NULL.
+    """
+    expect_packages()
+    _expect_expression(expression, "class", "as in: label")
+    found = _values(target, expression, "VARCHAR", engine, progress)
+    none = np.empty(0, object)
+    return [found.get(shown_text(shard.name), none).tolist() for shard in target.shards]
+
+
+def _values(
+    target: Target, expression: str, kind: str, engine: Engine | None, progress: Progress
+) -> dict[str, NDArray[Any]]:
+    """By name of a shard: the values of an expression for its records."""
+    _expect_distinct(target.shards)
+    # In lines of its own, so that a comment in it ends.
+    sql = f"SELECT shard, record, CAST((\n{expression}\n) AS {kind}) AS value FROM records"
+    with ask_targets([target], engine=engine, progress=progress) as questions:
+        expect_sound(questions)
+        return {name: _in_order(rows) for name, rows in _columns(questions, sql)}
+    raise AssertionError("questions swallow nothing")
+
+
+def _in_order(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """The values by record. A shard that a target has twice has its rows twice."""
     records, values = columns
     return values[np.unique(records, return_index=True)[1]]

@@ -40,6 +40,8 @@ def print_diff(
     """
     before, after = diff.before, diff.after
     console.print(line((f"{safe(before.name)} → {safe(after.name)}", "bold")))
+    if diff.where is not None:
+        console.print(line(("where: ", "bold"), safe(diff.where, limit=1000)))
     print_facts(console, list(_facts(diff)))
     console.print("")
     console.print(_splits(diff))
@@ -64,6 +66,8 @@ def print_diff(
 def _facts(diff: DiffResult) -> Iterator[tuple[str, str]]:
     before, after = diff.before, diff.after
     yield "examples", _step(before.records, after.records, f"{after.records - before.records:+,}")
+    if before.bytes is None or after.bytes is None:
+        return  # of selections
     delta = after.bytes - before.bytes
     sign = "+" if delta >= 0 else ""
     sizes = f"{si_bytes(before.bytes)} → {si_bytes(after.bytes)}"
@@ -95,8 +99,9 @@ def _shards(diff: DiffResult) -> str:
 
 def _grown(before: SideSummary, after: SideSummary) -> str:
     """The features whose bytes differ, the largest difference first."""
-    names = {*before.features, *after.features}
-    deltas = {name: after.features.get(name, 0) - before.features.get(name, 0) for name in names}
+    old, new = before.features or {}, after.features or {}
+    names = {*old, *new}
+    deltas = {name: new.get(name, 0) - old.get(name, 0) for name in names}
     ordered = sorted((name for name in names if deltas[name]), key=lambda n: (-abs(deltas[n]), n))
     shown = [
         f"{safe(name)} {'+' if deltas[name] > 0 else ''}{si_bytes(deltas[name])}"
@@ -204,6 +209,11 @@ def _print_labels(console: Console, diff: DiffResult) -> None:
 def _print_verdict(console: Console, diff: DiffResult) -> None:
     if diff.same:
         console.print(line(("no difference", "bold")))
+        return
+    if diff.change is None:
+        console.print(line("no version number: these are parts of the versions"))
+        if diff.hint:
+            console.print(line(("  hint: ", "cyan"), diff.hint))
         return
     level = diff.change.level
     number = f"{diff.version} ({level})" if diff.version is not None else level

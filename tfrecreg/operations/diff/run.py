@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 from tfrecreg.engines.interface import Engine
+from tfrecreg.errors import RefusedError
 from tfrecreg.manifest.model import Change
 from tfrecreg.operations.diff.classify import count_pairs
 from tfrecreg.operations.diff.compare import LabelMaps
@@ -33,8 +35,12 @@ from tfrecreg.operations.diff.verdict import (
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.conditions import chosen_records
+from tfrecreg.scan.interface import Target
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
 from tfrecreg.shardset.find import Built
+from tfrecreg.shardset.target import target_of
+from tfrecreg.text import safe
 
 _SHOWN = 20
 """Maximum number of examples of each kind in the result."""
@@ -44,6 +50,7 @@ def diff(
     before: str | Built,
     after: str | Built,
     *,
+    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -58,6 +65,8 @@ def diff(
         before: a reference, a build or a release, or the URL of a folder that holds a build: the
             first side.
         after: the second side.
+        where: a condition in SQL: of each side only the records for which it holds there. Needs the
+            bytes of both. The result has no version number, which would be that of the whole.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read records; None for this process.
         progress: updated during the work.
@@ -66,13 +75,43 @@ def diff(
         UsageError: there is no such build or release.
         ManifestError: a manifest, a schema or an index is not the one that was released.
         FailureError: a worker died.
+        RefusedError: with `where`, a shard is missing or damaged.
+        MissingExtraError: `where` without DuckDB.
     """
-    first, second = (side_of(find_side(each, registry)) for each in (before, after))
-    return diff_sides(first, second, progress, engine=engine)
+    found = [find_side(each, registry) for each in (before, after)]
+    first, second = map(side_of, found)
+    if where is not None:
+        first, second = (
+            _selection(side, target_of(each), where, engine, progress)
+            for side, each in zip((first, second), found, strict=True)
+        )
+    return diff_sides(first, second, progress, engine=engine, where=where)
+
+
+def _selection(
+    side: Side, target: Target, where: str, engine: Engine | None, progress: Progress
+) -> Side:
+    """A side with only the records for which a condition holds."""
+    here = {shard.path for shard in target.shards}
+    missing = [each.path for each in side.manifest.shards if each.path not in here]
+    if missing:
+        raise RefusedError(
+            f"`{safe(missing[0])}` of `{side.name}` is missing, and the condition is about the "
+            "records",
+            hint=side.bring_hint,
+        )
+    records = chosen_records(target, where, engine=engine, progress=progress)
+    of_path = {shard.path: each for shard, each in zip(target.shards, records, strict=True)}
+    return replace(side, chosen=[of_path[each.path] for each in side.manifest.shards])
 
 
 def diff_sides(
-    before: Side, after: Side, progress: Progress = SILENT, *, engine: Engine | None = None
+    before: Side,
+    after: Side,
+    progress: Progress = SILENT,
+    *,
+    engine: Engine | None = None,
+    where: str | None = None,
 ) -> DiffResult:
     """As :func:`diff`, of two sides that were found."""
     labels = LabelMaps.of(before, after)
@@ -80,9 +119,11 @@ def diff_sides(
         matched = follow_images(before, after, match(before, after, progress), reading, progress)
         groups = matched.changed, matched.renamed_changed, matched.moved_changed
         of_changed, tallied = count_pairs(reading, labels, progress, *groups)
-    same = before.manifest.content == after.manifest.content
+    same = before.manifest.content == after.manifest.content and where is None
     order = order_of(before, after) if same else None
-    change = judge_change(before, after, order, None if same else matched, of_changed)
+    change = None
+    if where is None:
+        change = judge_change(before, after, order, None if same else matched, of_changed)
     listing = ListedExamples(before, after, matched, labels)
     totals = _totals(matched)
     return DiffResult(
@@ -90,6 +131,7 @@ def diff_sides(
         after=_summary(after),
         order=order,
         change=change,
+        where=where,
         version=_next_number(before, after, change),
         splits=tuple(_splits(before, after, matched)),
         totals=totals,
@@ -123,7 +165,9 @@ def _totals(matched: Matched) -> dict[ChangeKind, int]:
 
 
 def _summary(side: Side) -> SideSummary:
-    manifest = side.manifest
+    manifest, chosen = side.manifest, side.chosen
+    if chosen is not None:
+        return SideSummary(name=side.name, records=sum(map(len, chosen)))
     return SideSummary(
         name=side.name,
         content=manifest.content,
@@ -135,8 +179,7 @@ def _summary(side: Side) -> SideSummary:
 
 
 def _splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
-    old = {split.name: split for split in before.manifest.splits}
-    new = {split.name: split for split in after.manifest.splits}
+    old, new = _sizes(before), _sizes(after)
 
     def counts(side: Side, *places: Places) -> Counter[str]:
         found: Counter[str] = Counter()
@@ -154,10 +197,10 @@ def _splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
         first, second = old.get(name), new.get(name)
         yield SplitDiff(
             name=name,
-            records_before=first.records if first is not None else None,
-            records_after=second.records if second is not None else None,
-            payload_before=first.payload_bytes if first is not None else None,
-            payload_after=second.payload_bytes if second is not None else None,
+            records_before=first[0] if first is not None else None,
+            records_after=second[0] if second is not None else None,
+            payload_before=first[1] if first is not None else None,
+            payload_after=second[1] if second is not None else None,
             added=added[name],
             removed=removed[name],
             changed=changed[name],
@@ -166,6 +209,16 @@ def _splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
             renamed=renamed[name],
             known=name not in matched.unknown,
         )
+
+
+def _sizes(side: Side) -> dict[str, tuple[int, int | None]]:
+    """Of each split, the number of records that are compared, and their bytes if they are all."""
+    if side.chosen is None:
+        return {each.name: (each.records, each.payload_bytes) for each in side.manifest.splits}
+    found = dict.fromkeys((each.name for each in side.manifest.splits), 0)
+    for entry, records in zip(side.manifest.shards, side.chosen, strict=True):
+        found[entry.split] += len(records)
+    return {name: (records, None) for name, records in found.items()}
 
 
 def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | None:
@@ -177,9 +230,9 @@ def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | Non
     return compare_schemas(before.schema, after.schema)
 
 
-def _next_number(before: Side, after: Side, change: Change) -> str | None:
+def _next_number(before: Side, after: Side, change: Change | None) -> str | None:
     release = before.manifest.release
-    if release is None or before.manifest.dataset != after.manifest.dataset:
+    if release is None or change is None or before.manifest.dataset != after.manifest.dataset:
         return None
     if change.level == "initial":
         return None

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.index import ROW_BYTES, Index, read_index
 from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
@@ -23,6 +26,9 @@ from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
+
+Chosen = NDArray[np.int64]
+"""Numbers of records of a shard, ascending."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Side:
     they were not looked up."""
     cache: LocalStorage | None = None
     """The folder that holds these files, which a worker has to see."""
+    chosen: Sequence[Chosen] | None = None
+    """By shard, the records that are compared; None for all."""
 
     @property
     def bring_hint(self) -> str:
@@ -142,6 +150,7 @@ class Side:
                 provenance=None,
             ),
             schema_text=None,
+            chosen=None,
             kept=kept,
             cache=LocalStorage(posixpath.commonpath(folders)) if folders else None,
         )

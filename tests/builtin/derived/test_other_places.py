@@ -1,0 +1,116 @@
+"""Parents of another registry, in a bucket, and in very many shards."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from derived_support import STREET, Derived, pictures
+from memory_support import PRINT_PEAK, on_linux
+
+import tfrecreg
+from tfrecreg.cli.main import main
+from tfrecreg.errors import NotHereError
+
+LABEL = "image/class/label"
+
+
+def test_parents_may_be_in_another_registry(tmp_path: Path) -> None:
+    there, here = Derived(tmp_path / "there"), Derived(tmp_path / "here")
+    there.parent("street", pictures("s", STREET, 20, 4), labels={LABEL: STREET}, shards=2)
+    settings = {"raw": str(there.folder)}
+    build = here.build("child", "street@1.0.0", settings=settings, sample="60%")
+    assert [each.reference for each in build.manifest.parents] == ["street@1.0.0"]
+    street = there.rows("street")
+    rows = here.rows("child")
+    assert 0 < len(rows) < len(street)
+    assert all(street[key] == row for key, row in rows.items())
+    there.build("child", "street@1.0.0", sample="60%")
+    assert there.registry["child"].built.manifest.content == build.manifest.content
+    here.registry["child"].release("1.0.0", progress=False)
+    assert here.registry.find("child@1.0.0").check(progress=False).status == "pass"
+    # A dataset of the same name here is no parent of it.
+    here.parent("street", pictures("other", STREET, 20, 4), labels={LABEL: STREET})
+    again = here.build("child", "street@1.0.0", settings={**settings, "anew": True}, sample="60%")
+    assert again.manifest.content == build.manifest.content
+
+
+def test_parents_in_a_bucket_are_pulled_first(memory: Any, tmp_path: Path) -> None:
+    del memory
+    made = Derived(tmp_path / "registry")
+    datasets = made.folder / "datasets"
+    datasets.mkdir(exist_ok=True)
+    (datasets / "street.toml").write_text('data = "memory://lake/data"\n')
+    rows = pictures("s", STREET, 20, 4)
+    made.parent("street", rows, labels={LABEL: STREET}, shards=2)
+    assert not list(made.folder.glob("data/street/*.tfrecord*"))
+    with pytest.raises(NotHereError) as caught:
+        made.build("child", "street@1.0.0")
+    assert caught.value.message == (
+        "the bytes of the parent `street@1.0.0` are in a bucket, not on this machine"
+    )
+    assert caught.value.hint == "tfrecreg pull street@1.0.0"
+    with pytest.raises(NotHereError) as caught:
+        made.build("child", "street")
+    assert caught.value.hint == "build from a release, which `tfrecreg pull` fetches"
+    assert main(["-C", str(made.folder), "pull", "street@1.0.0"]) == 0
+    build = made.build("child", "street@1.0.0")
+    assert set(made.rows("child")) == {
+        (split, row["name"]) for split, each in rows.items() for row in each
+    }
+    parent = made.registry.find("street@1.0.0")
+    assert build.manifest.content == parent.manifest.content
+
+
+def test_a_digest_of_a_selection_is_that_of_the_dataset_derived_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A split without such records is in neither."""
+    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = Derived(tmp_path / "registry")
+    made.parent("street", pictures("s", STREET, 20, 4), labels={LABEL: STREET}, shards=2)
+    where = "label = 'cat' AND split = 'train'"
+    build = made.build("child", "street@1.0.0", where=where)
+    found = tfrecreg.digest("street@1.0.0", where=where, registry=made.registry, progress=False)
+    assert [each.split for each in found.splits] == ["train"]
+    assert found.content == build.manifest.content
+    nothing = tfrecreg.digest("street", where="false", registry=made.registry, progress=False)
+    assert nothing.splits == ()
+
+
+_BUILD = (
+    """
+import sys
+import tfrecreg
+
+registry = tfrecreg.open(sys.argv[1])
+options = {"inputs": ["wide@1.0.0"], "sample": "50%"}
+build = registry["child"].build(source="tfrecreg", options=options, progress=False, shards=3)
+print(sum(each.records for each in build.manifest.splits))
+"""
+    + PRINT_PEAK
+)
+
+
+@on_linux
+@pytest.mark.slow
+def test_a_parent_of_a_thousand_shards(tmp_path: Path) -> None:
+    made = Derived(tmp_path / "registry")
+    rows = {"train": [{"name": f"k{n:05}", "n": n} for n in range(2400)]}
+    made.parent("wide", rows, shards=1200)
+    assert len(made.registry["wide"].built.manifest.shards) == 1200
+    done = subprocess.run(
+        [sys.executable, "-c", _BUILD, str(made.folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    records, peak = map(int, done.stdout.split())
+    assert 1000 < records < 1400
+    assert peak < 300_000  # KiB; files and indexes of shards are not held open together
+    assert len(made.rows("child")) == records
