@@ -80,8 +80,7 @@ class YoloDataset:
                     continue
                 seen.add(image)
                 yield RawFile(image, listing.images[image], listing.images[image])
-                rule = listing.label_rule(image)
-                label = label_paths(image)[rule] if rule >= 0 else ""
+                label, _ = listing.find_label(image)
                 if label and label not in seen and label not in listing.unusable:
                     seen.add(label)
                     yield RawFile(label, listing.texts[label], listing.texts[label])
@@ -107,13 +106,12 @@ class YoloDataset:
             image.encode()
         except UnicodeEncodeError:
             raise SkipImage("SRC012", "the name is not UTF-8") from None
-        rule = listing.label_rule(image)
-        if rule < 0:
+        label, rule = listing.find_label(image)
+        if not label:
             if self._options.unlabeled == "skip":
                 raise SkipImage("SRC043", "no label file")
             unlabeled.append(image)
             return Item(split, image, size + _OVERHEAD)
-        label = label_paths(image)[rule]
         if label in listing.unusable:
             kind = "link that leads nowhere" if listing.unusable[label].kind == "link" else "file"
             detail = f"its label file `{safe(label)}` is a {kind} that cannot be opened"
@@ -132,11 +130,11 @@ class YoloDataset:
             if orphans := [image for image in listing.images if image not in taken]:
                 yield paths_remark(first, "SRC030", orphans, "in no split")
         read = {description.file, description.names_file, *self._lists()}
-        unused = listing.unused_labels(read)
+        places = {path for image in listing.images for path in label_paths(image)}
+        unused = listing.unused_labels(places, read)
         if unused:
             yield paths_remark(first, "SRC042", unused, "no image has it")
-        known = {*unused, *read}
-        known.update(path for image in listing.images for path in label_paths(image))
+        known = places.union(unused, read)
         strays = [path for path in (*listing.others, *listing.texts) if path not in known and path]
         if strays:
             yield paths_remark(first, "SRC015", strays, "neither an image nor a label file")
@@ -181,8 +179,7 @@ class YoloDataset:
         """The label files in the order of the splits."""
         for split in self.splits:
             for image in split.images:
-                rule = self._listing.label_rule(image)
-                label = label_paths(image)[rule] if rule >= 0 else ""
+                label, _ = self._listing.find_label(image)
                 if label and label not in self._listing.unusable:
                     yield label
 
