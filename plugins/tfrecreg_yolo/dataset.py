@@ -58,7 +58,7 @@ class YoloDataset:
         self._options = options
         self._listing = YoloListing(raw)
         self.description = read_description(raw, self._listing, options)
-        every = find_yolo_splits(raw, self._listing, self.description)
+        every = find_yolo_splits(raw, self._listing, self.description, options.splits)
         self.splits = choose_splits(every, options.splits)
         self.context = YoloContext(
             self._task(), self.description.kpt_shape, _labels(self.description)
@@ -113,8 +113,9 @@ class YoloDataset:
             unlabeled.append(image)
             return Item(split, image, size + _OVERHEAD)
         if label in listing.unusable:
-            kind = "link that leads nowhere" if listing.unusable[label].kind == "link" else "file"
-            detail = f"its label file `{safe(label)}` is a {kind} that cannot be opened"
+            is_link = listing.unusable[label].kind == "link"
+            why = "is a link that leads nowhere" if is_link else "cannot be opened"
+            detail = f"its label file `{safe(label)}` {why}"
             raise SkipImage("SRC041", detail)
         if listing.texts[label] > MAX_LABEL_BYTES:
             detail = f"its label file has {listing.texts[label]:,} bytes, too many"
