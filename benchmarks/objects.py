@@ -29,7 +29,7 @@ def main(arguments: Namespace) -> list[str]:
 
         def build(source: str) -> Measured:
             command = [sys.executable, "-m", "benchmarks.build", source]
-            return run([*command, str(folder / source), str(out)])
+            return run([*command, str(folder / source), str(out)], BENCH_JOBS="1")
 
         rows = []
         for source in ("yolo", "voc"):

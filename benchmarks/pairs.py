@@ -26,7 +26,8 @@ class Measured:
     """Largest resident set among its processes, in bytes."""
     output: str
     work: float = 0.0
-    """CPU seconds of all its processes, in user and system mode."""
+    """The CPU seconds that it printed as ``processor=…``; else those of all its processes, in user
+    and system mode."""
 
 
 def run(command: Sequence[str], **environment: str) -> Measured:
@@ -51,13 +52,14 @@ def run(command: Sequence[str], **environment: str) -> Measured:
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{output[-2000:]}")
     found = re.search(r"\bseconds=([0-9.]+)", output)
+    worked = re.search(r"\bprocessor=([0-9.]+)", output)
     unit = 1 if sys.platform == "darwin" else 1024
     return Measured(
         wall,
         float(found[1]) if found else wall,
         usage.ru_maxrss * unit,
         output,
-        usage.ru_utime + usage.ru_stime,
+        float(worked[1]) if worked else usage.ru_utime + usage.ru_stime,
     )
 
 

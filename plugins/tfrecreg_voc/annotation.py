@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
+from xml.etree.ElementTree import Element
 
 from tfrecreg.api import BadAnnotation, SkipImage, safe
-from tfrecreg_voc.xml_reader import Element, XmlError, parse_xml
+from tfrecreg_voc.xml_reader import XmlError, parse_xml, text_of
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
@@ -51,26 +52,26 @@ class VocAnnotation:
         size = self._root.find("size")
         if size is None:
             return 0, 0
-        return _pixels(size.text_of("width")), _pixels(size.text_of("height"))
+        return _pixels(text_of(size, "width")), _pixels(text_of(size, "height"))
 
     @property
     def filename(self) -> str:
         """The name that it has for its image, without folders."""
-        return self._root.text_of("filename").replace("\\", "/").rpartition("/")[2]
+        return text_of(self._root, "filename").replace("\\", "/").rpartition("/")[2]
 
     @property
     def segmented(self) -> bool:
         """Whether it says that the image is segmented."""
-        return _flag(self._root.text_of("segmented")) == 1
+        return _flag(text_of(self._root, "segmented")) == 1
 
     @property
     def class_names(self) -> set[str]:
         """The classes of its objects."""
-        return {each.text_of("name") for each in self._root.all("object")} - {""}
+        return {text_of(each, "name") for each in self._root.findall("object")} - {""}
 
     def objects(self) -> Iterator[VocObject | BadAnnotation]:
         """Its objects, and why others cannot be read."""
-        for each in self._root.all("object"):
+        for each in self._root.findall("object"):
             try:
                 yield _object(each)
             except BadAnnotation as error:
@@ -78,7 +79,7 @@ class VocAnnotation:
 
 
 def _object(element: Element) -> VocObject:
-    name = element.text_of("name")
+    name = text_of(element, "name")
     if not name:
         raise BadAnnotation("has no name")
     box = element.find("bndbox")
@@ -88,16 +89,16 @@ def _object(element: Element) -> VocObject:
     return VocObject(
         name=name,
         box=(xmin, ymin, xmax, ymax),
-        difficult=_flag(element.text_of("difficult")),
-        truncated=_flag(element.text_of("truncated")),
-        occluded=_flag(element.text_of("occluded")),
-        pose=element.text_of("pose") or "Unspecified",
-        parts=sum(1 for _ in element.all("part")),
+        difficult=_flag(text_of(element, "difficult")),
+        truncated=_flag(text_of(element, "truncated")),
+        occluded=_flag(text_of(element, "occluded")),
+        pose=text_of(element, "pose") or "Unspecified",
+        parts=len(element.findall("part")),
     )
 
 
 def _number(box: Element, side: str) -> float:
-    text = box.text_of(side)
+    text = text_of(box, side)
     try:
         if "_" in text:  # Python takes `1_0` for ten
             raise ValueError

@@ -58,7 +58,7 @@ class YoloDataset:
         self._options = options
         self._listing = YoloListing(raw)
         self.description = read_description(raw, self._listing, options)
-        every = find_yolo_splits(raw, self._listing, self.description)
+        every = find_yolo_splits(raw, self._listing, self.description, options.splits)
         self.splits = choose_splits(every, options.splits)
         self.context = YoloContext(
             self._task(), self.description.kpt_shape, _labels(self.description)
@@ -80,8 +80,7 @@ class YoloDataset:
                     continue
                 seen.add(image)
                 yield RawFile(image, listing.images[image], listing.images[image])
-                rule = listing.label_rule(image)
-                label = label_paths(image)[rule] if rule >= 0 else ""
+                label, _ = listing.find_label(image)
                 if label and label not in seen and label not in listing.unusable:
                     seen.add(label)
                     yield RawFile(label, listing.texts[label], listing.texts[label])
@@ -107,16 +106,16 @@ class YoloDataset:
             image.encode()
         except UnicodeEncodeError:
             raise SkipImage("SRC012", "the name is not UTF-8") from None
-        rule = listing.label_rule(image)
-        if rule < 0:
+        label, rule = listing.find_label(image)
+        if not label:
             if self._options.unlabeled == "skip":
                 raise SkipImage("SRC043", "no label file")
             unlabeled.append(image)
             return Item(split, image, size + _OVERHEAD)
-        label = label_paths(image)[rule]
         if label in listing.unusable:
-            kind = "link that leads nowhere" if listing.unusable[label].kind == "link" else "file"
-            detail = f"its label file `{safe(label)}` is a {kind} that cannot be opened"
+            is_link = listing.unusable[label].kind == "link"
+            why = "is a link that leads nowhere" if is_link else "cannot be opened"
+            detail = f"its label file `{safe(label)}` {why}"
             raise SkipImage("SRC041", detail)
         if listing.texts[label] > MAX_LABEL_BYTES:
             detail = f"its label file has {listing.texts[label]:,} bytes, too many"
@@ -132,11 +131,11 @@ class YoloDataset:
             if orphans := [image for image in listing.images if image not in taken]:
                 yield paths_remark(first, "SRC030", orphans, "in no split")
         read = {description.file, description.names_file, *self._lists()}
-        unused = listing.unused_labels(read)
+        places = {path for image in listing.images for path in label_paths(image)}
+        unused = listing.unused_labels(places, read)
         if unused:
             yield paths_remark(first, "SRC042", unused, "no image has it")
-        known = {*unused, *read}
-        known.update(path for image in listing.images for path in label_paths(image))
+        known = places.union(unused, read)
         strays = [path for path in (*listing.others, *listing.texts) if path not in known and path]
         if strays:
             yield paths_remark(first, "SRC015", strays, "neither an image nor a label file")
@@ -181,8 +180,7 @@ class YoloDataset:
         """The label files in the order of the splits."""
         for split in self.splits:
             for image in split.images:
-                rule = self._listing.label_rule(image)
-                label = label_paths(image)[rule] if rule >= 0 else ""
+                label, _ = self._listing.find_label(image)
                 if label and label not in self._listing.unusable:
                     yield label
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tfrecreg.api import Entry, RawDataError, Storage, list_files, safe
 
@@ -63,29 +63,26 @@ class YoloListing:
         prefix = f"{folder}/" if folder else ""
         return (path for path in self.images if path.startswith(prefix))
 
-    def label_rule(self, image: str) -> int:
-        """Which of :func:`label_paths` is the label file of an image; -1 without one."""
+    def find_label(self, image: str) -> tuple[str, int]:
+        """The label file of an image, and which of :func:`label_paths` it is; else empty and -1."""
         for number, path in enumerate(label_paths(image)):
             if path in self.texts:
-                return number
-        return -1
+                return path, number
+        return "", -1
 
-    def unused_labels(self, read: Iterable[str]) -> list[str]:
+    def unused_labels(self, places: Collection[str], read: Collection[str]) -> list[str]:
         """Label files without an image: other texts in folders of labels.
 
         Args:
+            places: where label files of images may be.
             read: texts that are something else.
         """
-        used = {*read}
-        folders: set[str] = set()
-        for image in self.images:
-            paths = label_paths(image)
-            folders.update(path.rpartition("/")[0] for path in paths)
-            used.update(paths)
+        folders = {path.rpartition("/")[0] for path in places}
         return [
             path
             for path in self.texts
-            if path not in used
+            if path not in places
+            and path not in read
             and path.rpartition("/")[0] in folders
             and path.rpartition("/")[2].lower() not in _NOT_LABELS
             # A text beside images in the raw folder itself, such as README.dataset.txt.
@@ -99,12 +96,8 @@ def label_paths(image: str) -> Sequence[str]:
     """
     stem, dot, _ = image.rpartition(".")
     beside = f"{stem if dot else image}.txt"
-    folders = beside.split("/")
-    for place in range(len(folders) - 2, -1, -1):
-        if folders[place] == "images":
-            folders[place] = "labels"
-            return "/".join(folders), beside
-    return (beside,)
+    above, found, below = f"/{beside}".rpartition("/images/")
+    return (f"{above}/labels/{below}"[1:], beside) if found else (beside,)
 
 
 def parents(path: str) -> Iterator[str]:

@@ -14,17 +14,18 @@ MAX_LABEL_BYTES = 1 << 24
 """Most bytes of a label file."""
 
 
+_UNDERSCORE = ord("_")
+
+
 class YoloRow(NamedTuple):
     """One object."""
 
-    number: int
-    """Its line in the file, from 1."""
     category: int
     box: tuple[float, float, float, float]
     """Left, top, width and height."""
-    polygon: list[float]
-    """x and y of each point in turn; empty without one."""
-    keypoints: list[float]
+    polygon: list[float] | None = None
+    """x and y of each point in turn."""
+    keypoints: Sequence[float] = ()
     """x, y and visibility of each keypoint in turn."""
 
 
@@ -46,30 +47,26 @@ class LabelRowReader:
             "obb": "9: class and four points",
         }[task]
 
-    def read(self, line: bytes, number: int) -> YoloRow:
+    def read(self, line: bytes) -> YoloRow:
         """The object of a line.
 
         Raises:
             BadAnnotation: the line is not a row of this task.
         """
-        values = _parse_numbers(line)
-        category = values[0]
+        category, *values = _parse_numbers(line)
         if not category.is_integer() or abs(category) > 1 << 31:
             raise BadAnnotation(f"has the class {category:g}, expected a whole number")
-        count = len(values)
-        polygon: list[float] = []
-        if count == self._box_count and self._task != "obb":
-            x, y, width, height = values[1:5]
+        count = len(values) + 1
+        task = self._task
+        if count == self._box_count and task != "obb":
+            x, y, width, height, *rest = values
             box = x - width / 2, y - height / 2, width, height
-        elif (self._task == "segment" and count > 6 and count % 2) or (
-            self._task == "obb" and count == 9
-        ):
-            polygon = values[1:]
-            box = _around(polygon)
-        else:
-            raise BadAnnotation(f"has {count} numbers, expected {self._expected}")
-        keypoints = self._keypoints(values[5:]) if self._task == "pose" else []
-        return YoloRow(number, int(category), box, polygon, keypoints)
+            if not rest:
+                return YoloRow(int(category), box)
+            return YoloRow(int(category), box, keypoints=self._keypoints(rest))
+        if (task == "segment" and count > 6 and count % 2) or (task == "obb" and count == 9):
+            return YoloRow(int(category), _around(values), polygon=values)
+        raise BadAnnotation(f"has {count} numbers, expected {self._expected}")
 
     def _keypoints(self, values: list[float]) -> list[float]:
         """Triples. Without a visibility, a point at the origin or left or above of it is none."""
@@ -100,7 +97,7 @@ def _parse_numbers(line: bytes) -> list[float]:
     """
     words = line.split()
     try:
-        if b"_" not in line:  # Python takes `1_0` for ten
+        if _UNDERSCORE not in line:  # Python takes `1_0` for ten
             return [*map(float, words)]
     except ValueError:
         pass

@@ -129,8 +129,8 @@ class YoloSource(Source):
         width, height = view.sizes[0]
         label = label_paths(item.key)[int(item.state)] if item.state else ""
         shown = safe(label)
-        for row in self._rows(label, view, context):
-            name = f"the row {row.number} of `{shown}`"
+        for number, row in self._rows(label, view, context):
+            name = f"the row {number} of `{shown}`"
             left, top, across, down = row.box
             bbox = left * width, top * height, across * width, down * height
             if not boxes.add(name, row.category, bbox):
@@ -150,8 +150,10 @@ class YoloSource(Source):
                 found = {**found, **shapes.features()}
         return found
 
-    def _rows(self, label: str, view: ImageView, context: YoloContext) -> Iterator[YoloRow]:
-        """The rows that can be read, and remarks on the others."""
+    def _rows(
+        self, label: str, view: ImageView, context: YoloContext
+    ) -> Iterator[tuple[int, YoloRow]]:
+        """The rows that can be read, by their lines from 1, and remarks on the others."""
         if not label:
             return
         if self._reader is None:
@@ -159,7 +161,7 @@ class YoloSource(Source):
         seen: dict[bytes, int] = {}
         for number, line in rows_of(self._raw.read(label, limit=MAX_LABEL_BYTES)):
             try:
-                row = self._reader.read(line, number)
+                row = self._reader.read(line)
             except BadAnnotation as error:
                 view.leave_out("SRC040", f"the row {number} of `{safe(label)}` {error}")
                 continue
@@ -167,7 +169,7 @@ class YoloSource(Source):
             if first != number:
                 detail = f"the row {number} of `{safe(label)}` is the row {first} again"
                 view.remarks.add("SRC044", detail)
-            yield row
+            yield number, row
 
 
 def _add_polygon(polygons: Polygons, row: YoloRow, name: str, view: ImageView) -> None:

@@ -26,9 +26,12 @@ class YoloSplit(NamedTuple):
 
 
 def find_yolo_splits(
-    raw: Storage, listing: YoloListing, description: YoloDescription
+    raw: Storage, listing: YoloListing, description: YoloDescription, wanted: Sequence[str]
 ) -> list[YoloSplit]:
     """All splits.
+
+    Args:
+        wanted: names of splits; others may be described and not there. None for all.
 
     Raises:
         RawDataError: a folder or a list that the description names does not exist, or is empty.
@@ -38,22 +41,31 @@ def find_yolo_splits(
         return _by_folders(listing)
     names = normal_splits(written)
     finder = _Finder(_bases(listing, description))
-    return [
-        _described(raw, listing, finder, names[key], key, paths, description.file)
-        for key, paths in written.items()
-    ]
+    found = []
+    for key, paths in written.items():
+        try:
+            split = _described(raw, listing, finder, names, key, paths, description.file)
+        except RawDataError:
+            if not wanted or names[key] in wanted:
+                raise
+            split = YoloSplit(names[key], [], [], [])
+        found.append(split)
+    return found
 
 
 def _described(
     raw: Storage,
     listing: YoloListing,
     finder: _Finder,
-    name: str,
+    names: Mapping[str, str],
     key: str,
     paths: Sequence[str],
     file: str,
 ) -> YoloSplit:
-    """The split that the description calls `key`."""
+    """The split that the description calls `key`, and `names` by its usual name."""
+    name = names[key]
+    others = ",".join(other for other in names.values() if other != name)
+    hint = f"leave the split out: --option splits={others}" if others else "name another folder"
     images: dict[str, None] = {}
     remarks = []
     origins = []
@@ -63,7 +75,7 @@ def _described(
             raise RawDataError(
                 f"`{safe(file)}`: `{key}` is `{safe(text)}`, which is neither a folder with images "
                 "nor a list of images in the raw folder",
-                hint="correct the path, or leave the split out: --option splits=",
+                hint=f"correct the path in `{safe(file)}`, or {hint}",
             )
         if moved:
             detail = f"`{safe(text)}` is outside of the raw folder: `{safe(place or '.')}` was read"
@@ -76,7 +88,7 @@ def _described(
     if not images:
         raise RawDataError(
             f"the split `{safe(key)}` of `{safe(file)}` has no image",
-            hint="leave it out: --option splits=",
+            hint=hint,
         )
     return YoloSplit(name, origins, list(images), remarks)
 

@@ -34,6 +34,18 @@ def test_an_unknown_option_is_one_line_and_a_hint(cli) -> None:
     assert done.err.splitlines()[1] == "hint: tfrecreg check --help"
 
 
+def test_an_option_of_a_source_given_to_the_command_is_shown_how_to_set(cli) -> None:
+    done = cli("build", "mnist", "--split", "train=0.8,test=0.2")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: No such option '--split'",
+        "hint: tfrecreg build --help; an option of a source or a format is set by "
+        "`--option split=VALUE`",
+    ]
+    done = cli("show", "mnist", "--split", "train")
+    assert done.err.splitlines()[1] == "hint: tfrecreg show --help"
+
+
 def test_without_arguments_the_help_is_shown_and_the_exit_code_is_2(cli) -> None:
     done = cli()
     assert done.code == 2

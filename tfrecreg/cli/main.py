@@ -133,6 +133,10 @@ def _misused(session: Session, arguments: Sequence[str], error: click.ClickExcep
     message = " ".join(error.format_message().split()).rstrip(".")
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"{ctx.command_path} --help" if ctx is not None else ""
+    known = [opt for each in ctx.command.params for opt in each.opts] if ctx is not None else []
+    if isinstance(error, click.NoSuchOption) and "--option" in known and not error.possibilities:
+        name = safe(error.option_name.lstrip("-"), limit=40).replace("-", "_")
+        hint += f"; an option of a source or a format is set by `--option {name}=VALUE`"
     _print_error(f"error: {safe(message, limit=400)}", hint)
     guard.traced(error)
     _document(session, arguments, message, hint, 2, [])

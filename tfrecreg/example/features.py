@@ -31,7 +31,7 @@ def bytes_feature(value: bytes | str | Iterable[bytes | str]) -> Feature:
     if isinstance(value, (bytes, bytearray, memoryview, str)):
         values: tuple[bytes, ...] = (_as_bytes(value),)
     else:
-        values = tuple(map(_as_bytes, value))
+        values = tuple([each if type(each) is bytes else _as_bytes(each) for each in value])
     if sum(map(len, values)) > _LOOSE:
         return Feature(Kind.BYTES, len(values), None, 0, 0, 0, values)
     body = b"".join([b"\n" + varint(len(each)) + each for each in values])
@@ -48,7 +48,9 @@ def float_feature(value: float | Iterable[float]) -> Feature:
         TypeError: a value is not a number, or an array has more than one dimension.
         ValueError: a finite value is too large for float32, or packed bytes are not whole floats.
     """
-    packed = _packed_floats(value)
+    packed = value if type(value) is tuple else _float_values(value)
+    if not isinstance(packed, bytes):
+        packed = _packed_floats(packed)
     return packed_feature(Kind.FLOAT, len(packed) // 4, packed)
 
 
@@ -61,8 +63,10 @@ def int64_feature(value: int | Iterable[int]) -> Feature:
     """
     if type(value) is int and 0 <= value < 128:
         return _SINGLES[value]
-    items: Any = value.tolist() if hasattr(value, "tolist") else value
-    items = tuple(items) if isinstance(items, Iterable) else (items,)
+    items: Any = value
+    if type(value) is not tuple:
+        items = value.tolist() if hasattr(value, "tolist") else value
+        items = tuple(items) if isinstance(items, Iterable) else (items,)
     try:
         values = tuple(map(index, items))
     except TypeError:
@@ -101,7 +105,17 @@ def _packed_ints(values: tuple[int, ...]) -> bytes:
     return pack_varints(values)
 
 
-def _packed_floats(value: Any) -> bytes:
+def _packed_floats(values: tuple[Any, ...]) -> bytes:
+    try:
+        return struct.pack(f"<{len(values)}f", *values)
+    except (OverflowError, struct.error):
+        # One value is invalid, but the error of struct does not say which one or, for large
+        # integers, why.
+        raise next(filter(None, map(_float_error, values))) from None
+
+
+def _float_values(value: Any) -> tuple[Any, ...] | bytes:
+    """The values of anything that may be floats; packed where it has exactly the bits."""
     if isinstance(value, (bytes, bytearray)) or (
         isinstance(value, memoryview) and value.format in {"B", "b", "c"}
     ):
@@ -117,13 +131,7 @@ def _packed_floats(value: Any) -> bytes:
             return bits
         if hasattr(value, "tolist"):
             value = value.tolist()
-    values = tuple(value) if isinstance(value, Iterable) else (value,)
-    try:
-        return struct.pack(f"<{len(values)}f", *values)
-    except (OverflowError, struct.error):
-        # One value is invalid, but the error of struct does not say which one or, for large
-        # integers, why.
-        raise next(filter(None, map(_float_error, values))) from None
+    return tuple(value) if isinstance(value, Iterable) else (value,)
 
 
 def _float32_buffer(value: Any) -> bytes | None:

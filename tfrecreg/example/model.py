@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
 from itertools import islice
@@ -112,14 +112,15 @@ class Feature:
         body = sum(1 + varint_size(len(value)) + len(value) for value in values)
         return _message_size(self._kind, body)
 
-    def _iterate(self) -> Iterator[Any]:
+    def _iterate(self) -> Iterable[Any]:
         if self._values is not None:
-            return iter(self._values)
+            return self._values
         source = self._source or b""
         if self._kind is Kind.INT64:
-            return varints(source[self._start : self._end])
+            body = source[self._start : self._end]
+            return body if body.isascii() else varints(body)
         if self._kind is Kind.FLOAT:
-            return iter(struct.unpack_from(f"<{self._count}f", source, self._start))
+            return struct.unpack_from(f"<{self._count}f", source, self._start)
         return (source[start:end] for start, end in self._spans(source))
 
     def _spans(self, source: bytes) -> Iterator[tuple[int, int]]:

@@ -188,10 +188,10 @@ class Checker:
             invalid: tuple[InvalidValues, ...] = ()
             if feature is not None:
                 present += 1
-                if feature.kind is kind:
+                if feature._kind is kind:
                     if check is not None:
                         invalid = check(feature)
-                    count = feature.count
+                    count = feature._count
                     if not invalid and low <= count <= high and count % multiple == 0:
                         continue
             if found := self._problems(number, feature, invalid):

@@ -3,7 +3,8 @@
 A footer is small, and says what is to be allocated: its length, and the rows and bytes of each row
 group, are held against the size of the file. A value that is stored once may stand in every row, so
 batches have the fewer rows the larger a dictionary is, and a row group that grows out of proportion
-is refused while it is decoded.
+is refused while it is decoded. pyarrow takes what the header of a page claims and decompresses
+what is there, so that the headers are read before the pages.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import MissingExtraError, RawDataError
+from tfrecreg.sources.parquet_pages import DICTIONARY_PAGE, page_sizes
 from tfrecreg.storage.file_object import ReadingFile
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe
@@ -29,11 +31,8 @@ _ANY_SIZE = 1 << 30
 """bytes are not too many for any."""
 _MAGIC = b"PAR1"
 _TAIL = 8
-_HEADER = 32
-"""Bytes at the beginning of a page, with the first two fields of its header."""
-_I32 = 0x15
-"""A field of Thrift's compact protocol: the next number, an integer of 32 bits."""
-_DICTIONARY_PAGE = 2
+_ANY_PAGE = 1 << 26
+"""Bytes of a decompressed page that are not too many for any."""
 
 
 class GroupSize(NamedTuple):
@@ -112,7 +111,8 @@ class ParquetReader:
         """
         expected = self._group(group)
         limit = max(_ANY_SIZE, expected.bytes + min(_MAX_GROWTH * expected.bytes, _GROWN))
-        largest = max(map(self._dictionary, self._chunks(group, {*columns})), default=0)
+        chunks = self._chunks(group, {*columns})
+        largest = max((self._dictionary(group, chunk) for chunk in chunks), default=0)
         rows = size = 0
         try:
             for batch in self._file.iter_batches(
@@ -159,15 +159,29 @@ class ParquetReader:
             if any(f"{chunk.path_in_schema}.".startswith(f"{each}.") for each in columns):
                 yield chunk
 
-    def _dictionary(self, chunk: Any) -> int:
-        """The bytes of the dictionary of texts or bytes, as its page says; 0 without one."""
-        if chunk.physical_type not in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
-            return 0
-        start = chunk.dictionary_page_offset or chunk.data_page_offset
-        header = self._reader.read_at(min(start, chunk.data_page_offset), _HEADER)
-        kind, rest = _integer_field(header)
-        size, _ = _integer_field(rest)
-        return size if kind == _DICTIONARY_PAGE else 0
+    def _dictionary(self, group: int, chunk: Any) -> int:
+        """The bytes of the dictionary of texts or bytes, as its page says; 0 without one.
+
+        Raises:
+            RawDataError: a page cannot be read, or cannot have the size that it claims.
+        """
+        most = max(chunk.total_uncompressed_size, _ANY_PAGE)
+        start = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
+        has_values = chunk.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+        largest = 0
+        try:
+            for page in page_sizes(self._reader, start, start + chunk.total_compressed_size):
+                claimed = page.decompressed
+                if claimed > most or claimed > max(_MAX_RATIO * page.stored, _ANY_PAGE):
+                    raise ValueError(
+                        f"a page of {page.stored} bytes in row group {group} should have "
+                        f"{claimed} when decompressed"
+                    )
+                if has_values and page.kind == DICTIONARY_PAGE:
+                    largest = max(largest, claimed)
+        except ValueError as error:
+            raise self._refusal(str(error)) from None
+        return largest
 
     def _refusal(self, why: str) -> RawDataError:
         return RawDataError(
@@ -176,17 +190,3 @@ class ParquetReader:
             hint="fetch it again: one that was not written to its end has no footer, and a clone "
             "without git-lfs has pointers in place of files",
         )
-
-
-def _integer_field(data: bytes) -> tuple[int, bytes]:
-    """The integer that a structure in Thrift's compact protocol begins with, and what follows; 0
-    for anything else.
-    """
-    if data[:1] != bytes([_I32]):
-        return 0, b""
-    value = 0
-    for at, byte in enumerate(data[1:6]):
-        value |= (byte & 0x7F) << (7 * at)
-        if byte < 0x80:
-            return value >> 1 ^ -(value & 1), data[at + 2 :]
-    return 0, b""

@@ -71,19 +71,18 @@ class LocalStorage:
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         full = locate(self.root, path)
-        with translated("look at", full):
-            try:
-                own = os.lstat(full)
-            except (FileNotFoundError, NotADirectoryError):
+        # A hot path: a context manager around it would take as long as a system call.
+        own = None
+        try:
+            status = own = os.lstat(full)
+            if stat.S_ISLNK(own.st_mode):
+                status = os.stat(full)
+        except OSError as error:
+            if own is None and isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 return None
-            status = own
-            try:
-                if stat.S_ISLNK(own.st_mode):
-                    status = os.stat(full)
-            except OSError as error:
-                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-                    raise
-                return _entry_of(path, own)  # a link whose target is missing
+            if own is None or error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                raise refusal("look at", full, error) from error
+            return _entry_of(path, own)  # a link whose target is missing
         # An entry that is not a link may be below one.
         above = path if status is not own else path.rpartition("/")[0]
         if follow == "inside" and above and leaves(self.root, above):

@@ -61,7 +61,8 @@ def _fault(path: str) -> str:
     if "\0" in path:
         return "it holds a NUL"
     try:
-        os.fsencode(path)
+        if not path.isascii():
+            os.fsencode(path)
     except UnicodeEncodeError:
         return f"it cannot be written in {sys.getfilesystemencoding()}"
     return ""

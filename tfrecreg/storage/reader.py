@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import FileIO
 
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.interface import Reader
@@ -23,17 +24,18 @@ class LocalReader(Reader):
             # check below detects a change in between, and O_NONBLOCK avoids waiting for a FIFO.
             self._refuse(os.stat(path).st_mode)
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-            self._file = os.fdopen(os.open(path, flags), "rb", buffering=0)
+            self._file = FileIO(os.open(path, flags))
         except NotADirectoryError as error:
             raise refusal("read", path, FileNotFoundError(errno.ENOENT, "")) from error
         except OSError as error:
             raise refusal("read", path, error) from error
         try:
-            with translated("read", path):
-                status = os.fstat(self._file.fileno())
+            status = os.fstat(self._file.fileno())
             self._refuse(status.st_mode)
-        except StorageError:
+        except (OSError, StorageError) as error:
             self._file.close()
+            if isinstance(error, OSError):
+                raise refusal("read", path, error) from error
             raise
         self.size = status.st_size
 

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import os
-import pickle
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from image_support import png
+from raw_source_support import RawSource
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.sources.interface import Item, Remark, Skipped, Written
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.typed_values import parse_options
-from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
+from tfrecreg.sources.interface import Remark
 from tfrecreg_imagefolder.source import ImageFolderSource
 
 
-@dataclass
 class Made:
     """What became of every item."""
 
-    written: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    """By split and key: the single value of each feature."""
-    skipped: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
-    """By split and key: code and detail."""
-    remarks: list[Remark] = field(default_factory=list)
+    def __init__(
+        self,
+        written: dict[tuple[str, str], dict[str, Any]],
+        skipped: dict[tuple[str, str], tuple[str, str]],
+        remarks: list[Remark],
+    ) -> None:
+        self.written = written
+        """By split and key: the single value of each feature."""
+        self.skipped = skipped
+        """By split and key: code and detail."""
+        self.remarks = remarks
 
     def splits(self) -> dict[str, int]:
         """Written items a split."""
@@ -53,16 +53,14 @@ class Raw:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir(exist_ok=True)
+        self._raw = RawSource(path, ImageFolderSource)
+        self.source, self.error = self._raw.source, self._raw.error
 
     def put(self, name: str | bytes, data: bytes | str | None = None) -> Path:
         """A file; without data an image, of which no two are equal."""
-        path = self.path / os.fsdecode(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         if data is None:
             data = png(5, 4, seed=sum(os.fsencode(name)))
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        return path
+        return self._raw.put(os.fsdecode(name), data)
 
     def puts(self, *names: str) -> None:
         """Images."""
@@ -75,42 +73,14 @@ class Raw:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
 
-    def source(self, *options: str) -> ImageFolderSource:
-        """The source, as a worker has it: it was pickled."""
-        parsed = parse_options(ImageFolderOptions, list(options), of="imagefolder")
-        made = ImageFolderSource(LocalStorage(self.path), parsed)
-        return pickle.loads(pickle.dumps(made))
-
     def made(self, *options: str) -> Made:
-        """Every item, made in another object than it was listed in."""
-        result = Made()
-        worker = self.source(*options)
-        for item in self.source(*options).items():
-            if isinstance(item, Remark):
-                result.remarks.append(item)
-                continue
-            made = worker.example(item) if isinstance(item, Item) else item
-            place = item.split, item.key
-            assert place not in result.written
-            if isinstance(made, Skipped):
-                assert made[:2] == place
-                result.skipped[place] = made.code, made.detail
-                continue
-            if isinstance(made, Written):
-                result.remarks.extend(made.remarks)
-                made = made.example
-            for feature in made.values():
-                assert feature.count == 1
-            result.written[place] = {name: each.values[0] for name, each in made.items()}
-        return result
-
-    def error(self, *options: str) -> TfrecregError:
-        """Why it is refused; the first line of what a user sees, and its hint."""
-        with pytest.raises(TfrecregError) as caught:
-            list(self.source(*options).items())
-        assert caught.value.exit_code == 2
-        assert "\n" not in caught.value.message
-        return caught.value
+        """Every item."""
+        found = self._raw.made(*options)
+        written: dict[tuple[str, str], dict[str, Any]] = {}
+        for place, features in found.written.items():
+            assert all(len(values) == 1 for values in features.values())
+            written[place] = {name: values[0] for name, values in features.items()}
+        return Made(written, found.skipped, found.remarks)
 
 
 @pytest.fixture

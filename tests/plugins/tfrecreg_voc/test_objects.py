@@ -174,10 +174,12 @@ EXTERNAL = (
         (b"<annotation>\xff</annotation>", "not well-formed (invalid token)"),
         ('<?xml version="1.0" encoding="no-such"?><annotation/>', "an encoding that is not known"),
         ("<html/>", "its XML is a `html`, expected `annotation`"),
-        ("<a>" * 100, "it has more than 64 elements in each other"),
+        ("<a>" * 64 + "</a>" * 64, "its XML is a `a`, expected `annotation`"),
+        ("<a>" * 65 + "</a>" * 65, "it has more than 64 elements in each other"),
+        ("<a>" * 190_000 + "</a>" * 190_000, "it has more than 64 elements in each other"),
         ("<annotation>" + "<a/>" * 200_001, "it has more than 200,000 elements"),
     ],
-    ids=range(15),
+    ids=range(17),
 )
 def test_xml_that_is_none_or_an_attack_skips_the_image(
     raw: Any, data: str | bytes, says: str

@@ -126,7 +126,24 @@ class TestDescribed:
             f"`data.yaml`: `val` is `{path}`, which is neither a folder with images nor a list of "
             "images in the raw folder"
         )
-        assert hint == "correct the path, or leave the split out: --option splits="
+        assert hint == (
+            "correct the path in `data.yaml`, or leave the split out: --option splits=train"
+        )
+        assert raw.splits(splits=("train",)) == {"train": TWO["train"]}  # the hint helps
+
+    def test_the_only_split_cannot_be_left_out(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("data.yaml", f"train: images/nowhere\n{NAMES}")
+        _, hint = raw.refusal()
+        assert hint == "correct the path in `data.yaml`, or name another folder"
+
+    def test_a_split_that_is_not_described_is_not_one_to_choose(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("data.yaml", f"train: images/train\nval: images/val\ntest: nowhere\n{NAMES}")
+        message, _ = raw.refusal(splits=("all",))
+        assert message == (
+            "the option `splits` names `all`, and there are `train`, `validation` and `test`"
+        )
 
     def test_an_absolute_path_may_have_a_usual_end(self, raw: Any) -> None:
         raw.two_splits()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import RawDataError
@@ -169,17 +170,18 @@ class Boxes:
                 detail = f"{name} has the area {area:g}; that of its box is taken"
                 self._view.remarks.add("SRC032", detail)
             area = _area_of_box(bbox)
-        self._rows.append((*box[:4], label.label, label.name, crowd, area))
-        if label.thing is not None:
-            self._things.append(label.thing)
+        number, text, thing = label
+        self._rows.append((*box[:4], number, text, crowd, area))
+        if thing is not None:
+            self._things.append(thing)
         return True
 
     def features(self, prefix: str = "image/object") -> Example:
         """The features, all of one length, under `prefix`."""
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(_COLUMNS)
         return {
-            f"{prefix}/{name}": make(values)
-            for (name, make), values in zip(_COLUMNS.items(), columns, strict=True)
+            name: make(values)
+            for (name, make), values in zip(_columns(prefix), columns, strict=True)
         }
 
     def things(self) -> list[int]:
@@ -220,8 +222,15 @@ class Boxes:
         self._view.remarks.add("SRC025", detail)
 
 
+@lru_cache
+def _columns(prefix: str) -> list[tuple[str, Callable[[Sequence[Any]], Feature]]]:
+    """The columns under a prefix: their names are the same for all images."""
+    return [(f"{prefix}/{name}", make) for name, make in _COLUMNS.items()]
+
+
 def _area_of_box(bbox: Sequence[float] | None) -> float:
     """The area of a box, for an annotation without an area that could be written."""
     if bbox is None or not math.isfinite(sum(bbox)):
         return 0.0
-    return min(max(0.0, bbox[2]) * max(0.0, bbox[3]), _LARGEST)
+    _, _, across, down = bbox
+    return min(across * down, _LARGEST) if across > 0 and down > 0 else 0.0
