@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from tfrecreg.library.versions import Build, Release
     from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.load import load
+    from tfrecreg.operations.mixture import mixture
     from tfrecreg.plugins.engines import open_engine as engine
     from tfrecreg.records.access import Records, read
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
@@ -98,6 +99,7 @@ __all__ = [
     "head",
     "init",
     "load",
+    "mixture",
     "open",
     "parse_tensor",
     "query",
@@ -124,6 +126,7 @@ _EXPORTS = {
     "tfrecreg.library.versions": "Build Release",
     "tfrecreg.operations.data_source": "data_source",
     "tfrecreg.operations.load": "load",
+    "tfrecreg.operations.mixture": "mixture",
     "tfrecreg.plugins.engines": "open_engine",
     "tfrecreg.records.access": "Records read",
     "tfrecreg.records.tfrecord_writer": "TFRecordWriter",

@@ -2,11 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
+
+from tfrecreg.errors import UsageError
+from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
+from tfrecreg.training.elements import Elements
+
+
+class ReadsMany(Protocol):
+    """A source that reads several elements in one call."""
+
+    @property
+    def name(self) -> str:
+        """For messages, escaped."""
+        ...
+
+    def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
+        """The elements with these numbers."""
+        ...
+
+
+def numbers_of_batches(
+    size: int, order: Iterable[SupportsIndex], drop_remainder: bool
+) -> Iterator[list[SupportsIndex]]:
+    """The numbers of an order, so many at a time.
+
+    Raises:
+        UsageError: `size` is less than 1.
+    """
+    if size < 1:
+        raise UsageError(
+            f"the batch size should be at least 1, found {size}", hint="`batches(256)`"
+        )
+    numbers = iter(order)
+    least = size if drop_remainder else 1
+    return iter(lambda: _least(list(islice(numbers, size)), least), [])
+
+
+def _least(numbers: list[SupportsIndex], least: int) -> list[SupportsIndex]:
+    return numbers if len(numbers) >= least else []
+
+
+def read_batches(
+    source: ReadsMany, elements: Elements, numbers: Iterable[Sequence[SupportsIndex]]
+) -> Iterator[dict[str, Any]]:
+    """Batches of arrays, one for each list of numbers of which an element is left.
+
+    Args:
+        source: whose elements.
+        elements: their form.
+        numbers: of the elements of each batch.
+
+    Raises:
+        UsageError: there is no schema, or elements are payloads.
+    """
+    if elements.raw or elements.columns is None:
+        raise UsageError(
+            f"no schema says which features of `{source.name}` can be stacked",
+            hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
+        )
+    fixed = {each.name for each in elements.columns if each.is_fixed} | {DIGEST_FEATURE}
+    return _stacked(source, elements, numbers, fixed)
+
+
+def _stacked(
+    source: ReadsMany,
+    elements: Elements,
+    numbers: Iterable[Sequence[SupportsIndex]],
+    fixed: Collection[str],
+) -> Iterator[dict[str, Any]]:
+    for chosen in numbers:
+        found = source.__getitems__(chosen)
+        if elements.with_key:
+            found = [{KEY_FEATURE: key, **element} for key, element in found]
+        if found:
+            yield stack(found, fixed, elements.images)
 
 
 def stack(

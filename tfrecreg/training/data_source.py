@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import operator
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, SupportsIndex, TypeAlias, overload
 
@@ -17,10 +17,9 @@ from blake3 import blake3
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ExampleReader
-from tfrecreg.training.batches import stack
+from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.certificate import (
     DIGEST_FEATURE,
-    KEY_FEATURE,
     Certificate,
     EpochReport,
     RecordName,
@@ -136,6 +135,14 @@ class DataSource(Sequence[Any]):
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
         """
+        return [each for each in self.elements_or_none(records) if each is not None]
+
+    def elements_or_none(self, records: Iterable[SupportsIndex]) -> list[Any | None]:
+        """As `__getitems__`, with None for a damaged record that is left out.
+
+        Raises:
+            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
+        """
         wanted = [operator.index(record) for record in records]
         count = len(self)
         for position in wanted:
@@ -148,7 +155,7 @@ class DataSource(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         for numbers in self._selection.parts():
             for block in self._shards.blocks(numbers):
-                yield from self._elements_of(block)
+                yield from (each for each in self._elements_of(block) if each is not None)
 
     def __contains__(self, element: object) -> bool:
         raise TypeError("elements are arrays, which have no order and no equality: look for a key")
@@ -226,33 +233,21 @@ class DataSource(Sequence[Any]):
             (100, 28, 28, 1) (100,)
             (100, 28, 28, 1) (100,)
         """
-        if size < 1:
-            raise UsageError(
-                f"the batch size should be at least 1, found {size}", hint="`batches(256)`"
-            )
-        columns = self._elements.columns
-        if self._elements.raw or columns is None:
-            raise UsageError(
-                f"no schema says which features of `{self.name}` can be stacked",
-                hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
-            )
-        fixed = {each.name for each in columns if each.is_fixed} | {DIGEST_FEATURE}
-        return self._batches(
-            size, range(len(self)) if order is None else order, fixed, drop_remainder
+        numbers = numbers_of_batches(
+            size, range(len(self)) if order is None else order, drop_remainder
         )
+        return read_batches(self, self.elements, numbers)
 
-    def _batches(
-        self, size: int, order: Iterable[SupportsIndex], fixed: set[str], drop_remainder: bool
-    ) -> Iterator[dict[str, Any]]:
-        numbers = iter(order)
-        while chosen := list(islice(numbers, size)):
-            if drop_remainder and len(chosen) < size:
-                return
-            elements = self.__getitems__(chosen)
-            if self._elements.with_key:
-                elements = [{KEY_FEATURE: key, **element} for key, element in elements]
-            if elements:
-                yield stack(elements, fixed, self._elements.images)
+    @property
+    def elements(self) -> Elements:
+        """The form of its elements."""
+        return self._elements
+
+    def with_features(self, features: Collection[str]) -> DataSource:
+        """The same records with these features of the schema alone."""
+        columns = tuple(each for each in self._elements.columns or () if each.name in features)
+        images = tuple(each for each in self._elements.images if each in features)
+        return self._with(self._selection, replace(self._elements, columns=columns, images=images))
 
     def even_splits(self, n: int, *, drop_remainder: bool = False) -> list[DataSource]:
         """Divide the source among `n` readers, as `tfds.even_splits` does.
@@ -424,23 +419,34 @@ class DataSource(Sequence[Any]):
             >>> print(source.report(certificate))
             all 200 records of mnist@1.0.0, each once
         """
+        return certificate.report(self._named, self.identity, self.digests(), self.record_name)
+
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """The digests of its records, shape (n, 16): by the indexes, else by reading the shards.
+
+        Raises:
+            DamagedRecordError, ManifestError, StorageError: as :meth:`report`.
+        """
         parts = [np.empty((0, 16), np.uint8)]
         for numbers in self._selection.parts():
             inside = self._shards.inside(numbers)
             parts += [self._shards.digests(each)[records] for each, records in inside]
-        return certificate.report(
-            self._named, self.identity, np.concatenate(parts), self._record_name
-        )
+        return np.concatenate(parts)
 
-    def _record_name(self, position: int) -> RecordName:
+    def record_name(self, position: int) -> RecordName:
+        """A record, for people.
+
+        Raises:
+            ManifestError, StorageError: the index of its shard is damaged, or cannot be read.
+        """
         number = self._selection.number(position)
         shard, record = self._shards.locate(number)
         key = self._shards.key(number)
         shown = safe(self._shards.places[shard].name, limit=1000)
         return RecordName(shown, record, None if key is None else safe(key, limit=200))
 
-    def _with(self, selection: Selection) -> DataSource:
-        same = (self._elements, self._identity, self._decode, self._skipped)
+    def _with(self, selection: Selection, elements: Elements | None = None) -> DataSource:
+        same = (elements or self._elements, self._identity, self._decode, self._skipped)
         return DataSource(self.name, self._shards, selection, *same, self._values)
 
     def _number(self, record: SupportsIndex) -> int:
@@ -452,13 +458,15 @@ class DataSource(Sequence[Any]):
             )
         return self._selection.number(position % len(self))
 
-    def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any]:
+    def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any | None]:
+        """The elements of records; None for a damaged one that is left out."""
         payloads = self._shards.payloads(numbers)
         sound = [each for each in payloads if isinstance(each, bytes)]
         read = iter(sound if self._elements.raw else self._read_many(sound))
         for number, payload in zip(numbers, payloads, strict=True):
             if isinstance(payload, DamagedRecordError):
                 self._skip(number, payload)
+                yield None
             else:
                 yield self._element(number, payload, next(read))
 

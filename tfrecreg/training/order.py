@@ -7,7 +7,7 @@ that grows with the records. Its state is a small JSON object; see ``docs/format
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -96,11 +96,15 @@ class Order:
         self._before = before
         left = records - sum(stage.consumed for stage in before)
         self._length = left // hosts if drop_remainder else share(left, host, hosts)
-        self._drawn: Permutation | Draws | None = None
-        if seed is not None and weights is not None:
-            self._drawn = Draws(weights, seed, epoch)
-        elif seed is not None:
-            self._drawn = Permutation(records, seed, epoch)
+        self._drawn = self._draw()
+
+    def _draw(self) -> Callable[[RecordNumbers], RecordNumbers] | None:
+        """What makes records of places; None where they are the same. It has to be picklable."""
+        if self.seed is None:
+            return None
+        if self.weights is not None:
+            return Draws(self.weights, self.seed, self.epoch)
+        return Permutation(self.records, self.seed, self.epoch)
 
     def __len__(self) -> int:
         return self._length
