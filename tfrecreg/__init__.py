@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from tfrecreg.reports.model import Report
     from tfrecreg.training.certificate import Certificate
     from tfrecreg.training.data_source import DataSource
+    from tfrecreg.training.mixtures.source import Mixture
     from tfrecreg.training.order import Order
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "Dataset",
     "FailureError",
     "Finding",
+    "Mixture",
     "NoSuchNameError",
     "Order",
     "Records",
@@ -133,6 +135,7 @@ _EXPORTS = {
     "tfrecreg.reports.model": "Report",
     "tfrecreg.training.certificate": "Certificate",
     "tfrecreg.training.data_source": "DataSource",
+    "tfrecreg.training.mixtures.source": "Mixture",
     "tfrecreg.training.order": "Order",
 }
 _HOMES = {name: module for module, names in _EXPORTS.items() for name in names.split()}

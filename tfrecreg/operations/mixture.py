@@ -78,10 +78,10 @@ def mixture(
             `data_source`.
 
     Example:
-        >>> shares = {"mnist@1.0.0": 0.7, "digits@1.0.0": 0.3}
+        >>> shares = {"mnist@1.0.0": 0.7, "mnist": 0.3}
         >>> mixture = tr.mixture(shares, "train", seed=1, registry=reg, decode=True)
         >>> len(mixture), mixture.counts
-        (285, {'mnist@1.0.0': 200, 'digits@1.0.0': 85})
+        (285, {'mnist@1.0.0': 200, 'mnist': 85})
         >>> [len(batch["image/class/label"]) for batch in mixture.batches(100)]
         [100, 100, 85]
     """

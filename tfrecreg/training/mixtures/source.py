@@ -48,11 +48,11 @@ class Mixture:
         seed: of the interleaving, and of the permutations of the members.
 
     Example:
-        >>> mixture = tr.mixture({"mnist@1.0.0": 3, "digits@1.0.0": 1}, "train", registry=reg)
+        >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
         >>> mixture
-        <Mixture of 266 places an epoch: 200 of mnist@1.0.0, 66 of digits@1.0.0>
+        <Mixture of 266 places an epoch: 200 of mnist@1.0.0, 66 of mnist>
         >>> mixture.place(0)
-        MixturePlace(member='mnist@1.0.0', record=133)
+        MixturePlace(member='mnist@1.0.0', record=67)
     """
 
     def __init__(
@@ -131,6 +131,11 @@ class Mixture:
 
         Raises:
             NoSuchRecordError: the place is before the first one.
+
+        Example:
+            >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
+            >>> mixture.place(1)
+            MixturePlace(member='mnist@1.0.0', record=185)
         """
         member, number = self._mixing.member(self._number(place))
         return MixturePlace([*self.members][member], number)
@@ -140,6 +145,11 @@ class Mixture:
 
         Raises:
             NoSuchRecordError, ManifestError, StorageError: as :meth:`DataSource.key`.
+
+        Example:
+            >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
+            >>> mixture.key(0)
+            '00143'
         """
         member, number = self._mixing.member(self._number(place))
         return self._sources[member].key(number)
@@ -203,7 +213,7 @@ class Mixture:
             UsageError: there are more hosts than places, or `host` is not one of `hosts`.
 
         Example:
-            >>> mixture = tr.mixture(["mnist@1.0.0", "digits@1.0.0"], "train", registry=reg)
+            >>> mixture = tr.mixture(["mnist@1.0.0", "mnist"], "train", registry=reg)
             >>> mixture.order(epoch=2, host=0, hosts=4)
             <MixtureOrder of 100 of 400 places, epoch 2, host 0 of 4>
         """
@@ -231,6 +241,12 @@ class Mixture:
 
         Raises:
             UsageError: it is not a state of this mixture, or not that of every host.
+
+        Example:
+            >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
+            >>> state = mixture.order(hosts=2).state(50)
+            >>> len(mixture.from_state(state))
+            166
         """
         states = [state] if isinstance(state, Mapping) else list(state)
         described = self._described
@@ -259,6 +275,11 @@ class Mixture:
         Raises:
             UsageError: `size` is less than 1, or there is no schema, or elements are payloads.
             DamagedRecordError, RefusedError, StorageError: as for a single element.
+
+        Example:
+            >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
+            >>> [len(batch["image/class/label"]) for batch in mixture.batches(100)]
+            [100, 100, 66]
         """
         numbers = numbers_of_batches(
             size, range(len(self)) if order is None else order, drop_remainder
@@ -266,7 +287,15 @@ class Mixture:
         return read_batches(self, self.elements, numbers)
 
     def certificate(self) -> Certificate:
-        """An empty certificate of epochs of this mixture: see :meth:`report`."""
+        """An empty certificate of epochs of this mixture: see :meth:`report`.
+
+        Example:
+            >>> mixture = tr.mixture(["mnist@1.0.0"], "train", registry=reg, raw=True)
+            >>> certificate = mixture.certificate()
+            >>> certificate.add_payloads(mixture)
+            >>> mixture.report(certificate).is_complete
+            True
+        """
         return Certificate(self.identity)
 
     def report(self, certificate: Certificate, epoch: int = 0, epochs: int = 1) -> MixtureReport:
@@ -283,7 +312,7 @@ class Mixture:
             ManifestError, StorageError: an index or a shard is damaged, or cannot be read.
 
         Example:
-            >>> shares = {"mnist@1.0.0": 3, "digits@1.0.0": 1}
+            >>> shares = {"mnist@1.0.0": 3, "mnist": 1}
             >>> mixture = tr.mixture(shares, "train", registry=reg, with_digest=True)
             >>> certificate = mixture.certificate()
             >>> for batch in mixture.batches(64):
@@ -291,7 +320,7 @@ class Mixture:
             >>> print(mixture.report(certificate))
             all 266 as the mixture says
             200 of mnist@1.0.0, 200 records: once 200
-            66 of digits@1.0.0, 200 records: never 134, once 66
+            66 of mnist, 200 records: never 134, once 66
         """
         times = [
             self._mixing.times(at, range(epoch, epoch + epochs)) for at in range(len(self._sources))
