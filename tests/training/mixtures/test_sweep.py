@@ -38,12 +38,13 @@ def drawn_mixture(chance: random.Random, sources: list[tfrecreg.DataSource]) -> 
             [(each, chance.randint(1, 150)) for each in chosen], seed=seed, by="count"
         )
     if rule == 1:
-        temperature = chance.choice([0.5, 1, 2, 3.3, 100])
+        temperature = chance.choice([1, 2, 3.3, 100])
         return tfrecreg.mixture(chosen, seed=seed, temperature=temperature, size=200)
-    weights = [(each, chance.choice([0.1, 0.7, 1, 2.5])) for each in chosen]
-    stop: Any = chance.choice(["first_exhausted", "all_exhausted"])
-    if rule == 2 and stop == "all_exhausted":
+    if rule == 2:
+        weights = [(each, chance.choice([0.7, 1, 1.3])) for each in chosen]
+        stop: Any = chance.choice(["first_exhausted", "all_exhausted"])
         return tfrecreg.mixture(weights, seed=seed, stop=stop)
+    weights = [(each, chance.choice([0.1, 0.7, 1, 2.5])) for each in chosen]
     return tfrecreg.mixture(weights, seed=seed, size=chance.randint(100, 400))
 
 
@@ -51,7 +52,7 @@ def consume(
     chance: random.Random, mixture: Mixture, epoch: int, certificate: tfrecreg.Certificate
 ) -> None:
     """Hand out one epoch, by hosts that stop and resume."""
-    hosts = chance.randint(1, 8)
+    hosts = chance.randint(1, min(8, len(mixture)))
     shares = [mixture.order(epoch, host=host, hosts=hosts) for host in range(hosts)]
     for _ in range(chance.randrange(4)):
         in_step = chance.random() < 0.5
@@ -61,7 +62,7 @@ def consume(
             count = done if in_step else chance.randrange(len(share) + 1)
             certificate.add_payloads(mixture.__getitems__(share[:count]))
             states.append(json.loads(json.dumps(share.state(count))))
-        hosts = chance.randint(1, 8)
+        hosts = chance.randint(1, min(8, len(mixture)))
         given = states[0] if in_step else chance.sample(states, len(states))
         shares = [mixture.from_state(given, host=host, hosts=hosts) for host in range(hosts)]
     for share in shares:
