@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tfrecreg.errors import UsageError
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.training.elements import Elements
+from tfrecreg.training.order import Order, RecordNumbers
 
 
 class ReadsMany(Protocol):
@@ -28,13 +29,31 @@ class ReadsMany(Protocol):
 
 
 def numbers_of_batches(
-    size: int, order: Iterable[SupportsIndex], drop_remainder: bool
-) -> Iterator[list[SupportsIndex]]:
+    size: int | None,
+    order: Iterable[SupportsIndex],
+    drop_remainder: bool,
+    global_batch: int | None = None,
+) -> Iterator[Sequence[SupportsIndex]]:
     """The numbers of an order, so many at a time.
 
+    Args:
+        size: of a batch; None with `global_batch`.
+        order: numbers; with `global_batch` an :class:`Order`.
+        drop_remainder: whether to leave out a last batch for which fewer numbers are left.
+        global_batch: size of the batch that all hosts of the order have together.
+
     Raises:
-        UsageError: `size` is less than 1.
+        UsageError: a size is less than 1, or both or none are given; or the hosts do not divide
+            the global batch, or its rest is too small for them.
     """
+    if (size is None) == (global_batch is None):
+        raise UsageError(
+            "batches need a size: that of this host, or `global_batch`, that of all hosts",
+            hint="`batches(256, order)` or `batches(order=order, global_batch=1024)`",
+        )
+    if global_batch is not None:
+        return _shares(order, global_batch, drop_remainder)
+    assert size is not None
     if size < 1:
         raise UsageError(
             f"the batch size should be at least 1, found {size}", hint="`batches(256)`"
@@ -46,6 +65,35 @@ def numbers_of_batches(
 
 def _least(numbers: list[SupportsIndex], least: int) -> list[SupportsIndex]:
     return numbers if len(numbers) >= least else []
+
+
+def _shares(
+    order: Iterable[SupportsIndex], size: int, drop_remainder: bool
+) -> Iterator[RecordNumbers]:
+    """The numbers of this host in each global batch.
+
+    Hosts are dealt numbers one by one, so a batch of `size` numbers that follow each other is
+    `size / hosts` numbers of each, for any number of hosts that divides it.
+    """
+    if not isinstance(order, Order):
+        raise UsageError(
+            "`global_batch` needs an order, which knows how many hosts share it",
+            hint="`batches(order=source.order(seed=1, host=0, hosts=4), global_batch=1024)`",
+        )
+    if size < 1 or size % order.hosts:
+        raise UsageError(
+            f"a global batch of {size} cannot be divided among {order.hosts} hosts",
+            hint=f"`global_batch` should be a multiple of {order.hosts}",
+        )
+    whole, rest = divmod(order.left, size)
+    if rest and not drop_remainder and (rest < order.hosts or order.drop_remainder):
+        raise UsageError(
+            f"the last global batch has {rest} records, which {order.hosts} hosts cannot share",
+            hint="`drop_remainder=True` leaves it out, on all hosts",
+        )
+    share = size // order.hosts
+    count = whole + (rest > 0 and not drop_remainder)
+    return (order[at * share : (at + 1) * share] for at in range(count))
 
 
 def read_batches(

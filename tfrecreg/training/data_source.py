@@ -205,9 +205,10 @@ class DataSource(Sequence[Any]):
 
     def batches(
         self,
-        size: int,
+        size: int | None = None,
         order: Iterable[SupportsIndex] | None = None,
         *,
+        global_batch: int | None = None,
         drop_remainder: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """Batches of NumPy arrays, as JAX takes them.
@@ -218,12 +219,15 @@ class DataSource(Sequence[Any]):
         is damaged, and left out if nothing of it remains.
 
         Args:
-            size: elements of a batch.
+            size: elements of a batch; or `global_batch`.
             order: numbers of records, such as an :class:`Order`; None for all in their order.
+            global_batch: elements of the batch that all hosts of an :class:`Order` have together:
+                the batch number k is of the same records, whatever number of hosts divides it.
             drop_remainder: whether to leave out a last batch for which fewer numbers are left.
 
         Raises:
-            UsageError: `size` is less than 1, or there is no schema, or elements are payloads.
+            UsageError: `size` is less than 1, or there is no schema, or elements are payloads; or
+                the hosts do not divide `global_batch`, or cannot share its rest.
             DamagedRecordError, RefusedError, StorageError: as for a single element.
 
         Example:
@@ -233,9 +237,8 @@ class DataSource(Sequence[Any]):
             (100, 28, 28, 1) (100,)
             (100, 28, 28, 1) (100,)
         """
-        numbers = numbers_of_batches(
-            size, range(len(self)) if order is None else order, drop_remainder
-        )
+        chosen = self.order() if order is None else order
+        numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
         return read_batches(self, self.elements, numbers)
 
     @property

@@ -94,8 +94,9 @@ class Order:
         self.where = where
         self.weights = weights
         self._before = before
-        left = records - sum(stage.consumed for stage in before)
-        self._length = left // hosts if drop_remainder else share(left, host, hosts)
+        self.left = records - sum(stage.consumed for stage in before)
+        """How many records all hosts share."""
+        self._length = self.left // hosts if drop_remainder else share(self.left, host, hosts)
         self._drawn = self._draw()
 
     def _draw(self) -> Callable[[RecordNumbers], RecordNumbers] | None:

@@ -34,6 +34,7 @@ RecordNumbers = npt.NDArray[np.int64]
 _PREFIX = "tfrecreg mixture v1"
 _CANDIDATES = 256
 """How many numbers next to the golden ratio are compared."""
+_FEW = 20
 _TABLE_PLACES = 1 << 17
 """Epochs of so many places at most are kept as a table, and only"""
 _TABLE_AFTER = 256
@@ -126,7 +127,12 @@ class Mixing:
         rounds, inside = np.divmod(draws, self.records[member])
         for round_ in np.unique(rounds).tolist():
             rows = np.flatnonzero(rounds == round_)
-            found[rows] = self._permutation(member, round_)(inside[rows])
+            permutation, wanted = self._permutation(member, round_), inside[rows]
+            # An array takes as long as some twenty single numbers, however short it is.
+            few = len(rows) < _FEW
+            found[rows] = (
+                list(map(permutation.one, wanted.tolist())) if few else permutation(wanted)
+            )
         return found
 
     def _permutation(self, member: int, round_: int) -> Permutation:

@@ -260,20 +260,23 @@ class Mixture:
 
     def batches(
         self,
-        size: int,
+        size: int | None = None,
         order: Iterable[SupportsIndex] | None = None,
         *,
+        global_batch: int | None = None,
         drop_remainder: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """Batches of NumPy arrays: see `DataSource.batches`.
 
         Args:
-            size: elements of a batch.
+            size: elements of a batch; or `global_batch`.
             order: places, such as an order; None for those of the first epoch.
+            global_batch: elements of the batch that all hosts of an order have together.
             drop_remainder: whether to leave out a last batch for which fewer places are left.
 
         Raises:
-            UsageError: `size` is less than 1, or there is no schema, or elements are payloads.
+            UsageError: `size` is less than 1, or there is no schema, or elements are payloads; or
+                the hosts do not divide `global_batch`, or cannot share its rest.
             DamagedRecordError, RefusedError, StorageError: as for a single element.
 
         Example:
@@ -281,9 +284,8 @@ class Mixture:
             >>> [len(batch["image/class/label"]) for batch in mixture.batches(100)]
             [100, 100, 66]
         """
-        numbers = numbers_of_batches(
-            size, range(len(self)) if order is None else order, drop_remainder
-        )
+        chosen = self.order() if order is None else order
+        numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
         return read_batches(self, self.elements, numbers)
 
     def certificate(self) -> Certificate:
