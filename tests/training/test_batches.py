@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from training.conftest import Write
 
@@ -117,8 +117,9 @@ def shares_of(order: Callable[..., Order], size: int, hosts: int, **more: bool) 
     return [sorted(each) for each in found]
 
 
+@settings(max_examples=25)
 @given(
-    records=st.integers(0, 300),
+    records=st.integers(0, 150),
     size=st.sampled_from([1, 12, 24, 60]),
     seed=st.none() | st.integers(0, 99),
     done=st.integers(0, 10),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tfrecreg.errors import UsageError
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.training.elements import Elements
-from tfrecreg.training.order import Order, RecordNumbers
+from tfrecreg.training.order import Order
 
 
 class ReadsMany(Protocol):
@@ -33,7 +33,7 @@ def numbers_of_batches(
     order: Iterable[SupportsIndex],
     drop_remainder: bool,
     global_batch: int | None = None,
-) -> Iterator[Sequence[SupportsIndex]]:
+) -> Iterator[list[SupportsIndex]]:
     """The numbers of an order, so many at a time.
 
     Args:
@@ -69,7 +69,7 @@ def _least(numbers: list[SupportsIndex], least: int) -> list[SupportsIndex]:
 
 def _shares(
     order: Iterable[SupportsIndex], size: int, drop_remainder: bool
-) -> Iterator[RecordNumbers]:
+) -> Iterator[list[SupportsIndex]]:
     """The numbers of this host in each global batch.
 
     Hosts are dealt numbers one by one, so a batch of `size` numbers that follow each other is
@@ -93,7 +93,7 @@ def _shares(
         )
     share = size // order.hosts
     count = whole + (rest > 0 and not drop_remainder)
-    return (order[at * share : (at + 1) * share] for at in range(count))
+    return (order[at * share : (at + 1) * share].tolist() for at in range(count))
 
 
 def read_batches(

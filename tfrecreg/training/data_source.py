@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any, SupportsIndex, TypeAlias, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,16 +29,13 @@ from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, image_array
-from tfrecreg.training.order import Order, weights_of_states
+from tfrecreg.training.length_buckets import LengthBuckets
+from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
+from tfrecreg.training.record_values import LengthsLike, RecordValues, ValuesOf
 from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
-from tfrecreg.training.weights import GIVEN, Weights
-
-_ValuesOf: TypeAlias = Callable[[str], "npt.NDArray[np.float64]"]
-BY_CLASS = "class"
-_CLASS = "dense_rank() OVER (ORDER BY label)"
 
 
 class DataSource(Sequence[Any]):
@@ -78,7 +75,7 @@ class DataSource(Sequence[Any]):
         identity: str,
         decode: Decode | None = None,
         skipped: SkippedRecords | None = None,
-        values: _ValuesOf | None = None,
+        values: ValuesOf | None = None,
     ) -> None:
         self.name = name
         """As the user wrote it, escaped."""
@@ -288,6 +285,9 @@ class DataSource(Sequence[Any]):
         hosts: int = 1,
         drop_remainder: bool = False,
         weights: str | npt.ArrayLike | None = None,
+        bucket_by: LengthsLike | None = None,
+        buckets: int | Sequence[float] = 16,
+        global_batch: int | None = None,
     ) -> Order:
         """The numbers that one host reads in an epoch, in its order.
 
@@ -304,10 +304,18 @@ class DataSource(Sequence[Any]):
             weights: ``"class"`` to draw every class as often, an expression in SQL over the columns
                 of `tfrecreg query` for the whole target, or a number for each record. None for a
                 permutation. The first two need the extra `query`.
+            bucket_by: the lengths of records, for batches of similar ones: the name of a feature
+                of varying length, for the number of its values; an expression in SQL, such as
+                ``"bytes"``; a function of an element, for which all are read; or a number for each
+                record. The first two need the extra `query`.
+            buckets: how many buckets there are, with as many records each; or the lengths at which
+                the next one begins.
+            global_batch: the size of these batches, of all hosts together.
 
         Raises:
             UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
-                are not finite, negative, all zero, or without a seed.
+                are not finite, negative, all zero, or without a seed; or lengths are not finite,
+                without a seed or a batch size.
             RefusedError: an expression is asked of damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
 
@@ -327,29 +335,36 @@ class DataSource(Sequence[Any]):
             hosts=hosts,
             drop_remainder=drop_remainder,
             where=self.where,
-            weights=None if weights is None else self._weights(weights),
+            weights=None if weights is None else self._record_values.weights(weights),
+            buckets=self._buckets(bucket_by, buckets, global_batch),
         )
 
-    def _weights(self, weights: str | npt.ArrayLike) -> Weights:
-        if not isinstance(weights, str):
-            return Weights(weights, GIVEN, self.name)
-        if self._values is None:
+    def _buckets(
+        self,
+        lengths: LengthsLike | None,
+        buckets: int | Sequence[float],
+        global_batch: int | None,
+    ) -> LengthBuckets | None:
+        if lengths is None and global_batch is None:
+            return None
+        if lengths is None or global_batch is None:
             raise UsageError(
-                f"`weights={weights!r}` asks the catalog, which a copy of a source cannot",
-                hint="make the order where the source was opened: orders can be pickled",
+                "`bucket_by` and `global_batch` belong together",
+                hint='`order(seed=1, bucket_by="tokens", global_batch=256)`',
             )
-        chosen = self._selection.numbers(np.arange(len(self), dtype=np.int64))
-        if weights != BY_CLASS:
-            return Weights(self._values(weights)[chosen], weights, self.name)
-        try:
-            ranks = self._values(_CLASS)[chosen]
-        except UsageError as error:
-            raise UsageError(
-                f'no record of `{self.name}` has a class, which `weights="class"` needs',
-                hint='an expression in SQL has other columns: `weights="boxes"`',
-            ) from error
-        _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
-        return Weights(1.0 / counts[classes], weights, self.name)
+        if callable(lengths):
+            if self._elements.damaged == "skip":
+                raise UsageError(
+                    "the lengths of records that may be left out are not known",
+                    hint="pass a number for each record, or an expression in SQL",
+                )
+            lengths = np.fromiter(map(lengths, self), np.float64, len(self))
+        varying = {each.name for each in self._elements.columns or () if not each.is_fixed}
+        return self._record_values.buckets(lengths, buckets, global_batch, varying)
+
+    @property
+    def _record_values(self) -> RecordValues:
+        return RecordValues(self.name, self._selection, self._values)
 
     def from_state(
         self,
@@ -358,6 +373,7 @@ class DataSource(Sequence[Any]):
         host: int = 0,
         hosts: int = 1,
         weights: npt.ArrayLike | None = None,
+        bucket_by: Callable[[Any], float] | npt.ArrayLike | None = None,
     ) -> Order:
         """The rest of an epoch, from a result of `Order.state`.
 
@@ -367,10 +383,11 @@ class DataSource(Sequence[Any]):
             hosts: number of hosts that share the rest; it may differ from before.
             weights: the numbers that the order was made with; those by an expression are asked
                 for again.
+            bucket_by: the lengths that the order was made with, as `weights`.
 
         Raises:
-            UsageError: it is not a state, that of other records, of another condition or of other
-                weights, or not that of every host.
+            UsageError: it is not a state, that of other records, of another condition, of other
+                weights or lengths, or not that of every host.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -380,12 +397,14 @@ class DataSource(Sequence[Any]):
         """
         states = [state] if isinstance(state, Mapping) else list(state)
         by = weights_of_states(states) if weights is None else weights
+        said = buckets_of_states(states, bucket_by)
         return Order.from_states(
             states,
             records=len(self),
             source=self.identity,
             where=self.where,
-            weights=None if by is None else self._weights(by),
+            weights=None if by is None else self._record_values.weights(by),
+            buckets=None if said is None else self._buckets(*said),
             host=host,
             hosts=hosts,
         )
