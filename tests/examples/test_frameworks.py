@@ -28,6 +28,7 @@ INSTALLATION = 600
 READERS = (
     "tests/training/test_grain.py",
     "tests/training/test_torch.py",
+    "tests/test_torch.py",
     "tests/operations/test_snippets.py::test_a_loader_reads_batches",
 )
 """The tests that need Grain or PyTorch."""
@@ -66,7 +67,7 @@ def installed(folder: Path) -> Interpreter:
     except NoNetworkError as error:
         pytest.skip(f"Grain cannot be installed: {error}")
     # With pip, which finds local wheels by the user's own settings, unlike uv.
-    command = [made.python, "-m", "pip", "install", "--quiet", TORCH]
+    command = [made.python, "-m", "pip", "install", "--quiet", TORCH, "torchdata"]
     try:
         done = subprocess.run(
             command, env=os.environ, capture_output=True, text=True, timeout=INSTALLATION
