@@ -23,7 +23,7 @@ PUBLIC = {
 }
 """The names of each public module."""
 
-PAGES = ("README.md", "docs/*.md", "docs/sources/*.md", "examples/**/*.md", "examples/**/*.py")
+PAGES = ("README.md", "docs/*.md", "docs/[st]*/*.md", "examples/**/*.md", "examples/**/*.py")
 FILES = sorted(
     path.relative_to(ROOT).as_posix() for pattern in PAGES for path in ROOT.glob(pattern)
 )

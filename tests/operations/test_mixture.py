@@ -340,5 +340,5 @@ def test_load_refuses_a_mixture(made: Callable[..., Mixture]) -> None:
         tfrecreg.load(made())  # type: ignore[call-overload]
     assert caught.value.message == "`load` reads one build or release, found a Mixture"
     assert caught.value.hint == (
-        "`tf.data.Dataset.from_generator` reads its batches: docs/training.md"
+        "`tf.data.Dataset.from_generator` reads its batches: docs/training/tensorflow.md"
     )

@@ -329,7 +329,7 @@ def _find(
     if not isinstance(reference, str | os.PathLike | Resolved):
         raise UsageError(
             f"`load` reads one build or release, found a {safe(type(reference).__name__)}",
-            hint="`tf.data.Dataset.from_generator` reads its batches: docs/training.md",
+            hint="`tf.data.Dataset.from_generator` reads its batches: docs/training/tensorflow.md",
         )
     (named,) = named_targets(reference)
     found = find(named, registry)
