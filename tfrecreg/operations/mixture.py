@@ -17,16 +17,16 @@ from tfrecreg.text import safe
 from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.mixtures.rule import (
-    STOPS,
-    Stop,
-    counts_of,
+    EPOCH_ENDS,
+    EpochEnd,
     exact_weight,
     expect_places,
+    member_counts,
     temperature_weights,
 )
 from tfrecreg.training.mixtures.source import Mixture
 
-Member: TypeAlias = TargetLike | DataSource
+MixtureMember: TypeAlias = TargetLike | DataSource
 Weight: TypeAlias = float | Fraction
 _OPTIONS = ("raw", "with_key", "with_digest")
 """What decides the form of elements besides their features."""
@@ -34,13 +34,13 @@ _Labels: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def mixture(
-    members: Mapping[Any, Weight] | Iterable[Member | tuple[Member, Weight]],
+    members: Mapping[Any, Weight] | Iterable[MixtureMember | tuple[MixtureMember, Weight]],
     split: str | None = None,
     *,
     seed: int = 0,
     by: Literal["proportion", "count"] = "proportion",
     temperature: float | None = None,
-    stop: Stop = "first_exhausted",
+    stop: EpochEnd = "first_exhausted",
     size: int | None = None,
     features: Sequence[str] | None = None,
     registry: RegistryLike | None = None,
@@ -112,13 +112,13 @@ def mixture(
             exact = temperature_weights(records, 1 if temperature is None else temperature)
         else:
             exact = [exact_weight(*each) for each in zip(weights, names, strict=True)]
-        counts = counts_of(names, records, exact, stop, size)
+        counts = member_counts(names, records, exact, stop, size)
     return Mixture(sources, counts, seed)
 
 
 def _members(
-    members: Mapping[Any, Weight] | Iterable[Member | tuple[Member, Weight]],
-) -> tuple[list[Member], list[Weight]]:
+    members: Mapping[Any, Weight] | Iterable[MixtureMember | tuple[MixtureMember, Weight]],
+) -> tuple[list[MixtureMember], list[Weight]]:
     """The members, and the weight of each; no weights if none has one."""
     pairs = list(members.items() if isinstance(members, Mapping) else members)
     if isinstance(members, str | os.PathLike | DataSource):
@@ -144,9 +144,9 @@ def _expect_sense(
             f"`by` should be `proportion` or `count`, found `{safe(str(by))}`",
             hint='`by="proportion"` is the default',
         )
-    if stop not in STOPS:
+    if stop not in EPOCH_ENDS:
         raise UsageError(
-            f"`stop` should be {listed(STOPS, word='or')}, found `{safe(str(stop))}`",
+            f"`stop` should be {listed(EPOCH_ENDS, word='or')}, found `{safe(str(stop))}`",
             hint="`size=…` gives epochs a length",
         )
     if weights and temperature is not None:
@@ -174,7 +174,10 @@ def _whole(names: Sequence[str], weights: Sequence[Weight]) -> list[int]:
 
 
 def _opened(
-    member: Member, split: str | None, registry: RegistryLike | None, keywords: Mapping[str, Any]
+    member: MixtureMember,
+    split: str | None,
+    registry: RegistryLike | None,
+    keywords: Mapping[str, Any],
 ) -> DataSource:
     if not isinstance(member, DataSource):
         found = data_source(member, split, registry=registry, **keywords)
@@ -248,7 +251,7 @@ def _form(elements: Elements) -> dict[str, str]:
     return found
 
 
-def _labels_of(member: Member, registry: RegistryLike | None) -> _Labels:
+def _labels_of(member: MixtureMember, registry: RegistryLike | None) -> _Labels:
     """The names of classes that the manifest of a member has, by feature."""
     if isinstance(member, DataSource):
         return {}

@@ -21,9 +21,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.permutation import Permutation
-
-RecordNumbers = npt.NDArray[np.int64]
+from tfrecreg.training.permutation import Permutation, RecordNumbers
 
 
 class LengthBuckets:

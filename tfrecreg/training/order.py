@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from tfrecreg.errors import UsageError
 from tfrecreg.install_hint import upgrade_hint
@@ -19,10 +18,8 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.consumed import Stage, expect_host, joined, share
 from tfrecreg.training.length_buckets import Bucketed, LengthBuckets
-from tfrecreg.training.permutation import Permutation
+from tfrecreg.training.permutation import Permutation, RecordNumbers
 from tfrecreg.training.weights import GIVEN, Draws, Weights
-
-RecordNumbers = npt.NDArray[np.int64]
 
 STATE_FORMAT = 3
 """Format version of states with buckets; those with weights have 2, others 1. A reader refuses a

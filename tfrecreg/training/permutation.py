@@ -22,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
+RecordNumbers = npt.NDArray[np.int64]
+
 _ROUNDS = 16
 """With fewer, some permutations of five or six numbers come clearly more often than others."""
 _PREFIX = "tfrecreg order v1"

@@ -8,9 +8,9 @@ import pytest
 
 from tfrecreg.errors import UsageError
 from tfrecreg.training.mixtures.rule import (
-    counts_of,
     exact_weight,
     expect_places,
+    member_counts,
     temperature_weights,
 )
 
@@ -48,16 +48,16 @@ def test_an_epoch_ends_with_a_member(
     records: list[int], shares: tuple[float, ...], first: list[int], every: list[int]
 ) -> None:
     given = weights(*shares)
-    assert counts_of(NAMES[: len(records)], records, given, "first_exhausted") == first
-    assert counts_of(NAMES[: len(records)], records, given, "all_exhausted") == every
+    assert member_counts(NAMES[: len(records)], records, given, "first_exhausted") == first
+    assert member_counts(NAMES[: len(records)], records, given, "all_exhausted") == every
 
 
 def test_a_size_is_shared_by_largest_remainder() -> None:
-    assert counts_of(NAMES, [5, 5, 5], weights(1, 1, 1), size=11) == [4, 4, 3]
-    assert counts_of(NAMES[:2], [5, 5], weights(0.7, 0.3), size=1001) == [701, 300]
-    assert counts_of(NAMES, [1, 1, 1], weights(0.5, 0.3, 0.2), size=7) == [4, 2, 1]
+    assert member_counts(NAMES, [5, 5, 5], weights(1, 1, 1), size=11) == [4, 4, 3]
+    assert member_counts(NAMES[:2], [5, 5], weights(0.7, 0.3), size=1001) == [701, 300]
+    assert member_counts(NAMES, [1, 1, 1], weights(0.5, 0.3, 0.2), size=7) == [4, 2, 1]
     for size in range(20, 60):
-        assert sum(counts_of(NAMES, [9, 9, 9], weights(0.61, 0.27, 0.12), size=size)) == size
+        assert sum(member_counts(NAMES, [9, 9, 9], weights(0.61, 0.27, 0.12), size=size)) == size
 
 
 def test_temperatures() -> None:
@@ -88,7 +88,7 @@ def test_other_temperatures_are_refused(temperature: float) -> None:
 
 def test_a_member_without_a_place_is_refused() -> None:
     with pytest.raises(UsageError, match="`b` has no place in an epoch of 3") as caught:
-        counts_of(NAMES[:2], [3, 1000], weights(0.999, 0.001))
+        member_counts(NAMES[:2], [3, 1000], weights(0.999, 0.001))
     assert caught.value.hint == "`size=…` makes epochs longer; or leave the member out"
 
 

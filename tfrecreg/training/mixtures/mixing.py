@@ -24,12 +24,9 @@ from math import gcd, isqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.training.permutation import Permutation
-
-RecordNumbers = npt.NDArray[np.int64]
+from tfrecreg.training.permutation import Permutation, RecordNumbers
 
 _PREFIX = "tfrecreg mixture v1"
 _CANDIDATES = 256

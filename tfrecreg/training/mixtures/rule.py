@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 from tfrecreg.errors import UsageError
 
-Stop: TypeAlias = Literal["first_exhausted", "all_exhausted"]
-STOPS = ("first_exhausted", "all_exhausted")
+EpochEnd: TypeAlias = Literal["first_exhausted", "all_exhausted"]
+EPOCH_ENDS = ("first_exhausted", "all_exhausted")
 
 MOST_PLACES = 2**31 - 1
 """Of an epoch: the product of two places has to fit into 64 bits."""
@@ -78,11 +78,11 @@ def _root(number: int, degree: int) -> int:
         guess = better
 
 
-def counts_of(
+def member_counts(
     names: Sequence[str],
     records: Sequence[int],
     weights: Sequence[Fraction],
-    stop: Stop = "first_exhausted",
+    stop: EpochEnd = "first_exhausted",
     size: int | None = None,
 ) -> list[int]:
     """The places of each member in an epoch.
