@@ -14,8 +14,8 @@ Example:
     'pass'
 
 The names in ``tfrecreg.__all__`` are the library; ``docs/python.md`` shows their use. Plugins
-import :mod:`tfrecreg.api` instead, and their tests :mod:`tfrecreg.testing`. All other modules are
-private and may change with any version:
+import :mod:`tfrecreg.api` instead, their tests :mod:`tfrecreg.testing`, and users of PyTorch
+:mod:`tfrecreg.torch`. All other modules are private and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
   and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
@@ -61,12 +61,14 @@ if TYPE_CHECKING:
     from tfrecreg.library.versions import Build, Release
     from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.load import load
+    from tfrecreg.operations.mixture import mixture
     from tfrecreg.plugins.engines import open_engine as engine
     from tfrecreg.records.access import Records, read
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
     from tfrecreg.reports.model import Report
     from tfrecreg.training.certificate import Certificate
     from tfrecreg.training.data_source import DataSource
+    from tfrecreg.training.mixtures.source import Mixture
     from tfrecreg.training.order import Order
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "Dataset",
     "FailureError",
     "Finding",
+    "Mixture",
     "NoSuchNameError",
     "Order",
     "Records",
@@ -98,6 +101,7 @@ __all__ = [
     "head",
     "init",
     "load",
+    "mixture",
     "open",
     "parse_tensor",
     "query",
@@ -124,12 +128,14 @@ _EXPORTS = {
     "tfrecreg.library.versions": "Build Release",
     "tfrecreg.operations.data_source": "data_source",
     "tfrecreg.operations.load": "load",
+    "tfrecreg.operations.mixture": "mixture",
     "tfrecreg.plugins.engines": "open_engine",
     "tfrecreg.records.access": "Records read",
     "tfrecreg.records.tfrecord_writer": "TFRecordWriter",
     "tfrecreg.reports.model": "Report",
     "tfrecreg.training.certificate": "Certificate",
     "tfrecreg.training.data_source": "DataSource",
+    "tfrecreg.training.mixtures.source": "Mixture",
     "tfrecreg.training.order": "Order",
 }
 _HOMES = {name: module for module, names in _EXPORTS.items() for name in names.split()}

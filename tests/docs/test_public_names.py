@@ -1,4 +1,5 @@
-"""Pages and examples use what is public: `tfrecreg.__all__`, `tfrecreg.api`, `tfrecreg.testing`."""
+"""Pages and examples use what is public: `tfrecreg.__all__`, `tfrecreg.api`, `tfrecreg.testing`,
+`tfrecreg.torch`."""
 
 from __future__ import annotations
 
@@ -11,16 +12,18 @@ import pytest
 
 import tfrecreg.api
 import tfrecreg.testing
+import tfrecreg.torch
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
-    "tfrecreg": {*tfrecreg.__all__, "api", "testing"},
+    "tfrecreg": {*tfrecreg.__all__, "api", "testing", "torch"},
     "tfrecreg.api": set(tfrecreg.api.__all__),
     "tfrecreg.testing": set(tfrecreg.testing.__all__),
+    "tfrecreg.torch": set(tfrecreg.torch.__all__),
 }
 """The names of each public module."""
 
-PAGES = ("README.md", "docs/*.md", "docs/sources/*.md", "examples/**/*.md", "examples/**/*.py")
+PAGES = ("README.md", "docs/*.md", "docs/[st]*/*.md", "examples/**/*.md", "examples/**/*.py")
 FILES = sorted(
     path.relative_to(ROOT).as_posix() for pattern in PAGES for path in ROOT.glob(pattern)
 )

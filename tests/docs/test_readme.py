@@ -63,6 +63,7 @@ PAGES = [
     "README.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/sources/*.md")),
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/training/*.md")),
 ]
 
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -186,6 +187,13 @@ def configure_mnist(here: Path) -> None:
     (here / "datasets/mnist.toml").write_text('source = "mnist"\nraw = "raw/mnist"\nshards = 2\n')
 
 
+def make_training_registry(here: Path) -> None:
+    """What the first block of the page on training makes."""
+    first = next(each for each in blocks("docs/training.md") if each.language == "python")
+    command = [sys.executable, "-c", first.text]
+    subprocess.run(command, cwd=here, check=True, capture_output=True)
+
+
 def expect_all(here: Path) -> None:
     """The ten gates of the page."""
     (_, *examples) = [
@@ -212,6 +220,7 @@ def ask_less(here: Path) -> None:
 
 PREPARE: dict[str, tuple[Callable[[Path], None], str]] = {
     "the file of a dataset": (configure_mnist, "a file in `datasets/`"),
+    "the registry of training": (make_training_registry, "`digits/` is"),
     "a small COCO": (draw_coco, "`coco/` has"),
     "a folder of Kaggle": (draw_kaggle, "`kaggle/` holds"),
     "a folder of pets": (draw_pets, "has a folder of images for each class"),

@@ -28,6 +28,7 @@ INSTALLATION = 600
 READERS = (
     "tests/training/test_grain.py",
     "tests/training/test_torch.py",
+    "tests/test_torch.py",
     "tests/operations/test_snippets.py::test_a_loader_reads_batches",
 )
 """The tests that need Grain or PyTorch."""
@@ -44,13 +45,14 @@ import tfrecreg
 rank, world_size, epoch = 1, 2, 0
 train = tfrecreg.data_source("digits@1.0.0", "train", registry={registry!r}, decode=True)
 """
-"""What a block of `docs/training.md` takes from the page."""
+"""What a block of `docs/training/` takes from the page."""
 
 AFTER = {
     "PyTorch": (
         "print(state['done'], batch['image/encoded'].shape)",
         "100 torch.Size([36, 28, 28, 1])\n",
     ),
+    "torchdata": ("print(left, state is not None)", "52 True\n"),
     "Grain": ("print([len(batch['image/encoded']) for batch in dataset])", "[64, 64, 64, 8]\n"),
 }
 """What shows that the block did its work on 200 records, and what that prints."""
@@ -66,7 +68,7 @@ def installed(folder: Path) -> Interpreter:
     except NoNetworkError as error:
         pytest.skip(f"Grain cannot be installed: {error}")
     # With pip, which finds local wheels by the user's own settings, unlike uv.
-    command = [made.python, "-m", "pip", "install", "--quiet", TORCH]
+    command = [made.python, "-m", "pip", "install", "--quiet", TORCH, "torchdata"]
     try:
         done = subprocess.run(
             command, env=os.environ, capture_output=True, text=True, timeout=INSTALLATION
@@ -87,8 +89,10 @@ def test_grain_pytorch_and_numpy_read_every_record(tmp_path: Path, digits_origin
     # Nothing else in this line: nothing was skipped.
     assert re.fullmatch(r"[1-9]\d* passed in .*", done.out.splitlines()[-1]), done.out
 
-    page = (CHECKOUT / "docs/training.md").read_text("utf-8")
-    blocks = {found["framework"]: found["text"] for found in ON_THE_PAGE.finditer(page)}
+    pages = "\n".join(
+        (CHECKOUT / f"docs/training/{page}.md").read_text("utf-8") for page in ("pytorch", "jax")
+    )
+    blocks = {found["framework"]: found["text"] for found in ON_THE_PAGE.finditer(pages)}
     assert set(blocks) == set(AFTER)
     for framework, (after, expected) in AFTER.items():
         script = tmp_path / f"{framework}.py"

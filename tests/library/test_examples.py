@@ -27,7 +27,10 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTI
 HANDLES = (tr.Registry, tr.Dataset, tr.Build, tr.Release)
 """Their verbs are methods of `tfrecreg.library`; those that they inherit of readers are not."""
 
-PRIVATE = {"of", "located", "number", "registry", "dataset"}
+PRIVATE = {
+    *("of", "located", "number", "registry", "dataset"),
+    *("digests", "elements_or_none", "record_name", "with_features"),
+}
 """Methods that the package itself calls."""
 
 NEEDS = {

@@ -296,7 +296,7 @@ HOMES: dict[str, set[str]] = {
     "ray": {"tfrecreg.builtin.engines.ray"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tfx_bsl": {"tfrecreg.statistics.tfdv"},
-    "torch": set(),
+    "torch": {"tfrecreg.torch"},
     "yaml": {"tfrecreg_huggingface.readme", "tfrecreg_yolo.yaml_reader"},
 }
 """Where each heavy package is imported: one home each, or one in each of its rooms. One that moves

@@ -43,6 +43,12 @@ def test_a_part_is_computed_alone() -> None:
     assert np.array_equal(permutation(np.array([999, 0, 500])), whole[[999, 0, 500]])
 
 
+@given(size=st.integers(1, 2**62 - 1), place=st.integers(0, 2**62), epoch=st.integers(0, 99))
+def test_one_place_is_that_of_an_array(size: int, place: int, epoch: int) -> None:
+    permutation = Permutation(size, 5, epoch)
+    assert permutation.one(place % size) == permutation(np.array([place % size])).item()
+
+
 def reference(size: int, seed: int, epoch: int, place: int) -> int:
     """The formula of `docs/formats.md`, in plain integers."""
     from math import ceil, isqrt

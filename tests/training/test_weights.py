@@ -148,7 +148,7 @@ def test_weights_that_are_none(values: list[float], text: str) -> None:
 
 
 def test_weights_need_a_seed_and_one_number_a_record() -> None:
-    with pytest.raises(UsageError, match="`weights` need a seed"):
+    with pytest.raises(UsageError, match="`weights` needs a seed"):
         Order(2, SOURCE, seed=None, epoch=0, weights=weights(1, 2))
     with pytest.raises(UsageError, match="there are 2 weights for 3 records"):
         Order(3, SOURCE, seed=1, epoch=0, weights=weights(1, 2))

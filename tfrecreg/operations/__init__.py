@@ -11,8 +11,8 @@
 - `schemas`: infer, show, compare and accept schemas
 - `digest`: the content digest of any TFRecords
 - `describe`: a version for the log of an experiment; `snippets`: code that uses it
-- `load` with `load_records` and `tf_dataset`, `data_source`, both with `split_target`; `export`:
-  pass the data to training and other tools; `url_copy`: local copies for readers that take paths
+- `load` with `load_records` and `tf_dataset`, `data_source`, both with `split_target`; `mixture`,
+  `export`: pass the data to training and other tools; `url_copy`: local copies for readers of paths
 - `salvage`: undamaged records of damaged shards
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data

@@ -360,6 +360,11 @@ def _find(
     reference: str | os.PathLike[str] | Resolved, split: str | None, registry: RegistryLike | None
 ) -> SplitTarget:
     """The shards of the build or release, as local files."""
+    if not isinstance(reference, str | os.PathLike | Resolved):
+        raise UsageError(
+            f"`load` reads one build or release, found a {safe(type(reference).__name__)}",
+            hint="`tf.data.Dataset.from_generator` reads its batches: docs/training/tensorflow.md",
+        )
     (named,) = named_targets(reference)
     found = find(named, registry)
     if isinstance(found, str):

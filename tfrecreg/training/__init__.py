@@ -12,7 +12,9 @@ the source.
 - `batches`: from elements to batches of arrays
 - `order`: the share of a host in an epoch, and its state
 - `certificate`: the proof that an epoch handed out every record exactly once
-- `weights`: draws with replacement, by weights
+- `weights`: draws with replacement, by weights; `length_buckets`: batches of similar length;
+  `record_values`: the numbers of records that both are by
+- `mixtures`: several sources as one, by proportions
 - `skipped`: damaged records that were left out, by all worker processes together
 - `consumed`, `permutation`: the mathematics of these
 """

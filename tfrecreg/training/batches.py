@@ -2,11 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
+
+from tfrecreg.errors import UsageError
+from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
+from tfrecreg.training.elements import Elements
+from tfrecreg.training.order import Order
+
+
+class ReadsMany(Protocol):
+    """A source that reads several elements in one call."""
+
+    @property
+    def name(self) -> str:
+        """For messages, escaped."""
+        ...
+
+    def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
+        """The elements with these numbers."""
+        ...
+
+
+def numbers_of_batches(
+    size: int | None,
+    order: Iterable[SupportsIndex],
+    drop_remainder: bool,
+    global_batch: int | None = None,
+) -> Iterator[list[SupportsIndex]]:
+    """The numbers of an order, so many at a time.
+
+    Args:
+        size: of a batch; None with `global_batch`.
+        order: numbers; with `global_batch` an :class:`Order`.
+        drop_remainder: whether to leave out a last batch for which fewer numbers are left.
+        global_batch: size of the batch that all hosts of the order have together.
+
+    Raises:
+        UsageError: a size is less than 1, or both or none are given; or the hosts do not divide
+            the global batch, or its rest is too small for them.
+    """
+    if (size is None) == (global_batch is None):
+        raise UsageError(
+            "batches need a size: that of this host, or `global_batch`, that of all hosts",
+            hint="`batches(256, order)` or `batches(order=order, global_batch=1024)`",
+        )
+    if global_batch is not None:
+        return _shares(order, global_batch, drop_remainder)
+    assert size is not None
+    if size < 1:
+        raise UsageError(
+            f"the batch size should be at least 1, found {size}", hint="`batches(256)`"
+        )
+    numbers = iter(order)
+    least = size if drop_remainder else 1
+    return iter(lambda: _least(list(islice(numbers, size)), least), [])
+
+
+def _least(numbers: list[SupportsIndex], least: int) -> list[SupportsIndex]:
+    return numbers if len(numbers) >= least else []
+
+
+def _shares(
+    order: Iterable[SupportsIndex], size: int, drop_remainder: bool
+) -> Iterator[list[SupportsIndex]]:
+    """The numbers of this host in each global batch.
+
+    Hosts are dealt numbers one by one, so a batch of `size` numbers that follow each other is
+    `size / hosts` numbers of each, for any number of hosts that divides it.
+    """
+    if not isinstance(order, Order):
+        raise UsageError(
+            "`global_batch` needs an order, which knows how many hosts share it",
+            hint="`batches(order=source.order(seed=1, host=0, hosts=4), global_batch=1024)`",
+        )
+    if size < 1 or size % order.hosts:
+        raise UsageError(
+            f"a global batch of {size} cannot be divided among {order.hosts} hosts",
+            hint=f"`global_batch` should be a multiple of {order.hosts}",
+        )
+    whole, rest = divmod(order.left, size)
+    if rest and not drop_remainder and (rest < order.hosts or order.drop_remainder):
+        raise UsageError(
+            f"the last global batch has {rest} records, which {order.hosts} hosts cannot share",
+            hint="`drop_remainder=True` leaves it out, on all hosts",
+        )
+    share = size // order.hosts
+    count = whole + (rest > 0 and not drop_remainder)
+    return (order[at * share : (at + 1) * share].tolist() for at in range(count))
+
+
+def read_batches(
+    source: ReadsMany, elements: Elements, numbers: Iterable[Sequence[SupportsIndex]]
+) -> Iterator[dict[str, Any]]:
+    """Batches of arrays, one for each list of numbers of which an element is left.
+
+    Args:
+        source: whose elements.
+        elements: their form.
+        numbers: of the elements of each batch.
+
+    Raises:
+        UsageError: there is no schema, or elements are payloads.
+    """
+    if elements.raw or elements.columns is None:
+        raise UsageError(
+            f"no schema says which features of `{source.name}` can be stacked",
+            hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
+        )
+    fixed = {each.name for each in elements.columns if each.is_fixed} | {DIGEST_FEATURE}
+    return _stacked(source, elements, numbers, fixed)
+
+
+def _stacked(
+    source: ReadsMany,
+    elements: Elements,
+    numbers: Iterable[Sequence[SupportsIndex]],
+    fixed: Collection[str],
+) -> Iterator[dict[str, Any]]:
+    for chosen in numbers:
+        found = source.__getitems__(chosen)
+        if elements.with_key:
+            found = [{KEY_FEATURE: key, **element} for key, element in found]
+        if found:
+            yield stack(found, fixed, elements.images)
 
 
 def stack(

@@ -112,8 +112,14 @@ class Certificate:
     """
 
     def __init__(self, identity: str) -> None:
-        self._identity = identity
+        self.identity = identity
+        """Of the source or the mixture that it is about."""
         self._digests = bytearray()
+
+    @property
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """The digests, shape (n, 16)."""
+        return np.frombuffer(bytes(self._digests), np.uint8).reshape(-1, DIGEST_BYTES)
 
     def __len__(self) -> int:
         """How many records were handed out."""
@@ -165,7 +171,7 @@ class Certificate:
                 "a certificate cannot be merged with itself: every record would count twice",
                 hint="merge the certificates of the other hosts",
             )
-        if other._identity != self._identity:
+        if other.identity != self.identity:
             raise UsageError(
                 "the certificates are about different records",
                 hint="merge those of one epoch of one source, the same on all hosts",
@@ -174,7 +180,7 @@ class Certificate:
 
     def to_bytes(self) -> bytes:
         """The certificate as bytes, for a file or another host."""
-        return _MAGIC + self._identity.encode("ascii") + bytes(self._digests)
+        return _MAGIC + self.identity.encode("ascii") + bytes(self._digests)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Certificate:
@@ -213,10 +219,10 @@ class Certificate:
         Raises:
             UsageError: the certificate is about another source.
         """
-        if identity != self._identity:
+        if identity != self.identity:
             raise UsageError(
                 f"the certificate is not about the records of `{name}`: its identity is "
-                f"`{safe(self._identity)}`, theirs is `{identity}`",
+                f"`{safe(self.identity)}`, theirs is `{identity}`",
                 hint="ask the source that the certificate came from",
             )
         expected = _rows(digests.tobytes())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import operator
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
-from typing import Any, SupportsIndex, TypeAlias, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,9 @@ from blake3 import blake3
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ExampleReader
-from tfrecreg.training.batches import stack
+from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.certificate import (
     DIGEST_FEATURE,
-    KEY_FEATURE,
     Certificate,
     EpochReport,
     RecordName,
@@ -30,16 +29,13 @@ from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, image_array
-from tfrecreg.training.order import Order, weights_of_states
+from tfrecreg.training.length_buckets import LengthBuckets
+from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
+from tfrecreg.training.record_values import LengthsLike, RecordValues, ValuesOf
 from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
-from tfrecreg.training.weights import GIVEN, Weights
-
-_ValuesOf: TypeAlias = Callable[[str], "npt.NDArray[np.float64]"]
-BY_CLASS = "class"
-_CLASS = "dense_rank() OVER (ORDER BY label)"
 
 
 class DataSource(Sequence[Any]):
@@ -79,7 +75,7 @@ class DataSource(Sequence[Any]):
         identity: str,
         decode: Decode | None = None,
         skipped: SkippedRecords | None = None,
-        values: _ValuesOf | None = None,
+        values: ValuesOf | None = None,
     ) -> None:
         self.name = name
         """As the user wrote it, escaped."""
@@ -136,6 +132,14 @@ class DataSource(Sequence[Any]):
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
         """
+        return [each for each in self.elements_or_none(records) if each is not None]
+
+    def elements_or_none(self, records: Iterable[SupportsIndex]) -> list[Any | None]:
+        """As `__getitems__`, with None for a damaged record that is left out.
+
+        Raises:
+            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
+        """
         wanted = [operator.index(record) for record in records]
         count = len(self)
         for position in wanted:
@@ -148,7 +152,7 @@ class DataSource(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         for numbers in self._selection.parts():
             for block in self._shards.blocks(numbers):
-                yield from self._elements_of(block)
+                yield from (each for each in self._elements_of(block) if each is not None)
 
     def __contains__(self, element: object) -> bool:
         raise TypeError("elements are arrays, which have no order and no equality: look for a key")
@@ -198,9 +202,10 @@ class DataSource(Sequence[Any]):
 
     def batches(
         self,
-        size: int,
+        size: int | None = None,
         order: Iterable[SupportsIndex] | None = None,
         *,
+        global_batch: int | None = None,
         drop_remainder: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """Batches of NumPy arrays, as JAX takes them.
@@ -211,12 +216,15 @@ class DataSource(Sequence[Any]):
         is damaged, and left out if nothing of it remains.
 
         Args:
-            size: elements of a batch.
+            size: elements of a batch; or `global_batch`.
             order: numbers of records, such as an :class:`Order`; None for all in their order.
+            global_batch: elements of the batch that all hosts of an :class:`Order` have together:
+                the batch number k is of the same records, whatever number of hosts divides it.
             drop_remainder: whether to leave out a last batch for which fewer numbers are left.
 
         Raises:
-            UsageError: `size` is less than 1, or there is no schema, or elements are payloads.
+            UsageError: `size` is less than 1, or there is no schema, or elements are payloads; or
+                the hosts do not divide `global_batch`, or cannot share its rest.
             DamagedRecordError, RefusedError, StorageError: as for a single element.
 
         Example:
@@ -226,33 +234,20 @@ class DataSource(Sequence[Any]):
             (100, 28, 28, 1) (100,)
             (100, 28, 28, 1) (100,)
         """
-        if size < 1:
-            raise UsageError(
-                f"the batch size should be at least 1, found {size}", hint="`batches(256)`"
-            )
-        columns = self._elements.columns
-        if self._elements.raw or columns is None:
-            raise UsageError(
-                f"no schema says which features of `{self.name}` can be stacked",
-                hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
-            )
-        fixed = {each.name for each in columns if each.is_fixed} | {DIGEST_FEATURE}
-        return self._batches(
-            size, range(len(self)) if order is None else order, fixed, drop_remainder
-        )
+        chosen = self.order() if order is None else order
+        numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
+        return read_batches(self, self.elements, numbers)
 
-    def _batches(
-        self, size: int, order: Iterable[SupportsIndex], fixed: set[str], drop_remainder: bool
-    ) -> Iterator[dict[str, Any]]:
-        numbers = iter(order)
-        while chosen := list(islice(numbers, size)):
-            if drop_remainder and len(chosen) < size:
-                return
-            elements = self.__getitems__(chosen)
-            if self._elements.with_key:
-                elements = [{KEY_FEATURE: key, **element} for key, element in elements]
-            if elements:
-                yield stack(elements, fixed, self._elements.images)
+    @property
+    def elements(self) -> Elements:
+        """The form of its elements."""
+        return self._elements
+
+    def with_features(self, features: Collection[str]) -> DataSource:
+        """The same records with these features of the schema alone."""
+        columns = tuple(each for each in self._elements.columns or () if each.name in features)
+        images = tuple(each for each in self._elements.images if each in features)
+        return self._with(self._selection, replace(self._elements, columns=columns, images=images))
 
     def even_splits(self, n: int, *, drop_remainder: bool = False) -> list[DataSource]:
         """Divide the source among `n` readers, as `tfds.even_splits` does.
@@ -290,6 +285,9 @@ class DataSource(Sequence[Any]):
         hosts: int = 1,
         drop_remainder: bool = False,
         weights: str | npt.ArrayLike | None = None,
+        bucket_by: LengthsLike | None = None,
+        buckets: int | Sequence[float] = 16,
+        global_batch: int | None = None,
     ) -> Order:
         """The numbers that one host reads in an epoch, in its order.
 
@@ -306,10 +304,18 @@ class DataSource(Sequence[Any]):
             weights: ``"class"`` to draw every class as often, an expression in SQL over the columns
                 of `tfrecreg query` for the whole target, or a number for each record. None for a
                 permutation. The first two need the extra `query`.
+            bucket_by: the lengths of records, for batches of similar ones: the name of a feature
+                of varying length, for the number of its values; an expression in SQL, such as
+                ``"bytes"``; a function of an element, for which all are read; or a number for each
+                record. The first two need the extra `query`.
+            buckets: how many buckets there are, with as many records each; or the lengths at which
+                the next one begins.
+            global_batch: the size of these batches, of all hosts together.
 
         Raises:
             UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
-                are not finite, negative, all zero, or without a seed.
+                are not finite, negative, all zero, or without a seed; or lengths are not finite,
+                without a seed or a batch size.
             RefusedError: an expression is asked of damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
 
@@ -329,29 +335,36 @@ class DataSource(Sequence[Any]):
             hosts=hosts,
             drop_remainder=drop_remainder,
             where=self.where,
-            weights=None if weights is None else self._weights(weights),
+            weights=None if weights is None else self._record_values.weights(weights),
+            buckets=self._buckets(bucket_by, buckets, global_batch),
         )
 
-    def _weights(self, weights: str | npt.ArrayLike) -> Weights:
-        if not isinstance(weights, str):
-            return Weights(weights, GIVEN, self.name)
-        if self._values is None:
+    def _buckets(
+        self,
+        lengths: LengthsLike | None,
+        buckets: int | Sequence[float],
+        global_batch: int | None,
+    ) -> LengthBuckets | None:
+        if lengths is None and global_batch is None:
+            return None
+        if lengths is None or global_batch is None:
             raise UsageError(
-                f"`weights={weights!r}` asks the catalog, which a copy of a source cannot",
-                hint="make the order where the source was opened: orders can be pickled",
+                "`bucket_by` and `global_batch` belong together",
+                hint='`order(seed=1, bucket_by="tokens", global_batch=256)`',
             )
-        chosen = self._selection.numbers(np.arange(len(self), dtype=np.int64))
-        if weights != BY_CLASS:
-            return Weights(self._values(weights)[chosen], weights, self.name)
-        try:
-            ranks = self._values(_CLASS)[chosen]
-        except UsageError as error:
-            raise UsageError(
-                f'no record of `{self.name}` has a class, which `weights="class"` needs',
-                hint='an expression in SQL has other columns: `weights="boxes"`',
-            ) from error
-        _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
-        return Weights(1.0 / counts[classes], weights, self.name)
+        if callable(lengths):
+            if self._elements.damaged == "skip":
+                raise UsageError(
+                    "the lengths of records that may be left out are not known",
+                    hint="pass a number for each record, or an expression in SQL",
+                )
+            lengths = np.fromiter(map(lengths, self), np.float64, len(self))
+        varying = {each.name for each in self._elements.columns or () if not each.is_fixed}
+        return self._record_values.buckets(lengths, buckets, global_batch, varying)
+
+    @property
+    def _record_values(self) -> RecordValues:
+        return RecordValues(self.name, self._selection, self._values)
 
     def from_state(
         self,
@@ -360,6 +373,7 @@ class DataSource(Sequence[Any]):
         host: int = 0,
         hosts: int = 1,
         weights: npt.ArrayLike | None = None,
+        bucket_by: Callable[[Any], float] | npt.ArrayLike | None = None,
     ) -> Order:
         """The rest of an epoch, from a result of `Order.state`.
 
@@ -369,10 +383,11 @@ class DataSource(Sequence[Any]):
             hosts: number of hosts that share the rest; it may differ from before.
             weights: the numbers that the order was made with; those by an expression are asked
                 for again.
+            bucket_by: the lengths that the order was made with, as `weights`.
 
         Raises:
-            UsageError: it is not a state, that of other records, of another condition or of other
-                weights, or not that of every host.
+            UsageError: it is not a state, that of other records, of another condition, of other
+                weights or lengths, or not that of every host.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -382,12 +397,14 @@ class DataSource(Sequence[Any]):
         """
         states = [state] if isinstance(state, Mapping) else list(state)
         by = weights_of_states(states) if weights is None else weights
+        said = buckets_of_states(states, bucket_by)
         return Order.from_states(
             states,
             records=len(self),
             source=self.identity,
             where=self.where,
-            weights=None if by is None else self._weights(by),
+            weights=None if by is None else self._record_values.weights(by),
+            buckets=None if said is None else self._buckets(*said),
             host=host,
             hosts=hosts,
         )
@@ -424,23 +441,34 @@ class DataSource(Sequence[Any]):
             >>> print(source.report(certificate))
             all 200 records of mnist@1.0.0, each once
         """
+        return certificate.report(self._named, self.identity, self.digests(), self.record_name)
+
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """The digests of its records, shape (n, 16): by the indexes, else by reading the shards.
+
+        Raises:
+            DamagedRecordError, ManifestError, StorageError: as :meth:`report`.
+        """
         parts = [np.empty((0, 16), np.uint8)]
         for numbers in self._selection.parts():
             inside = self._shards.inside(numbers)
             parts += [self._shards.digests(each)[records] for each, records in inside]
-        return certificate.report(
-            self._named, self.identity, np.concatenate(parts), self._record_name
-        )
+        return np.concatenate(parts)
 
-    def _record_name(self, position: int) -> RecordName:
+    def record_name(self, position: int) -> RecordName:
+        """A record, for people.
+
+        Raises:
+            ManifestError, StorageError: the index of its shard is damaged, or cannot be read.
+        """
         number = self._selection.number(position)
         shard, record = self._shards.locate(number)
         key = self._shards.key(number)
         shown = safe(self._shards.places[shard].name, limit=1000)
         return RecordName(shown, record, None if key is None else safe(key, limit=200))
 
-    def _with(self, selection: Selection) -> DataSource:
-        same = (self._elements, self._identity, self._decode, self._skipped)
+    def _with(self, selection: Selection, elements: Elements | None = None) -> DataSource:
+        same = (elements or self._elements, self._identity, self._decode, self._skipped)
         return DataSource(self.name, self._shards, selection, *same, self._values)
 
     def _number(self, record: SupportsIndex) -> int:
@@ -452,13 +480,15 @@ class DataSource(Sequence[Any]):
             )
         return self._selection.number(position % len(self))
 
-    def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any]:
+    def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any | None]:
+        """The elements of records; None for a damaged one that is left out."""
         payloads = self._shards.payloads(numbers)
         sound = [each for each in payloads if isinstance(each, bytes)]
         read = iter(sound if self._elements.raw else self._read_many(sound))
         for number, payload in zip(numbers, payloads, strict=True):
             if isinstance(payload, DamagedRecordError):
                 self._skip(number, payload)
+                yield None
             else:
                 yield self._element(number, payload, next(read))
 

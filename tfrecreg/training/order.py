@@ -7,24 +7,23 @@ that grows with the records. Its state is a small JSON object; see ``docs/format
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from tfrecreg.errors import UsageError
 from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.consumed import Stage, expect_host, joined, share
-from tfrecreg.training.permutation import Permutation
+from tfrecreg.training.length_buckets import Bucketed, LengthBuckets
+from tfrecreg.training.permutation import Permutation, RecordNumbers
 from tfrecreg.training.weights import GIVEN, Draws, Weights
 
-RecordNumbers = npt.NDArray[np.int64]
-
-STATE_FORMAT = 2
-"""Format version of states with weights; others have 1. A reader refuses a greater one."""
+STATE_FORMAT = 3
+"""Format version of states with buckets; those with weights have 2, others 1. A reader refuses a
+greater one."""
 _BLOCK = 1 << 12
 """Number of positions that an iteration computes at once."""
 _MOST_HOSTS = 1 << 20
@@ -50,10 +49,11 @@ class Order:
         where: the condition that the records were selected by; None without one.
         weights: of the records; then each of `records` numbers is drawn with replacement. None for
             a permutation.
+        buckets: of the records by their length, for batches of similar ones. None for none.
 
     Raises:
-        UsageError: `host` is not one of `hosts`; or there are weights and no seed, or weights of
-            other records.
+        UsageError: `host` is not one of `hosts`; or there are weights or buckets and no seed, or
+            both, or those of other records.
 
     Example:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
@@ -78,10 +78,17 @@ class Order:
         before: tuple[Stage, ...] = (),
         where: str | None = None,
         weights: Weights | None = None,
+        buckets: LengthBuckets | None = None,
     ) -> None:
         expect_host(host, hosts)
-        if weights is not None:
-            _expect_weights(weights, records, seed)
+        for name, given in (("weights", weights), ("lengths", buckets)):
+            if given is not None:
+                _expect_fit(name, len(given), records, seed)
+        if weights is not None and buckets is not None:
+            raise UsageError(
+                "records are drawn by weights or sorted by length, not both",
+                hint="leave out `weights` or `bucket_by`",
+            )
         self.records = records
         """How many records the whole source has."""
         self.source = source
@@ -93,14 +100,22 @@ class Order:
         self.drop_remainder = drop_remainder
         self.where = where
         self.weights = weights
+        self.buckets = buckets
         self._before = before
-        left = records - sum(stage.consumed for stage in before)
-        self._length = left // hosts if drop_remainder else share(left, host, hosts)
-        self._drawn: Permutation | Draws | None = None
-        if seed is not None and weights is not None:
-            self._drawn = Draws(weights, seed, epoch)
-        elif seed is not None:
-            self._drawn = Permutation(records, seed, epoch)
+        self.left = records - sum(stage.consumed for stage in before)
+        """How many records all hosts share."""
+        self._length = self.left // hosts if drop_remainder else share(self.left, host, hosts)
+        self._drawn = self._draw()
+
+    def _draw(self) -> Callable[[RecordNumbers], RecordNumbers] | None:
+        """What makes records of places; None where they are the same. It has to be picklable."""
+        if self.seed is None:
+            return None
+        if self.weights is not None:
+            return Draws(self.weights, self.seed, self.epoch)
+        if self.buckets is not None:
+            return Bucketed(self.buckets, self.seed, self.epoch)
+        return Permutation(self.records, self.seed, self.epoch)
 
     def __len__(self) -> int:
         return self._length
@@ -152,9 +167,11 @@ class Order:
                 hint="`done` counts records of this host in this epoch, not batches",
             )
         asked = {} if self.where is None else {"where": self.where}
-        drawn = {} if self.weights is None else {"weights": _said(self.weights)}
+        drawn: dict[str, Any] = {} if self.weights is None else {"weights": _said(self.weights)}
+        if self.buckets is not None:
+            drawn = {"buckets": self.buckets.said()}
         return {
-            "format": 1 if self.weights is None else STATE_FORMAT,
+            "format": 3 if self.buckets is not None else 2 if self.weights is not None else 1,
             "source": self.source,
             **asked,
             **drawn,
@@ -177,6 +194,7 @@ class Order:
         source: str,
         where: str | None = None,
         weights: Weights | None = None,
+        buckets: LengthBuckets | None = None,
         host: int = 0,
         hosts: int = 1,
     ) -> Order:
@@ -188,6 +206,7 @@ class Order:
             source: identity of these records.
             where: the condition that they were selected by; None without one.
             weights: that they are drawn by; None for a permutation.
+            buckets: that they are sorted by; None for none.
             host: number of this host, from 0.
             hosts: number of hosts that share the rest.
 
@@ -204,6 +223,7 @@ class Order:
         checked = [_checked(state, records, source, where) for state in states]
         for each in checked:
             _expect_same_weights(each.get("weights"), weights)
+            _expect_same_buckets(each.get("buckets"), buckets)
         if not checked:
             raise UsageError("there is no state to resume from", hint=_HINT)
         first = checked[0]
@@ -226,6 +246,7 @@ class Order:
             before=joined(before, Stage(counts)),
             where=where,
             weights=weights,
+            buckets=buckets,
         )
 
 
@@ -313,13 +334,71 @@ def _said(weights: Weights) -> dict[str, str]:
     return {"by": weights.by, "digest": weights.digest}
 
 
-def _expect_weights(weights: Weights, records: int, seed: int | None) -> None:
-    if seed is None:
-        raise UsageError("`weights` need a seed", hint="`order(seed=1, weights=…)`")
-    if len(weights) != records:
+def buckets_of_states(
+    states: Sequence[Any], lengths: Any
+) -> tuple[Any, int | list[float], int] | None:
+    """The lengths, the buckets and the global batch of the first state; None if it has none.
+
+    Args:
+        states: of an order.
+        lengths: that the caller gives; None to ask again for those of the state.
+
+    Raises:
+        UsageError: it is not such a state, or its lengths were given as numbers.
+    """
+    first = states[0] if states else None
+    said = first.get("buckets") if isinstance(first, Mapping) else None
+    if said is None:
+        if lengths is None:
+            return None
         raise UsageError(
-            f"there are {len(weights)} weights for {records} records", hint="one number a record"
+            "the state belongs to an order without `bucket_by`", hint="leave out `bucket_by`"
         )
+    found: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+    by, buckets, size = found.get("by"), found.get("buckets"), found.get("global_batch")
+    numbers = buckets if isinstance(buckets, list) else [buckets]
+    if not isinstance(by, str) or not all(map(_is_number, [*numbers, size])):
+        raise UsageError(
+            f"this is not the state of an order: its `buckets` is {safe(repr(said), limit=100)}",
+            hint=_HINT,
+        )
+    if by == GIVEN and lengths is None:
+        raise UsageError(
+            "the state belongs to an order whose lengths were given as numbers",
+            hint="pass them again: `from_state(state, bucket_by=…)`",
+        )
+    return by if lengths is None else lengths, buckets, int(size)  # type: ignore[arg-type, return-value]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _expect_fit(name: str, count: int, records: int, seed: int | None) -> None:
+    if seed is None:
+        given = "weights" if name == "weights" else "bucket_by"
+        raise UsageError(f"`{given}` needs a seed", hint=f"`order(seed=1, {given}=…)`")
+    if count != records:
+        raise UsageError(
+            f"there are {count} {name} for {records} records", hint="one number a record"
+        )
+
+
+def _expect_same_buckets(found: object, buckets: LengthBuckets | None) -> None:
+    said = None if buckets is None else buckets.said()
+    if found == said:
+        return
+    there: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+    here = said or {}
+    for key in ("by", "buckets", "global_batch", "digest"):
+        if there.get(key) != here.get(key):
+            what = {"by": "`bucket_by`", "digest": "lengths with the digest"}.get(key, f"`{key}`")
+            raise UsageError(
+                f"the state belongs to an order with {what} "
+                f"`{safe(str(there.get(key)), limit=200)}`, and here is "
+                f"`{safe(str(here.get(key)), limit=200)}`",
+                hint="resume with the same records, lengths and buckets",
+            )
 
 
 def _expect_same_weights(found: object, weights: Weights | None) -> None:

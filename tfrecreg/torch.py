@@ -1,0 +1,283 @@
+"""For PyTorch: a sampler that saves its state, and collation of elements of any form.
+
+Example:
+    >>> from tfrecreg.torch import Collate, OrderSampler
+    >>> train = reg["mnist@1.0.0"].data_source("train", decode=True)
+    >>> sampler = OrderSampler(train, seed=1)
+    >>> len(sampler), sampler.state_dict()["done"]
+    (200, 0)
+
+A `StatefulDataLoader` of torchdata saves and restores the sampler by itself. The sampler needs no
+PyTorch; :class:`Collate` needs the extra `torch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+
+from tfrecreg.errors import MissingExtraError, RefusedError, UsageError
+from tfrecreg.text import safe
+from tfrecreg.training.certificate import KEY_FEATURE
+from tfrecreg.training.elements import Elements
+from tfrecreg.training.order import Order
+
+__all__ = ["Collate", "OrderSampler"]
+
+_AGAIN = ("weights", "bucket_by")
+"""Arguments of `order` that `from_state` takes again where they are numbers."""
+
+
+class Ordered(Protocol):
+    """A data source or a mixture."""
+
+    @property
+    def elements(self) -> Elements:
+        """The form of its elements."""
+        ...
+
+    @property
+    def order(self) -> Any:
+        """See `DataSource.order`."""
+        ...
+
+    @property
+    def from_state(self) -> Any:
+        """See `DataSource.from_state`."""
+        ...
+
+
+class OrderSampler:
+    """The share of one rank, epoch after epoch, as a sampler with a state.
+
+    Each iteration that reaches its end begins the next epoch. The state is that of the order, a
+    small JSON object; it may be loaded with other ranks than it was saved with, if all ranks had
+    consumed as many records.
+
+    Args:
+        source: a data source or a mixture.
+        epoch: the first one.
+        host: the rank, from 0.
+        hosts: the number of ranks.
+        drop_remainder: whether all ranks get the same number of records.
+        order: further arguments of `source.order`: `seed`, `weights`, `bucket_by` and others.
+
+    Raises:
+        UsageError: as `source.order`.
+
+    Example:
+        >>> train = reg["mnist@1.0.0"].data_source("train")
+        >>> sampler = OrderSampler(train, seed=1, host=0, hosts=2)
+        >>> numbers = iter(sampler)
+        >>> first = [next(numbers) for _ in range(30)]
+        >>> state = sampler.state_dict()
+        >>> other = OrderSampler(train, seed=1, host=0, hosts=4)
+        >>> other.load_state_dict(state)
+        >>> len(list(other)), other.epoch
+        (35, 1)
+    """
+
+    def __init__(
+        self,
+        source: Ordered,
+        epoch: int = 0,
+        *,
+        host: int = 0,
+        hosts: int = 1,
+        drop_remainder: bool = False,
+        **order: Any,
+    ) -> None:
+        self._source = source
+        self._place = {"host": host, "hosts": hosts}
+        self._options = {"drop_remainder": drop_remainder, **order}
+        self._order: Order = self._made(epoch)
+        self._done = 0
+
+    def _made(self, epoch: int) -> Order:
+        made = self._source.order(epoch=epoch, **self._place, **self._options)
+        assert isinstance(made, Order)
+        return made
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next number is of."""
+        return self._order.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin an epoch at its first record, as `DistributedSampler.set_epoch` does."""
+        self._order, self._done = self._made(epoch), 0
+
+    def __len__(self) -> int:
+        """How many numbers are left of this epoch when an iteration begins."""
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[int]:
+        self._done = 0
+        for number in self._order:
+            self._done += 1
+            yield number
+        self.set_epoch(self.epoch + 1)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state after the numbers that were taken."""
+        return self._order.state(self._done)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a state was saved.
+
+        Raises:
+            UsageError: it is the state of other records, or none.
+        """
+        again = {
+            name: value
+            for name in _AGAIN
+            if (value := self._options.get(name)) is not None and not isinstance(value, str)
+        }
+        self._order, self._done = self._source.from_state(state, **self._place, **again), 0
+        if not self._order.left:
+            self.set_epoch(self.epoch + 1)
+
+
+class Collate:
+    """Makes a batch of tensors of elements: a `collate_fn`. Picklable.
+
+    The form of a batch follows from the schema, never from its records:
+
+    - Features of fixed shape are one tensor, whose first side is the batch.
+    - Features of varying length are padded with zeros to the longest of the batch, or to `pad_to`;
+      ``NAME/mask`` is true where there is a value.
+    - Images are one tensor of shape (batch, height, width, channels). With `pad_images` they are
+      padded at the right and at the bottom, and ``NAME/mask`` has the shape (batch, height, width).
+    - Bytes are lists: of `bytes`, for varying lengths of lists of them. Those of `text` are `str`.
+    - Keys are the list ``record/key``, digests a tensor.
+
+    Args:
+        source: whose elements; it has a schema.
+        pad_images: whether images may differ in size.
+        pad_to: a length for each of these features; a longer one is an error.
+        text: features of bytes that are text in UTF-8.
+
+    Raises:
+        UsageError: there is no schema, elements are payloads, or a feature of `pad_to` or `text` is
+            not one of varying length or of bytes.
+        MissingExtraError: PyTorch is not installed.
+
+    Example:
+        >>> train = reg["mnist@1.0.0"].data_source("train", decode=True)
+        >>> batch = Collate(train)(train.__getitems__([3, 5, 8]))
+        >>> batch["image/encoded"].shape, batch["image/class/label"].dtype
+        (torch.Size([3, 28, 28, 1]), torch.int64)
+        >>> batch["image/format"]
+        [b'png', b'png', b'png']
+    """
+
+    def __init__(
+        self,
+        source: Ordered,
+        *,
+        pad_images: bool = False,
+        pad_to: Mapping[str, int] | None = None,
+        text: Collection[str] = (),
+    ) -> None:
+        elements = source.elements
+        if elements.raw or elements.columns is None:
+            raise UsageError(
+                "no schema says how elements become tensors",
+                hint="name a schema with `schema=`; payloads need a `collate_fn` of your own",
+            )
+        _torch()
+        self._with_key = elements.with_key
+        self._pad_images, self._pad_to, self._text = pad_images, dict(pad_to or {}), set(text)
+        self._images = set(elements.images)
+        self._bytes = {each.name for each in elements.columns if each.kind == 1} - self._images
+        self._varying = {each.name for each in elements.columns if not each.is_fixed} - self._images
+        for name in [*self._pad_to, *self._text]:
+            known, what = (
+                (self._bytes, "bytes")
+                if name in self._text
+                else (self._varying - self._bytes, "numbers of varying length")
+            )
+            if name not in known:
+                raise UsageError(
+                    f"`{safe(name)}` is not a feature of {what}",
+                    hint=f"{what} are {', '.join(sorted(known)) or 'in no feature'}",
+                )
+
+    def __call__(self, elements: Sequence[Any]) -> dict[str, Any]:
+        """The batch of elements, of at least one.
+
+        Raises:
+            RefusedError: images differ in size, a feature is longer than `pad_to`, or a text is not
+                UTF-8.
+        """
+        batch: dict[str, Any] = {}
+        if self._with_key:
+            batch[KEY_FEATURE] = [key for key, _ in elements]
+            elements = [element for _, element in elements]
+        torch = _torch()
+        for name in elements[0]:
+            values = [element[name] for element in elements]
+            if name in self._bytes:
+                batch[name] = [self._plain(name, each) for each in values]
+            elif name in self._images and not self._pad_images:
+                batch[name] = torch.from_numpy(np.stack(_of_one_size(name, values)))
+            elif name in self._images or name in self._varying:
+                sides = 2 if name in self._images else None
+                padded, mask = self._padded(name, values, sides)
+                batch[name] = torch.from_numpy(padded)
+                batch[f"{name}/mask"] = torch.from_numpy(mask)
+            else:
+                batch[name] = torch.from_numpy(np.stack(values))
+        return batch
+
+    def _plain(self, name: str, value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return [self._plain(name, each) for each in value.tolist()]
+        if name not in self._text or isinstance(value, list):
+            return value
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise RefusedError(
+                f"a value of `{safe(name)}` is not UTF-8: {error.reason} at byte {error.start}",
+                hint="leave the feature out of `text`: then it is `bytes`",
+            ) from None
+
+    def _padded(self, name: str, values: list[Any], sides: int | None) -> tuple[Any, Any]:
+        """One array, and a mask over the batch and the first sides; None for all."""
+        shape = np.max([value.shape for value in values], axis=0)
+        if name in self._pad_to:
+            if shape[0] > self._pad_to[name]:
+                raise RefusedError(
+                    f"`{safe(name)}` has {shape[0]} values, and `pad_to` allows "
+                    f"{self._pad_to[name]}",
+                    hint="make `pad_to` larger",
+                )
+            shape[0] = self._pad_to[name]
+        padded = np.zeros((len(values), *shape), values[0].dtype)
+        mask = np.zeros((len(values), *shape[:sides]), np.bool_)
+        for at, value in enumerate(values):
+            inside = (at, *(slice(side) for side in value.shape))
+            padded[inside] = value
+            mask[inside[: None if sides is None else sides + 1]] = True
+        return padded, mask
+
+
+def _of_one_size(name: str, images: list[Any]) -> list[Any]:
+    sizes = sorted({each.shape for each in images})
+    if len(sizes) > 1:
+        raise RefusedError(
+            f"images of `{safe(name)}` differ in size: {sizes[0]} and {sizes[-1]} in one batch",
+            hint="`Collate(source, pad_images=True)` pads them; or resize them in a transform",
+        )
+    return images
+
+
+def _torch() -> Any:
+    try:
+        return import_module("torch")
+    except ModuleNotFoundError:
+        raise MissingExtraError("collation for PyTorch", "torch") from None
