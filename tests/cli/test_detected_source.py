@@ -133,7 +133,7 @@ def test_lists_of_results_are_no_annotations(cli, tmp_path: Path, registry: Path
         [
             f"error: `{tmp_path}/boxes` does not look like the raw data of any source",
             "hint: tfrecreg build boxes --source SOURCE --raw PATH; sources: "
-            "coco, folder, huggingface, imagefolder, mnist, table, tfrecreg, voc, webdataset, yolo",
+            "coco, folder, huggingface, imagefolder, mnist, table, voc, webdataset, yolo",
         ],
     )
 

@@ -98,8 +98,9 @@ def data_source(
             TFRecord files, plain or gzip, of any tool: one or more paths, globs, folders or
             ``prefix@10``, or URLs of them.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
-            ``train+validation``; see ``docs/training.md``. May be left out if there is one split.
-            A list of expressions gives a tuple of sequences.
+            ``train+validation``. May be left out if there is one split. A list of expressions
+            gives a tuple of sequences. For all forms, see
+            https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces that of the target.
         decode: whether images come out as uint8 arrays of shape (height, width, channels): True

@@ -135,9 +135,9 @@ def load(
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; the build or
             release itself; or a folder that holds a build with its manifest. The folder may be a
             URL: then the shards are copied into the user's cache, once.
-        split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``; see
-            ``docs/training.md``. May be left out where there is only one split. A list of
-            expressions gives a tuple of datasets.
+        split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. May be
+            left out if there is one split. A list of expressions gives a tuple of datasets. For
+            all forms, see https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces that of the target. A folder without
             `schema.pbtxt` needs one.

@@ -29,7 +29,7 @@ from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure, fingerprint
 from tfrecreg.registry.catalogs import part_path
 from tfrecreg.scan.interface import Need, Shard, Target, Validator
-from tfrecreg.text import safe
+from tfrecreg.text import DOCS, safe
 
 _TEXT_PLACES = ("split", "shard", "key", "feature")
 _NUMBER_PLACES = ("record", "offset")
@@ -59,7 +59,8 @@ class QuestionsValidator(Validator):
         self._expected = read_expectations(options)
         if not self._expected:
             raise where_expected("NAME").error(
-                "is missing: the gate asks no question", hint="docs/expectations.md has examples"
+                "is missing: the gate asks no question",
+                hint=f"{DOCS}/expectations.md has examples",
             )
         connection = Connection((), (), threads=1)
         try:

@@ -111,7 +111,8 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
     candidates, failed = candidates_for(raw, known)
     if not candidates:
         near = _near(raw, place, known)
-        names = ", ".join(known.names(SourceRecord))
+        takers = {each.name for each in known.every(SourceRecord) if each.record.raw is None}
+        names = ", ".join(sorted(takers))
         raise UsageError(
             "; ".join((f"`{shown}` does not look like the raw data of any source", *failed)),
             hint=(
