@@ -46,7 +46,7 @@ class FolderOptions:
             )
         if self.pair and self.suffixes:
             raise UsageError(
-                "`pair` says which suffixes are taken, and `suffixes` too",
+                "`pair` and `suffixes` exclude each other: both select files by suffix",
                 hint="leave out `suffixes`",
             )
 

@@ -157,7 +157,7 @@ def text_start(file: Reader, name: str) -> int:
         )
     if head[:2] in (b"\x1f\x8b", b"PK") or head == b"\x28\xb5\x2f\xfd":
         raise RawDataError(
-            f"`{safe(name)}` is compressed, and rows are read at any place of it",
+            f"`{safe(name)}` is compressed, so its rows cannot be read in any order",
             hint=f"decompress it: `gunzip -k {safe(name)}` or `unzip {safe(name)}`",
         )
     return 3 if head[:3] == b"\xef\xbb\xbf" else 0
@@ -176,7 +176,7 @@ def flatten(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flatten(value: Mapping[str, Any], above: str, found: dict[str, Any], depth: int) -> None:
     if not depth:
-        raise RowError(f"objects in each other more than {MAX_DEPTH} deep")
+        raise RowError(f"objects nested more than {MAX_DEPTH} deep")
     for name, each in value.items():
         path = above + name
         if isinstance(each, dict):

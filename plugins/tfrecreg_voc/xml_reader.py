@@ -69,7 +69,7 @@ def parse_xml(data: bytes) -> Element:
         if count > _MAX_ELEMENTS:
             raise XmlError(f"it has more than {_MAX_ELEMENTS:,} elements")
         if len(open_elements) > _MAX_DEPTH:
-            raise XmlError(f"it has more than {_MAX_DEPTH} elements in each other")
+            raise XmlError(f"its elements are nested more than {_MAX_DEPTH} deep")
         element = Element(tag)
         open_elements[-1].children.append(element)
         open_elements.append(element)
@@ -98,5 +98,5 @@ def parse_xml(data: bytes) -> Element:
     except (LookupError, ValueError) as error:
         if isinstance(error, XmlError):
             raise
-        raise XmlError("it has an encoding that is not known") from None
+        raise XmlError("its encoding is unknown") from None
     return top.children[0]

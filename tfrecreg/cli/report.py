@@ -70,7 +70,7 @@ def command(
     Without one, the page shows every dataset of the registry. The page is one HTML file that opens
     anywhere and needs no network: verdict, findings, images, numbers and history.
 
-    The exit code is 0 also if the check has findings; `check` is the command that judges.
+    The exit code is 0 even if there are findings: `check` is the command that judges.
     """
     from tfrecreg.operations.check.options import CheckOptions
     from tfrecreg.pages.make import report

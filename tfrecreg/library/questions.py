@@ -26,7 +26,7 @@ def query(
     engine: Engine | None = None,
     progress: Progress | bool = True,
 ) -> QueryAnswer:
-    """Ask in SQL: one SELECT of DuckDB over the tables of targets, which only reads.
+    """Query targets in SQL: one SELECT of DuckDB over their tables, which only reads.
 
     Args:
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob

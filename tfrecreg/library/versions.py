@@ -177,7 +177,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """The content digest of each split, computed from the records.
 
         Args:
-            where: only records for which this condition holds, over the columns of `tfrecreg
+            where: only records that meet this condition on the columns of `tfrecreg
                 query`: ``"label = 'cat' AND width >= 224"``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -214,7 +214,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             folder: a new or empty folder.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``{"suffix": ".index"}``.
-            where: only records for which this condition holds, over the columns of `tfrecreg
+            where: only records that meet this condition on the columns of `tfrecreg
                 query`: ``"label = 'cat' AND width >= 224"``.
             engine: where to work; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -249,7 +249,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         where: str | None = None,
         progress: Progress | bool = True,
     ) -> Head:
-        """The first records, or those from any number on. Damaged records are passed over.
+        """The first records, or records from a given number on. Damaged records are skipped.
 
         Args:
             records: number of records; None for 5, with `at` for 1.
@@ -257,7 +257,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             shard: show only this shard.
             split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
                 ``train+test``.
-            where: only records for which this condition holds, over the columns of `tfrecreg
+            where: only records that meet this condition on the columns of `tfrecreg
                 query`: ``"label = 'cat' AND width >= 224"``.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -344,7 +344,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             split: show only this split.
             features: show only features that match these names or globs.
-            where: only records for which this condition holds, over the columns of `tfrecreg
+            where: only records that meet this condition on the columns of `tfrecreg
                 query`: ``"label = 'cat' AND width >= 224"``.
             schema: use this schema instead of the target's own.
             tfdv: compute them with TFDV's own generators.
@@ -462,7 +462,7 @@ class Build(Versioned, lookup.Build):
     """The result of making it; None if this program did not make it."""
 
     @classmethod
-    def of(cls, found: lookup.Resolved) -> Build:
+    def _of(cls, found: lookup.Resolved) -> Build:
         """The same build with verbs."""
         assert isinstance(found, lookup.Build)
         return cls(found.dataset, found.manifest, found.folder)
@@ -482,7 +482,7 @@ class Release(Versioned, lookup.Release):
     """The result of making it; None if this program did not make it."""
 
     @classmethod
-    def of(cls, found: lookup.Resolved, result: ReleaseResult | None = None) -> Release:
+    def _of(cls, found: lookup.Resolved, result: ReleaseResult | None = None) -> Release:
         """The same release with verbs."""
         assert isinstance(found, lookup.Release)
         return cls(found.dataset, found.manifest, found.folder, found.version, found.proven, result)
@@ -597,4 +597,4 @@ class Release(Versioned, lookup.Release):
 
 def handle(found: lookup.Resolved) -> Build | Release:
     """A build or a release with verbs."""
-    return Build.of(found) if isinstance(found, lookup.Build) else Release.of(found)
+    return Build._of(found) if isinstance(found, lookup.Build) else Release._of(found)

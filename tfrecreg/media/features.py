@@ -76,7 +76,7 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
         durations = () if header.duration is None else (header.duration,)
         features[f"{base}/duration"] = float_feature(durations)
         if header.problem:
-            code, detail = "SRC062", f"{header.problem}; written as it is"
+            code, detail = "SRC062", f"{header.problem}; written unchanged"
     features[f"{base}/{_content(kind)}"] = bytes_feature(data)
     features[f"{base}/filename"] = bytes_feature(name)
     features[f"{base}/key/sha256"] = bytes_feature(hashlib.sha256(data).hexdigest())

@@ -116,9 +116,9 @@ def data_source(
         damaged: what batches and iteration do at a damaged record: ``"raise"`` an error, or
             ``"skip"`` it.
         max_damaged: how many records may be skipped: a number, or a share such as ``"0.1%"``.
-        where: a condition in SQL over the columns of `tfrecreg query`, such as
-            ``"label = 'cat' AND width >= 224"``: of the records that `split` names, only those for
-            which it holds. It needs the extra `query`.
+        where: an SQL condition on the columns of `tfrecreg query`, such as
+            ``"label = 'cat' AND width >= 224"``: take only the records of `split` that meet it.
+            Needs the extra `query`.
 
     Returns:
         A sequence of elements. An element is a dictionary, feature name to NumPy value: a required
@@ -129,7 +129,7 @@ def data_source(
         UsageError: there is no such dataset, release, file or split, its bytes are not here, or
             the arguments contradict each other, or `where` is not a condition.
         RefusedError: a shard does not have the size or digest that the manifest says, a set of
-            files is incomplete, or a condition is asked of damaged records.
+            files is incomplete, or `where` would be evaluated on damaged records.
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: `decode` needs Pillow, or `where` needs DuckDB, which is not installed.

@@ -137,7 +137,7 @@ def _digest(
             engine,
             progress,
             doing="digesting",
-            otherwise="a digest of incomplete data is that of other data",
+            otherwise="the digest of incomplete data is not that of the dataset",
         )
         seen = collector.seen
     else:

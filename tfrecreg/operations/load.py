@@ -173,9 +173,9 @@ def load(
         hosts: number of hosts that share the records: whole shards if `hosts` divides
             their number and there is no `where`, else records.
         options: of `tf.data`, applied last.
-        where: a condition in SQL over the columns of `tfrecreg query`, such as
-            ``"label = 'cat' AND width >= 224"``: of the records that `split` names, only those for
-            which it holds. Nothing else of the shards is read. It needs the extra `query`.
+        where: an SQL condition on the columns of `tfrecreg query`, such as
+            ``"label = 'cat' AND width >= 224"``: take only the records of `split` that meet it, and
+            read no others. Needs the extra `query`.
 
     Returns:
         A dataset of dictionaries, feature name to tensor. A required feature of fixed shape is a
@@ -188,8 +188,8 @@ def load(
     Raises:
         UsageError: no such dataset, release, split or feature, its bytes are not on this machine,
             the arguments contradict each other, or `where` is not a condition.
-        RefusedError: a shard does not have the size that the manifest says, or a condition is asked
-            of damaged records.
+        RefusedError: a shard does not have the size that the manifest says, or `where` would be
+            evaluated on damaged records.
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: TensorFlow, or DuckDB for `where`, is not installed.

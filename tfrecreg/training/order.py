@@ -52,8 +52,8 @@ class Order:
             a permutation.
 
     Raises:
-        UsageError: `host` is not one of `hosts`; or there are weights and no seed, or weights of
-            other records.
+        UsageError: `host` is not one of `hosts`; there are weights and no seed, or the weights
+            belong to other records.
 
     Example:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
@@ -192,7 +192,8 @@ class Order:
             hosts: number of hosts that share the rest.
 
         Raises:
-            UsageError: the states do not belong to these records or to each other, or are none.
+            UsageError: the states do not belong to these records or to each other, or there are
+                none.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")

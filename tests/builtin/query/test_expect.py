@@ -206,8 +206,8 @@ def test_a_check_without_expectations_does_not_ask(checked: Checked) -> None:
     ("config", "told"),
     [
         (FAULTY.format("SELEC 1"), "cannot be asked: syntax error at or near"),
-        (FAULTY.format("DROP TABLE records"), "cannot be asked: a question is one SELECT"),
-        (FAULTY.format("SELECT 1; SELECT 2"), "cannot be asked: a question is one SELECT"),
+        (FAULTY.format("DROP TABLE records"), "cannot be asked: expected one SELECT"),
+        (FAULTY.format("SELECT 1; SELECT 2"), "cannot be asked: expected one SELECT"),
         (FAULTY.format(" "), "has an empty `query`"),
         ("[gates.default.expect.x]\nequals = 1\n", "`expect.x.query` is missing"),
         (FAULTY.format("SELECT 1") + "equal = 1\n", "`expect.x.equal` is not known; did you mean"),

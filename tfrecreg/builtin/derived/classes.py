@@ -191,7 +191,7 @@ def _others(
         for each in parents:
             if name in each.labels and list(each.labels[name]) != list(first.labels[name]):
                 raise UsageError(
-                    f"the parents `{first.name}` and `{each.name}` have other names for "
+                    f"the parents `{first.name}` and `{each.name}` have different names for "
                     f"`{safe(name)}`",
                     hint="leave out one of the inputs",
                 )

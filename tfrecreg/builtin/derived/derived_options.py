@@ -36,7 +36,7 @@ class DerivedOptions:
     def __post_init__(self) -> None:
         if not self.inputs:
             raise UsageError(
-                "the option `inputs` is empty, and the records come from there",
+                "the option `inputs` is empty: it names the datasets to take records from",
                 hint="--option inputs=street@2.*,night@1.0.0",
             )
         if self.limit is not None and self.limit < 1:

@@ -162,7 +162,7 @@ def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Anc
     )
     if not all(each.index_blake3 for each in parent.shards):
         raise UsageError(
-            f"the parent `{parent.name}` has shards without an index, which has the keys",
+            f"the parent `{parent.name}` has shards without an index, so its records have no keys",
             hint=f"tfrecreg adopt {parent.dataset} --in-place writes one",
         )
     expect_shards_here(raw, parent)

@@ -186,7 +186,7 @@ def _index(raw: Readable, parent: Ancestor, shard: ParentShard) -> Index:
         ) from None
     if (len(index), index.stream_bytes) != (shard.records, shard.stream):
         raise RawDataError(
-            f"an index of the parent `{parent.name}` is of another shard: expected "
+            f"an index of the parent `{parent.name}` belongs to another shard: expected "
             f"{shard.records:,} records, found {len(index):,}",
             hint=f"tfrecreg check {parent.name}",
         )

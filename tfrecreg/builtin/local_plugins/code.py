@@ -85,7 +85,7 @@ def read_code(folder: str) -> LocalCode:
             size += status.st_size
             if len(files) >= _FILES or size > _BYTES:
                 raise UsageError(
-                    f"`{safe(root)}` has more files of Python than local plugins may have",
+                    f"`{safe(root)}` has more Python files than local plugins may have",
                     hint="put the plugins into a folder of their own, such as `sources`",
                 )
             if Path(os.path.realpath(path)).parent != Path(root):

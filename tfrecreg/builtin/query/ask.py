@@ -195,7 +195,7 @@ def ask_targets(
         for target in targets:
             if not target.shards:
                 raise NoShardsError(
-                    f"`{target.name}` has no shards to ask", hint=f"tfrecreg check {target.name}"
+                    f"`{target.name}` has no shards to query", hint=f"tfrecreg check {target.name}"
                 )
             cache = CatalogCache(target)
             stack.callback(cache.close)
@@ -320,12 +320,12 @@ class _Tables:
             missing = len(target.manifest.shards) - len(target.shards)
             if missing > 0:
                 shards = "1 shard" if missing == 1 else f"{missing:,} shards"
-                self.notes.append(f"{shards} of `{target.name}` missing here, and not asked")
+                self.notes.append(f"{shards} of `{target.name}` missing here, and left out")
         beyond = {name for each in catalogs for name in each.kept.entry.left_out}
         if beyond or made.columns.left_out > 0:
             self.notes.append(
-                f"`{target.name}` has more than {COLUMN_FEATURES:,} features: those that come "
-                "first have columns"
+                f"`{target.name}` has more than {COLUMN_FEATURES:,} features: only the first have "
+                "columns"
             )
         for note in target.notes if target.kind == "files" else ():
             self.notes.append(note)
@@ -341,7 +341,7 @@ def expect_sound(questions: Questions) -> None:
         for each in catalogs:
             if each.kept.entry.faults:
                 raise RefusedError(
-                    f"`{safe(each.shard.name, limit=1000)}` is damaged: no condition can be held "
-                    "against its damaged records",
+                    f"`{safe(each.shard.name, limit=1000)}` is damaged, and a condition cannot be "
+                    "evaluated on damaged records",
                     hint=f"`tfrecreg check {target.name}` names them",
                 )

@@ -67,7 +67,7 @@ def write_findings(
     """
     try:
         found = _report(target, report)
-        why = "no check left a report of it" if found is None else ""
+        why = "there is no report of a check" if found is None else ""
         if found is not None and not _is_about(found, catalogs):
             raise UsageError(
                 f"the report of `{target.name}` is about other bytes",

@@ -153,7 +153,7 @@ def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
     kind = questions.connection.relation(f"SELECT {condition} FROM records").types[0]
     if str(kind) != "BOOLEAN":
         raise UsageError(
-            f"`{safe(where.strip(), limit=200)}` is {kind}, and a condition is BOOLEAN",
+            f"`{safe(where.strip(), limit=200)}` is {kind}, expected BOOLEAN",
             hint=_EXAMPLE,
         )
     # A shard that a target has twice has its rows twice.

@@ -77,10 +77,10 @@ class Detection:
         """What was found, used and left aside, a line each."""
         yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"
         if self.chosen.found.aside:
-            yield f"  left aside: {_names(self.chosen.found.aside)}"
+            yield f"  not read: {_names(self.chosen.found.aside)}"
         for each in self.others:
             yield (
-                f"  not used: the source `{each.source}`, which fits less exactly: it has "
+                f"  not used: the source `{each.source}`, a weaker match: it has "
                 f"{each.found.reason}"
             )
         if self.above:
