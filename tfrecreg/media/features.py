@@ -17,6 +17,7 @@ from tfrecreg.media.model import MediaError
 from tfrecreg.media.read import read_media
 
 MediaKind = Literal["image", "audio", "video", "file"]
+"""The kind of a file, which decides its features."""
 
 _SUFFIXES: dict[str, MediaKind] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "gif", "webp", "bmp"), "image"),

@@ -73,7 +73,7 @@ def test_what_should_be_known_is_said(registry: Registry, tmp_path: Path) -> Non
         "index, DALI does not"
     )
     unpacked = (
-        "readers with an index cannot seek in gzip: the shards were decompressed, each record the "
+        "readers with an index cannot seek in gzip: the shards were decompressed, each record "
         "unchanged"
     )
     if manifest.compression == "gzip":

@@ -46,7 +46,7 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nnames: *c\n"
         (BOMB, "`data.yaml`, line 2 cannot be read as YAML: an alias, which is not followed"),
         ("names: " + "[" * 5000, "more than 32 levels"),
         ("names: " + "{a: " * 40 + "1" + "}" * 40, "more than 32 levels"),
-        ("names: [cat\ntrain: x", "`data.yaml`, line 2 is not YAML"),
+        ("names: [cat\ntrain: x", "`data.yaml`, line 2 cannot be read as YAML"),
         ("names: [cat]\nnames: [dog]", "line 2 cannot be read as YAML: the key `names` occurs"),
         ("? [a]\n: b\n", "a key is not a text"),
         ("names: [cat]\x00", "cannot be read as YAML"),

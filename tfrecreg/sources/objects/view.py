@@ -49,7 +49,7 @@ class ImageRemarks:
 
 
 class ImageView(NamedTuple):
-    """One image as its annotations see it."""
+    """One image, as its annotations describe it."""
 
     path: str
     """Its path, for messages."""
