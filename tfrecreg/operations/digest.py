@@ -190,7 +190,7 @@ def _expect_all_shards(target: Target) -> None:
 
 
 class _Collector(Validator):
-    """Keeps the digests of all records: 24 bytes a record."""
+    """Keeps the digests of all records: 24 bytes per record."""
 
     name = "digest"
     codes: Sequence[Code] = ()

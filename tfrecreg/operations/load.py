@@ -128,7 +128,7 @@ def load(
 ) -> tf.data.Dataset | tuple[tf.data.Dataset, ...]:
     """The examples of a build or a release, parsed by its schema.
 
-    Without further arguments it is a plain dataset: one element an example, in the order of the
+    Without further arguments it is a plain dataset: one element per example, in the order of the
     shards.
 
     Args:

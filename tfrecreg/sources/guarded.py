@@ -165,7 +165,7 @@ class GuardedSource:
         return found
 
     def notes(self) -> list[str]:
-        """What a source of this package has to say before a build, a line each."""
+        """What a source of this package has to say before a build, one line each."""
         found: list[str] = self._said("notes")
         return found
 

@@ -1,7 +1,7 @@
 """Raw data behind a URL: folders are listed once.
 
 The process that opens such a storage lists a folder when it is first asked for it, and keeps names,
-sizes and stamps, about 120 bytes an object. A worker process, which gets the storage in a pickle,
+sizes and stamps, about 120 bytes per object. A worker process, which gets the storage in a pickle,
 lists nothing.
 """
 

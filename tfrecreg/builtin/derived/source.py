@@ -71,7 +71,7 @@ class DerivedSource(Source):
         return [each.version for each in self._loaded().parents]
 
     def notes(self) -> Sequence[str]:
-        """The parents that are yanked, a line each."""
+        """The parents that are yanked, one line each."""
         return [each.note for each in self._loaded().parents if each.note]
 
     def labels(self) -> Mapping[str, Sequence[str]]:

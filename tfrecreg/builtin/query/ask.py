@@ -59,7 +59,7 @@ class Questions:
     names: tuple[tuple[str, str], ...]
     """Each table, and the target that it is of."""
     notes: tuple[str, ...]
-    """What the tables lack, a line each."""
+    """What the tables lack, one line each."""
     absent: tuple[tuple[str, str], ...]
     """Tables that are empty because nothing was found for them, and why."""
     _stack: ExitStack = field(repr=False)
@@ -82,7 +82,7 @@ class Questions:
         )
 
     def notes_on(self, sql: str) -> tuple[str, ...]:
-        """What there is to say about the answer to a question, a line each."""
+        """What there is to say about the answer to a question, one line each."""
         asked = sql.lower()
         return (*self.notes, *(why for name, why in self.absent if name in asked))
 
@@ -109,7 +109,7 @@ class QueryAnswer:
 
     Attributes:
         table: a ``pyarrow.Table``.
-        notes: what the tables lack, a line each: missing shards, damaged records.
+        notes: what the tables lack, one line each: missing shards, damaged records.
     """
 
     def __init__(self, table: Any, notes: Sequence[str] = ()) -> None:

@@ -25,7 +25,7 @@ from tfrecreg.validators.image_features import ImageFeatures
 
 
 class CatalogPart(NamedTuple):
-    """The catalog of one shard. Picklable; it takes about 40 bytes a record."""
+    """The catalog of one shard. Picklable; it takes about 40 bytes per record."""
 
     shard: str
     """Hex blake3 of the file that was read."""

@@ -66,7 +66,7 @@ class Detection:
     above: str
     """A folder near it that the source can read as well; empty if there is none."""
     failed: tuple[str, ...]
-    """Why sources could not be asked, a line each."""
+    """Why sources could not be asked, one line each."""
 
     @property
     def source(self) -> str:
@@ -74,7 +74,7 @@ class Detection:
         return self.chosen.source
 
     def notes(self) -> Iterator[str]:
-        """What was found, used and left aside, a line each."""
+        """What was found, used and left aside, one line each."""
         yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"
         if self.chosen.found.aside:
             yield f"  not read: {_names(self.chosen.found.aside)}"
