@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 @session_command("pipeline")
 @click.argument("names", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
-@click.option(
-    "--check", "look", is_flag=True, help="Write nothing; exit with 1 if dvc.yaml is stale."
-)
+@click.option("--check", "look", is_flag=True, help="Write nothing; exit with 1 if it is stale.")
 @click.option(
     "--artifacts",
     "only_artifacts",

@@ -192,8 +192,7 @@ class Order:
             hosts: number of hosts that share the rest.
 
         Raises:
-            UsageError: the states do not belong to these records or to each other, or there are
-                none.
+            UsageError: there are no states, or they belong to other records or epochs.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
