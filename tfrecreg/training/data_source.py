@@ -337,7 +337,7 @@ class DataSource(Sequence[Any]):
             return Weights(weights, GIVEN, self.name)
         if self._values is None:
             raise UsageError(
-                f"`weights={weights!r}` asks the catalog, which a copy of a source cannot",
+                f"`weights={weights!r}` needs the catalog, which a copy of a source lacks",
                 hint="make the order where the source was opened: orders can be pickled",
             )
         chosen = self._selection.numbers(np.arange(len(self), dtype=np.int64))
@@ -348,7 +348,7 @@ class DataSource(Sequence[Any]):
         except UsageError as error:
             raise UsageError(
                 f'no record of `{self.name}` has a class, which `weights="class"` needs',
-                hint='an expression in SQL has other columns: `weights="boxes"`',
+                hint='weight by another column: `weights="boxes"`',
             ) from error
         _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
         return Weights(1.0 / counts[classes], weights, self.name)

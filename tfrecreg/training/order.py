@@ -318,7 +318,7 @@ def _expect_weights(weights: Weights, records: int, seed: int | None) -> None:
         raise UsageError("`weights` need a seed", hint="`order(seed=1, weights=…)`")
     if len(weights) != records:
         raise UsageError(
-            f"there are {len(weights)} weights for {records} records", hint="one number a record"
+            f"there are {len(weights)} weights for {records} records", hint="one number per record"
         )
 
 
@@ -329,7 +329,7 @@ def _expect_same_weights(found: object, weights: Weights | None) -> None:
     by = found.get("by") if isinstance(found, Mapping) else None
     there = "no weights" if found is None else f"the weights `{safe(str(by), limit=200)}`"
     here = "none" if weights is None else f"`{safe(weights.by, limit=200)}`"
-    other = ", which are others now" if weights is not None and by == weights.by else ""
+    other = ", which have changed" if weights is not None and by == weights.by else ""
     raise UsageError(
         f"the state belongs to an order with {there}, and here are {here}{other}",
         hint="resume with the same records and weights",

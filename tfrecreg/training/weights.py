@@ -48,7 +48,7 @@ class Weights:
         numbers = np.asarray(values, np.float64)
         if numbers.ndim != 1:
             raise UsageError(
-                f"weights should be one number a record, found shape {numbers.shape}",
+                f"weights should be one number per record, found shape {numbers.shape}",
                 hint="a list of numbers, `class`, or an expression in SQL",
             )
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))

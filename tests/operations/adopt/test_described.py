@@ -338,7 +338,7 @@ def test_of_an_unfinished_folder_whole_splits_are_taken(adopter, tfds: Path) -> 
     whole.unlink()
     with pytest.raises(UsageError, match="did not finish any split here") as refused:
         adopter.adopt(folder)
-    assert "`download_and_prepare` makes the dataset anew" in (refused.value.hint or "")
+    assert "`download_and_prepare` makes the dataset again" in (refused.value.hint or "")
 
 
 def test_beside_a_finished_version_an_unfinished_one_is_left_out(adopter, tfds: Path) -> None:

@@ -98,7 +98,7 @@ def without_unfinished(shards: Sequence[Shard]) -> tuple[list[Shard], list[str]]
     if not whole:
         raise UsageError(
             f"TensorFlow Datasets did not finish any split here: {'; '.join(notes[:3])}",
-            hint="`download_and_prepare` makes the dataset anew; `--split` names single files",
+            hint="`download_and_prepare` makes the dataset again; `--split` names single files",
         )
     return whole, notes
 
