@@ -43,7 +43,7 @@ class QueryTable:
 
     name: str
     target: str
-    """The target that it is of; empty for all of them together."""
+    """The target of its rows; empty for all targets together."""
     columns: tuple[tuple[str, str], ...]
     """Names and types."""
 
@@ -82,7 +82,7 @@ class Questions:
         )
 
     def notes_on(self, sql: str) -> tuple[str, ...]:
-        """What there is to say about the answer to a question, one line each."""
+        """Notes for the user on the answer to a question, one line each."""
         asked = sql.lower()
         return (*self.notes, *(why for name, why in self.absent if name in asked))
 
@@ -90,7 +90,7 @@ class Questions:
         """The whole answer to a question, in memory.
 
         Raises:
-            UsageError: it is not one SELECT, or refers to what there is not.
+            UsageError: it is not one SELECT, or refers to something that does not exist.
         """
         schema, batches = self.connection.batches(sql)
         return QueryAnswer(
@@ -151,12 +151,12 @@ def ask(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Questions:
-    """Open the tables of targets. Catalogs that are not kept are made.
+    """Open the tables of targets. Catalogs that are not in the cache are made.
 
-    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. Of several,
+    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. With several,
     the records of the first are the table `a`, those of the second `b`, and so on; their other
-    tables are `a_objects` and so on. The five tables then hold all targets, which their first
-    column `target` names.
+    tables are `a_objects` and so on. The five tables then have the rows of all targets, and a first
+    column `target`.
 
     Args:
         targets: references, builds, releases, paths, URLs, globs or folders.
@@ -188,7 +188,7 @@ def ask_targets(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Questions:
-    """As :func:`ask`, for targets that are found already."""
+    """As :func:`ask`, for targets that have been found."""
     engine = engine or LocalEngine(1)
     with ExitStack() as stack:
         catalogs = []
@@ -207,7 +207,8 @@ def ask_targets(
 def ask_catalogs(target: Target, catalogs: Sequence[ShardCatalog]) -> Questions:
     """Open the tables of a target whose catalogs were made in the pass of a check.
 
-    There is no table `findings`: the check has not ended, and an empty one would hold for none.
+    There is no table `findings`: the check has not ended, and an empty table would claim that
+    there are none.
     """
     with ExitStack() as stack:
         return _opened(stack, (target,), (tuple(catalogs),), without=frozenset({"findings"}))

@@ -60,7 +60,7 @@ def write_findings(
         path: of the Parquet file.
 
     Returns:
-        why there are none; empty if a report was read.
+        the reason why there are none; empty if a report was read.
 
     Raises:
         UsageError: `report` is not the report of a check of these bytes.

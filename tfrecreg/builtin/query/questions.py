@@ -38,7 +38,7 @@ _DETAILS = 8
 
 
 class QuestionsValidator(Validator):
-    """Holds the answers to the questions of a gate against what it expects."""
+    """Compares the answers to the questions of a gate with what it expects."""
 
     name = "questions"
     codes: Sequence[Code] = CodeList("QRY*")
@@ -74,11 +74,11 @@ class QuestionsValidator(Validator):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, CatalogPart]]
     ) -> Iterator[Finding | Measure]:
-        """A finding for each question whose answer is another.
+        """A finding for each question whose answer is not as expected.
 
         Raises:
-            ConfigError: a question refers to what there is not, or its answer has no value to
-                compare.
+            ConfigError: a question refers to something that does not exist, or its answer has no
+                value to compare.
             FailureError: a file is not a TFRecord, or an answer takes too much memory.
         """
         with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:
@@ -110,7 +110,7 @@ def _about(name: str) -> Iterator[None]:
 
 
 def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
-    """The catalog of a shard, in a folder that is this check's own."""
+    """The catalog of a shard, in the temporary folder of this check."""
     if part.problem:
         name = safe(shard.name, limit=1000)
         raise FailureError(

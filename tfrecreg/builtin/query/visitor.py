@@ -163,7 +163,7 @@ class CatalogVisitor(Visitor):
 
 
 def _index_of(shard: Shard) -> tuple[Index | None, str]:
-    """The index of a shard, and its digest; a damaged one is as good as none."""
+    """The index of a shard, and its digest; a damaged one is ignored."""
     if shard.index is None:
         return None, ""
     try:

@@ -67,8 +67,8 @@ def matching_records(
         progress: updated meanwhile.
 
     Raises:
-        UsageError: it is not one condition, or refers to what there is not; or the target has no
-            shards.
+        UsageError: it is not one condition, or refers to something that does not exist; or the
+            target has no shards.
         RefusedError: a record is damaged.
         MissingExtraError: the extra `query` is not installed.
         FailureError: a shard cannot be read, or there is no room for what it takes.
@@ -161,7 +161,7 @@ def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
 
 
 def _expect_expression(where: str, noun: str = "condition", example: str = _EXAMPLE) -> None:
-    """Refuse what is not one expression, or selects other records each time.
+    """Refuse texts that are not one expression, or select other records each time.
 
     An expression whose parentheses match stays whole within another pair: no clause follows it.
 
