@@ -1,4 +1,4 @@
-"""The rows of JSON Lines: an object a line.
+"""The rows of JSON Lines: one object per line.
 
 They are parsed by the module `json`, which tells numbers apart by their text, so that no integer is
 rounded, and lets names that occur twice be seen.

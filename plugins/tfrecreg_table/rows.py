@@ -14,7 +14,7 @@ MAX_ROW = 1 << 24
 """Bytes of a row. A quote that is never closed makes a row of all that follows."""
 MAX_COLUMNS = 10_000
 MAX_DEPTH = 16
-"""Objects in each other; their names are joined by `/`."""
+"""Levels of nested objects; their names are joined by `/`."""
 MISSING = None
 
 
@@ -50,7 +50,7 @@ class RowBatch:
 
 
 class RowError(Exception):
-    """A row cannot be read any more; the message says why."""
+    """A row can no longer be read; the message says why."""
 
 
 class RowReader(Protocol):
