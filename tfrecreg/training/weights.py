@@ -22,7 +22,7 @@ from tfrecreg.text import safe
 from tfrecreg.training.permutation import mix
 
 GIVEN = "numbers"
-"""What weights are said to be by that a program gave as numbers."""
+"""The name, in messages and states, of weights that a program gave as numbers."""
 _PREFIX = "tfrecreg draws v1"
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _TO_53_BITS = np.uint64(9)

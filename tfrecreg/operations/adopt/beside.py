@@ -35,7 +35,7 @@ class FilesBeside:
     features: dict[str, DeclaredFeature] = field(default_factory=dict)
     """What they, or the user, say of features, by flat name."""
     notes: list[str] = field(default_factory=list)
-    """What was found, used and left aside: one line each."""
+    """What was found, used and not read: one line each."""
 
     def splits(self) -> dict[str, str]:
         """The split of each shard that a description lists, by path."""

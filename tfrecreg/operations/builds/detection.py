@@ -74,7 +74,7 @@ class Detection:
         return self.chosen.source
 
     def notes(self) -> Iterator[str]:
-        """What was found, used and left aside, one line each."""
+        """What was found, used and not read, one line each."""
         yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"
         if self.chosen.found.aside:
             yield f"  not read: {_names(self.chosen.found.aside)}"
@@ -213,7 +213,7 @@ class _ListedOnce:
         return getattr(self._raw, name)
 
     def list(self, folder: str, *, recursive: bool) -> Iterator[Entry]:
-        """The names right in a folder, as many as a :class:`RawPreview` offers."""
+        """The names directly in a folder, as many as a :class:`RawPreview` offers."""
         if folder not in self._listed:
             found = self._raw.list(folder, recursive=recursive)
             self._listed[folder] = [*islice(found, MAX_NAMES)]
@@ -235,7 +235,7 @@ def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Reco
 
 
 def glob_strength(glob: str) -> Strength:
-    """How much a match of a glob says.
+    """The strength of a match of a glob.
 
     ``exact`` if the glob has a name in it, of a file or of a folder, apart from suffixes and the
     names of splits: ``data.yaml``, ``Annotations/*.xml``. ``general`` for ``*.csv``.

@@ -55,7 +55,7 @@ class DetectedSource(Protocol):
         """The name of the chosen source."""
 
     def notes(self) -> Iterator[str]:
-        """What was found, used and left aside, one line each."""
+        """What was found, used and not read, one line each."""
 
     def to_json(self) -> dict[str, Any]:
         """The same, as the document of ``build --json`` has it."""
