@@ -65,7 +65,7 @@ def query(
 
 
 class QuestionVerbs(Resolved):
-    """The verbs that ask a build or a release in SQL."""
+    """The verbs that query a build or a release in SQL."""
 
     def query(
         self,
@@ -75,7 +75,7 @@ class QuestionVerbs(Resolved):
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> QueryAnswer:
-        """Ask it in SQL, as :func:`tfrecreg.query` does.
+        """Query it in SQL, as :func:`tfrecreg.query` does.
 
         Args:
             sql: one SELECT over `records`, `objects`, `splits`, `findings` and `ledger`.

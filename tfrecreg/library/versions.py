@@ -307,7 +307,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> RepairResult:
-        """Make its missing and damaged files again, byte for byte.
+        """Rebuild its missing and damaged files, byte for byte.
 
         Args:
             raw: folder of the raw data, or its URL; None for that of the configuration.
@@ -316,7 +316,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
 
         Raises:
             UsageError: the raw data or the plugin that made it are not here.
-            RefusedError: what was made differs from the original; nothing was changed.
+            RefusedError: a rebuilt file differs from the original; nothing was changed.
             FailureError: a plugin, DVC or the disk failed.
 
         Example:
@@ -575,7 +575,7 @@ class Release(Versioned, lookup.Release):
         return tag(self.registry, request, progress=shown(progress))
 
     def yank(self, reason: str, *, progress: Progress | bool = True) -> YankResult:
-        """Mark it as one that nobody should use: ``latest`` skips it from then on.
+        """Mark it as wrong: ``latest`` skips it from then on.
 
         Args:
             reason: reason to show to users of the release.
