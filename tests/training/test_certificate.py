@@ -68,7 +68,7 @@ def test_order_and_parts_have_no_say(numbers: list[int], parts: int, seed: int) 
         one.add(rows(shuffled[part::parts]))
         whole.merge(Certificate.from_bytes(one.to_bytes()))
     assert len(whole) == len(numbers)
-    assert whole.report("x", NAME, rows(numbers), named).is_complete
+    assert whole._report("x", NAME, rows(numbers), named).is_complete
 
 
 def test_a_certificate_is_not_merged_with_itself() -> None:

@@ -33,7 +33,7 @@ def query(
             or folder of TFRecord files, with the tables `records`, `objects`, `splits`, `findings`
             and `ledger`; or a list of these, whose records are the tables `a`, `b` and so on.
         sql: the question.
-        report: JSON report of a check, for the table findings.
+        report: a check's JSON report, for the table findings.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where the catalog is made; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -79,7 +79,7 @@ class QuestionVerbs(Resolved):
 
         Args:
             sql: one SELECT over `records`, `objects`, `splits`, `findings` and `ledger`.
-            report: JSON report of a check, for the table findings.
+            report: a check's JSON report, for the table findings.
             engine: where the catalog is made; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 

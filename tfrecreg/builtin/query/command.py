@@ -40,7 +40,7 @@ _SQL = re.compile(r"[\s(]*[A-Za-z]+[\s(*]", re.ASCII)
     "--report",
     metavar="FILE",
     shell_complete=complete.files,
-    help="JSON report of a check, for the table findings.",
+    help="A check's JSON report, for the table findings.",
 )
 @jobs_option
 def command(
