@@ -231,7 +231,7 @@ def test_what_no_expression_is(pets: Path) -> None:
         ("", "the weight is empty", example),
         ("SELECT 1", "a weight is an expression, and not a whole SELECT", example),
         ("1) AS a, (2", r"`1\) AS a, \(2` is not one weight", example),
-        ("random()", "`random` has another value each time, and a weight always", "digest"),
+        ("random()", "`random` gives another value each time, which a weight must not", "digest"),
         ("label", "Could not convert string", ""),
         ("labell", 'Referenced column "labell" not found', "did you mean"),
         ("nullif(number, 7)", "the weight of record 7 of `.*` is NULL, by `nullif", "coalesce"),

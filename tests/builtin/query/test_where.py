@@ -89,7 +89,7 @@ def test_numbers_are_those_of_a_release(digits_registry: Path) -> None:
 
 
 EXAMPLE = "as in: label = 'cat' AND width >= 224"
-SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write dates in full"
+SAME = "`digest < '1'` always selects the same sixteenth of the records; write dates in full"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write 
         *(
             (
                 where,
-                f"`{word}` has another value each time, and a condition always has the same",
+                f"`{word}` gives another value each time, which a condition must not",
                 SAME,
             )
             for where, word in (

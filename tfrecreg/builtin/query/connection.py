@@ -199,7 +199,7 @@ def _distinct(schema: Any) -> Any:
 
 def _no_select() -> UsageError:
     return UsageError(
-        "expected one SELECT, which changes nothing",
+        "expected one SELECT statement",
         hint='as in: SELECT split, count(*) FROM records GROUP BY split; quote a column `"copy"`',
     )
 

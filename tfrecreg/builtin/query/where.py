@@ -189,8 +189,8 @@ def _expect_expression(where: str, noun: str = "condition", example: str = _EXAM
         )
         if changing or tokens[number : number + 2] == [b"using", b"sample"]:
             raise UsageError(
-                f"`{token.decode()}` has another value each time, and a {noun} always has the same",
-                hint="`digest < '1'` draws a sixteenth of the records, always the same; write "
+                f"`{token.decode()}` gives another value each time, which a {noun} must not",
+                hint="`digest < '1'` always selects the same sixteenth of the records; write "
                 "dates in full",
             )
     if depth:
