@@ -346,7 +346,7 @@ class TestGate:
     def test_a_weaker_gate_is_told(self) -> None:
         strict = parse_config(ROWS)
         weaker = parse_config(ROWS.replace("'test'", "'dev'"))
-        for after, told in ((weaker, "is another"), (parse_config(""), "is gone")):
+        for after, told in ((weaker, "was changed"), (parse_config(""), "was removed")):
             assert [each.message for each in loosened(strict, after)] == [
                 f"`gates.default.expect.small`: {told}"
             ]
