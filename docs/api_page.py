@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import tfrecreg.api
@@ -60,11 +61,28 @@ def _entries(module: Any, names: list[str]) -> Iterator[str]:
         if inspect.isfunction(thing):
             heading = f"### `{name}{_signature(thing)}`"
         yield heading
-        yield _prose((inspect.getdoc(thing) if name != "hookimpl" else _HOOKIMPL) or "")
-        if inspect.isclass(thing) and thing.__module__.startswith("tfrecreg."):
+        is_ours = getattr(thing, "__module__", "").startswith("tfrecreg.")
+        text = inspect.getdoc(thing) if is_ours else _constant_text(name)
+        yield _prose((text if name != "hookimpl" else _HOOKIMPL) or "")
+        if inspect.isclass(thing) and is_ours:
             rows = list(_members(thing))
             if rows:
-                yield "\n".join(["| member | what it is |", "|---|---|", *rows])
+                yield "\n".join(["| member | meaning |", "|---|---|", *rows])
+
+
+def _constant_text(name: str) -> str:
+    """The docstring below the definition of a constant or a type, whose own is that of its type."""
+    for path in sorted(Path(tfrecreg.api.__file__).parent.rglob("*.py")):
+        source = path.read_text("utf-8")
+        if f"\n{name} = " in source:
+            for statement, below in pairwise(ast.parse(source).body):
+                match statement, below:
+                    case (
+                        ast.Assign(targets=[ast.Name(id=found)]),
+                        ast.Expr(value=ast.Constant(value=str(text))),
+                    ) if found == name:
+                        return inspect.cleandoc(text)
+    return ""
 
 
 def _signature(thing: Any) -> str:
@@ -132,4 +150,4 @@ def _plain(text: str) -> str:
     """Markdown of a docstring's words."""
     text = _ROLE.sub(r"`\1`", text).replace("``", "`")
     text = _ELSEWHERE.sub("", text)
-    return text.replace("::", ":")
+    return re.sub(r"(?<!`)::", ":", text)

@@ -13,9 +13,10 @@ Example:
     >>> tr.check("registry/data/digits").status
     'pass'
 
-The names in ``tfrecreg.__all__`` are the library; ``docs/python.md`` shows their use. Plugins
-import :mod:`tfrecreg.api` instead, their tests :mod:`tfrecreg.testing`, and users of PyTorch
-:mod:`tfrecreg.torch`. All other modules are private and may change with any version:
+The names in ``tfrecreg.__all__`` are the library, plugins import :mod:`tfrecreg.api`, their
+tests :mod:`tfrecreg.testing`, and users of PyTorch
+:mod:`tfrecreg.torch`; https://github.com/tfrecreg/tfrecreg/tree/main/docs/python.md shows
+their use. All other modules are private and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
   and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,

@@ -40,7 +40,7 @@
   `ManifestError`, `SchemaError`; `normal_splits`, `is_split_name`, `safe`, `one_line`,
   `did_you_mean`, `listed`
 
-``docs/plugins.md`` has a complete source, validator and engine.
+https://github.com/tfrecreg/tfrecreg/tree/main/docs/plugins.md has a complete plugin of each kind.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ COMMANDS_BY_GROUP = {
         "explain": ("tfrecreg.builtin.explain.command", "Explain a finding code"),
     },
     "Ask": {
-        "query": ("tfrecreg.builtin.query.command", "Ask in SQL"),
+        "query": ("tfrecreg.builtin.query.command", "Query records in SQL"),
         "stats": ("tfrecreg.cli.stats", "Show the statistics of the features"),
         "schema": ("tfrecreg.cli.schema", "Work with schemas"),
     },

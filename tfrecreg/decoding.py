@@ -61,9 +61,9 @@ class FeatureDecoder(ABC):
         """
 
     def header(self, data: bytes) -> ImageHeader | None:
-        """What the value says about itself, without decoding it: a check compares it with the
-        declarations of the record. None, as here, for what is no picture: then there is no
-        thumbnail of it either.
+        """The facts that the value states about itself, without decoding it: a check compares them
+        with the declarations of the record. None, the default, for values that are not pictures;
+        these have no thumbnail.
 
         Raises:
             ValueError: the value is damaged.
@@ -72,8 +72,8 @@ class FeatureDecoder(ABC):
         return None
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
-        """A small image for a page, or None. Here it is :meth:`array`, if that has
-        the shape of an image: numbers other than uint8 go from black, the lowest, to white.
+        """A small image for a page, or None. By default it shows :meth:`array`, if that has the
+        shape of an image: numbers other than uint8 go from black, the lowest, to white.
 
         Args:
             data: the value.
@@ -85,8 +85,8 @@ class FeatureDecoder(ABC):
         return _small_png(self.array(data), side)
 
     def caption(self, data: bytes) -> str:
-        """A few words for ``head`` and pages: ``depth map, 640x480, 1.2 MB``. Here they are empty,
-        and name and size stand for them.
+        """A few words for ``head`` and pages: ``depth map, 640x480, 1.2 MB``. If they are empty, as
+        by default, name and size are shown.
 
         Raises:
             ValueError: the value is damaged.

@@ -29,7 +29,7 @@ class Severity(str, Enum):
 
 class TensorflowOutcome(str, Enum):
     """What TensorFlow does at a fault if it gets the actual compression (or the one that the
-    manifest declares). `docs/integrity.md` describes how this was determined.
+    manifest declares): https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
     """
 
     READS = "reads without an error"

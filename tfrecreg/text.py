@@ -7,6 +7,8 @@ import unicodedata
 from dataclasses import fields
 from reprlib import Repr
 
+DOCS = "https://github.com/tfrecreg/tfrecreg/tree/main/docs"
+"""The address of the pages, as in pyproject.toml: a wheel has no folder `docs`."""
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
 """Texts without characters to escape: nearly all texts."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})

@@ -30,7 +30,7 @@ import msgspec
 
 from tfrecreg.errors import ConfigError, PluginError, UsageError
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import safe
+from tfrecreg.text import DOCS, safe
 
 T = TypeVar("T")
 Keys = tuple[str | int, ...]
@@ -374,7 +374,7 @@ def _option_types(kind: type[Any]) -> dict[str, Any]:
         if not (inner in (str, int, float, bool) or _choices(inner)):
             raise PluginError(
                 f"the option `{safe(option)}` of {name} has a type that options cannot have",
-                hint="this is an error in the plugin: docs/plugins.md lists the types",
+                hint=f"this is an error in the plugin: {DOCS}/plugins.md lists the types",
             )
     return found
 

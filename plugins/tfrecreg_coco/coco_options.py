@@ -27,8 +27,8 @@ class CocoOptions(ObjectOptions):
     tasks: tuple[
         Literal["instances", "stuff", "keypoints", "captions", "panoptic", "images"], ...
     ] = ()
-    """What to read, as `instances,keypoints,captions`. Files of several kinds become one record an
-    image. Default: instances where there are any, else the only kind that there is."""
+    """What to read, such as `instances,keypoints,captions`. Files of several kinds become one
+    record per image. Default: instances where there are any, else the only kind that there is."""
     annotations: tuple[str, ...] = ()
     """The files of annotations, where they do not lie in a usual place. `validation:a.json` also
     names the split."""
@@ -41,7 +41,7 @@ class CocoOptions(ObjectOptions):
     """Read only these splits."""
     masks: MaskForm = "none"
     """Segmentations of the objects: left out, as polygons where they are polygons, as compressed
-    RLE, or as one PNG an object. The last two need the extra `coco`."""
+    RLE, or as one PNG per object. The last two need the extra `coco`."""
     categories: Literal["as-is", "contiguous"] = "as-is"
     """`as-is`: labels are the ids of the categories. `contiguous`: labels count from 0 in the order
     of the ids."""

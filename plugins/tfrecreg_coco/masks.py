@@ -158,7 +158,7 @@ class Masks:
         if min(counts, default=0) < 0 or sum(counts) != width * height:
             raise BadAnnotation(f"its runs have {sum(counts)} pixels, expected {width * height}")
         if self._form == "polygons":
-            raise BadAnnotation("it is run lengths, which polygons cannot say")
+            raise BadAnnotation("it is run lengths, which polygons cannot express")
         self._write(encode_rle(counts), width, height)
 
     def _write(self, counts: bytes, width: int, height: int) -> None:

@@ -16,16 +16,16 @@ class FolderOptions:
     """Options of the source `folder`."""
 
     suffixes: tuple[str, ...] = ()
-    """Take only files with these suffixes, as `wav,flac`, in any case; others are counted as stray.
-    Default: every file."""
+    """Take only files with these suffixes, such as `wav,flac`, in any case; a remark counts the
+    others. Default: every file."""
     pair: tuple[str, ...] = ()
     """Files that differ by these suffixes only are one record: `wav,txt` for `clip.wav` beside
     `clip.txt`. Only files with these suffixes are taken."""
     labels: Literal["none", "folder"] = "none"
     """`folder`: the folder that a file is in is its class."""
     layout: Literal["auto", "split", "flat"] = "auto"
-    """`split`: the folders of the first level are splits. `flat`: all files are `train`. `auto`:
-    they are splits if all of them are named so."""
+    """`split`: the top-level folders are splits. `flat`: all files are `train`. `auto`: they are
+    splits if all of them have names of splits."""
     symlinks: Literal["all", "inside", "none"] = "all"
     """`all`: follow symbolic links wherever they lead. `inside`: follow those that stay in the raw
     folder. `none`: follow none."""
@@ -46,7 +46,7 @@ class FolderOptions:
             )
         if self.pair and self.suffixes:
             raise UsageError(
-                "`pair` says which suffixes are taken, and `suffixes` too",
+                "`pair` and `suffixes` exclude each other: both select files by suffix",
                 hint="leave out `suffixes`",
             )
 

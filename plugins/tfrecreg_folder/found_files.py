@@ -115,7 +115,7 @@ class FileFinder:
 
     def _followed(self, entry: Entry) -> tuple[Entry | None, str]:
         if self._follow == "none":
-            return None, "a symbolic link, and with `symlinks=none` none is followed"
+            return None, "a symbolic link, which `symlinks=none` does not follow"
         found = self._raw.stat(entry.path, follow=self._follow)
         if found is None or found.kind == "link":
             out = "out of the raw folder, " if self._follow == "inside" else ""

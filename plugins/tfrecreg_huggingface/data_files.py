@@ -104,8 +104,8 @@ def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
             for number, group in enumerate(each.groups):
                 if group.bytes > MAX_GROUP_BYTES:
                     raise RawDataError(
-                        f"row group {number} of `{safe(each.path)}` has {group.bytes} bytes, at "
-                        f"most {MAX_GROUP_BYTES} are read: it is in memory as a whole",
+                        f"row group {number} of `{safe(each.path)}` has {group.bytes} bytes, more "
+                        f"than the {MAX_GROUP_BYTES} that are read at once",
                         hint="write the file with smaller row groups: "
                         "`pyarrow.parquet.write_table(…, row_group_size=100)`",
                     )
@@ -231,7 +231,7 @@ def _differs(first: str, path: str, expected: Any, found: Any) -> RawDataError:
     ]
     return RawDataError(
         f"`{safe(path)}` has other columns than `{safe(first)}`: `{safe(odd)}` is "
-        f"{safe(kinds[1])}, and there {safe(kinds[0])}",
+        f"{safe(kinds[1])}, expected {safe(kinds[0])}",
         hint="choose the files of one configuration: `--option config=FOLDER`, or splits=",
     )
 

@@ -25,6 +25,6 @@ class HuggingFaceOptions:
     the path of the file and the number of the row.
     """
     float64: Literal["exact", "round"] = "exact"
-    """Numbers of 64 bits: refused if a float of 32 bits does not hold them exactly, or rounded."""
+    """Handling of 64-bit floats that 32 bits do not hold exactly: refuse or round them."""
     restore: bool = True
-    """Whether a folder written by `tfrecreg export` becomes the records that it was made from."""
+    """Whether to restore the original records of a folder that `tfrecreg export` wrote."""

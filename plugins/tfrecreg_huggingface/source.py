@@ -252,7 +252,7 @@ class HuggingFaceSource(Source):
             schema = self._raw.read(_SCHEMA).decode()
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RawDataError(
-                "the files were exported by tfrecreg, but what they say of it cannot be read: "
+                "the files were exported by tfrecreg, but their metadata cannot be read: "
                 f"{safe(str(error), limit=200)}",
                 hint=hint,
             ) from None

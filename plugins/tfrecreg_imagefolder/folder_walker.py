@@ -145,7 +145,7 @@ class Walker:
 
     def _follow(self, path: str) -> Node:
         if self._symlinks == "none":
-            detail = "a symbolic link, and with `symlinks=none` none is followed"
+            detail = "a symbolic link, which `symlinks=none` does not follow"
             return Node.bad(path, "SRC011", detail)
         found = self.raw.stat(path, follow=self._symlinks)
         if found is None or found.kind == "link":

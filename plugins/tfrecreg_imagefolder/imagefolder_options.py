@@ -22,13 +22,13 @@ class ImageFolderOptions:
     """`class`: folders of classes. `split`: folders of splits, with folders of classes in each.
     `flat`: a label file names the images. `auto` finds out which it is."""
     split: tuple[str, ...] = ()
-    """Splits by fractions, as `train=0.8,validation=0.1,test=0.1`. Default: all images of a folder
-    without splits are `train`."""
+    """Splits by fractions, such as `train=0.8,validation=0.1,test=0.1`. Default: all images of a
+    folder without splits are `train`."""
     group: str | None = None
     """With `split`: a regular expression, searched in the path below the class folder. Images with
     the same text in its first group stay in one split: `^(patient[0-9]+)_`."""
     extensions: tuple[str, ...] = ()
-    """Take only files with these extensions, as `jpg,jpeg,png`; others are counted as stray.
+    """Take only files with these extensions, such as `jpg,jpeg,png`; a remark counts the others.
     Default: every file is an item. The format of a file is never taken from its name."""
     symlinks: Symlinks = "all"
     """`all`: follow symbolic links wherever they lead, as into DVC's cache. `inside`: follow those
@@ -37,7 +37,7 @@ class ImageFolderOptions:
     """The number of the first class."""
     label_file: str | None = None
     """A file in the raw folder that labels its images: CSV with file and label, lines of file and
-    label, or one label a line in the order of the files' names, as ImageNet's synsets."""
+    label, or one label per line in the order of the files' names, as ImageNet's synsets."""
     twins: Literal["refuse", "apart"] = "refuse"
     """Handling of class names that differ only by case or Unicode normal form: refuse the folder,
     or keep them apart as different classes.

@@ -112,7 +112,7 @@ class ImageFolderSource(Source):
         return {"pillow": version("pillow")}
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The raw file whose bytes a record has as its image; None where it was encoded again."""
+        """The raw file whose bytes per record has as its image; None where it was encoded again."""
         if self._conversion is not None:
             return None
         if self._options.flat:

@@ -98,7 +98,7 @@ class CsvRows:
         except (ValueError, csv.Error) as error:
             raise RowError(str(error)) from error
         if len(cells) != len(self.names) or len(data) != length:
-            raise RowError("its cells are not those of the first pass")
+            raise RowError("it changed during the build")
         missing = self._missing
         return {
             name: cell for name, cell in zip(self.names, cells, strict=True) if cell not in missing

@@ -1,4 +1,4 @@
-"""The rows of JSON Lines: an object a line.
+"""The rows of JSON Lines: one object per line.
 
 They are parsed by the module `json`, which tells numbers apart by their text, so that no integer is
 rounded, and lets names that occur twice be seen.
@@ -71,7 +71,7 @@ class JsonRows:
         if len(names) > MAX_COLUMNS:
             raise RawDataError(
                 f"`{safe(self._name)}` has more than {MAX_COLUMNS} names in its objects",
-                hint='names that are data belong into lists: `{"name": …, "value": …}`',
+                hint='put names that are data into lists: `{"name": …, "value": …}`',
             )
         batch.columns = {name: [row.get(name) for row in rows] for name in names}
         return batch
@@ -82,7 +82,7 @@ def _parse(text: str) -> Mapping[str, Any]:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         deep = isinstance(error, RecursionError)
-        problem = "values in each other too deep" if deep else _problem(error)
+        problem = "nested too deeply" if deep else _problem(error)
         raise RowError(f"not JSON: {problem}") from error
     if not isinstance(value, dict):
         raise RowError(f"expected a JSON object, found {_json_type(value)}")

@@ -192,7 +192,7 @@ class TableListing:
                 mapped = [self._star or Mapped(name, "", "", "")]
             taken = [each for each in mapped if each.kind != "skip"]
             if name == "":
-                raise RawDataError("a value without a name", hint="names are not empty")
+                raise RawDataError("a column has an empty name", hint="name it")
             self._surveys[name] = (
                 ColumnSurvey(
                     typed=all(each.kind for each in taken),
@@ -324,7 +324,9 @@ class TableListing:
         known = list(self._surveys)
         if not known:
             names = ", ".join(f"`{safe(each.path)}`" for each in self.files)
-            raise RawDataError(f"no row in {names}", hint="expected a row an item")
+            raise RawDataError(
+                f"no row in {names}", hint="each row makes a record: name a table that has some"
+            )
         asked = [(name, "columns") for name in self._by_name if name != "*"]
         asked += [(self._options.key, "key")] if self._options.key is not None else []
         asked += (

@@ -2,8 +2,8 @@
 
 Rows of a build are read in another order than they are stored, and a page of Parquet can only be
 decompressed as a whole. So a process that makes records writes the columns it needs into a
-temporary file of Arrow's, without compression, and maps it into memory: then any row is at hand,
-and the memory is the system's to take back.
+temporary Arrow file, without compression, and maps it into memory: any row can be read at once, and
+the system can reclaim the memory.
 """
 
 from __future__ import annotations

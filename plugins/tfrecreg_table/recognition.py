@@ -9,7 +9,7 @@ _SHOWN = 3
 
 
 def recognize_tables(preview: RawPreview) -> Recognition | None:
-    """Tables right in the folder; None if there are none.
+    """Why: tables directly in the folder. None if there are none.
 
     Parquet files alone are a layout: their columns have names and types. Where they have Hugging
     Face's features, its source recognizes them exactly.

@@ -14,7 +14,7 @@ MAX_ROW = 1 << 24
 """Bytes of a row. A quote that is never closed makes a row of all that follows."""
 MAX_COLUMNS = 10_000
 MAX_DEPTH = 16
-"""Objects in each other; their names are joined by `/`."""
+"""Levels of nested objects; their names are joined by `/`."""
 MISSING = None
 
 
@@ -50,7 +50,7 @@ class RowBatch:
 
 
 class RowError(Exception):
-    """A row cannot be read any more; the message says why."""
+    """A row can no longer be read; the message says why."""
 
 
 class RowReader(Protocol):
@@ -157,7 +157,7 @@ def text_start(file: Reader, name: str) -> int:
         )
     if head[:2] in (b"\x1f\x8b", b"PK") or head == b"\x28\xb5\x2f\xfd":
         raise RawDataError(
-            f"`{safe(name)}` is compressed, and rows are read at any place of it",
+            f"`{safe(name)}` is compressed, so its rows cannot be read in any order",
             hint=f"decompress it: `gunzip -k {safe(name)}` or `unzip {safe(name)}`",
         )
     return 3 if head[:3] == b"\xef\xbb\xbf" else 0
@@ -176,7 +176,7 @@ def flatten(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flatten(value: Mapping[str, Any], above: str, found: dict[str, Any], depth: int) -> None:
     if not depth:
-        raise RowError(f"objects in each other more than {MAX_DEPTH} deep")
+        raise RowError(f"objects nested more than {MAX_DEPTH} deep")
     for name, each in value.items():
         path = above + name
         if isinstance(each, dict):

@@ -108,7 +108,7 @@ class ColumnSurvey:
         if len(self.names) > MOST_CLASSES:
             raise RawDataError(
                 f"the column {ticked(name)} has more than {MOST_CLASSES} classes",
-                hint="is it one of classes? `text` keeps its values",
+                hint="if it does not name classes, write it as `text`",
             )
 
     def _add_types(
@@ -159,7 +159,7 @@ class ColumnSurvey:
                 f"{each.__name__} (row {place.number})" for each, place in kinds.items()
             )
             raise RawDataError(
-                f"the column {ticked(name)} has values without a place in an example: {found}"
+                f"the column {ticked(name)} has values that an example cannot hold: {found}"
                 if unknown
                 else f"the column {ticked(name)} has values of several types: {found}",
                 hint=f"--option 'columns=*,{safe(name, limit=30)}:text', or `:skip`",

@@ -126,7 +126,7 @@ def _named(raw: Storage, path: str) -> tuple[str, int]:
         )
     if suffix_of(path) not in TABLE_SUFFIXES:
         raise RawDataError(
-            f"`{safe(path, limit=200)}` has the suffix of no table: expected "
+            f"`{safe(path, limit=200)}` does not have the suffix of a table: expected "
             + ", ".join(f".{each}" for each in TABLE_SUFFIXES),
             hint="rename it",
         )

@@ -54,10 +54,10 @@ class TableOptions:
     header: bool = True
     """Whether the first line of a CSV names the columns. Without a header they are `1`, `2`, …"""
     decimals: Literal["exact", "round"] = "exact"
-    """What becomes of columns without a type whose fractions float32 does not hold. `exact`: text
+    """Handling of fractions that float32 does not hold, in columns without a type. `exact`: text
     (CSV), or an error (JSON, Parquet). `round`: the next float32. Integers are never rounded."""
     missing: tuple[str, ...] = ()
-    """Cells of a CSV that stand for a missing value, as `NA,null`; empty cells always do."""
+    """Cells of a CSV that mean a missing value, such as `NA,null`; empty cells always do."""
 
     def __post_init__(self) -> None:
         if (

@@ -109,12 +109,12 @@ def _number(box: Element, side: str) -> float:
 
 
 def _flag(text: str) -> int:
-    """1 for what is set. LabelImg writes numbers, others words."""
+    """1 if a flag is set. LabelImg writes numbers, other programs words."""
     return int(text.lower() in ("1", "true", "yes"))
 
 
 def _pixels(text: str) -> int:
-    """A side of the image; 0 for what is none."""
+    """A side of the image; 0 if the text is not one."""
     try:
         value = float(text)
     except ValueError:

@@ -59,7 +59,7 @@ def find_voc_splits(
         for path in paths:
             for entry in _read_list(raw, listing, path):
                 if entry in entries:
-                    detail = f"`{safe(entry.name)}` is listed a second time, and written once"
+                    detail = f"`{safe(entry.name)}` is listed twice, and written once"
                     remarks.append(Remark(normal[name], path, "SRC022", detail))
                 entries[entry] = None
         if not entries:
@@ -86,7 +86,7 @@ def _lists_of_splits(folder: str, names: Sequence[str], remarks: list[Remark]) -
     by_class = [name for name in names if "_" in name and name.rpartition("_")[2] in names]
     kept = [name for name in names if name not in by_class]
     if by_class:
-        detail = "lists that tell for one class which images show it: the XML says it too"
+        detail = "lists of the images of one class, which repeat the XML"
         path = f"{folder}/{by_class[0]}.txt"
         remarks.append(Remark(_DEFAULT_SPLIT, path, "SRC015", detail, len(by_class)))
     if {"train", "val", "trainval"} <= {*kept}:

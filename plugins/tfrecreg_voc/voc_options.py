@@ -20,8 +20,8 @@ class VocOptions(ObjectOptions):
     """Options of the source `voc`."""
 
     coordinates: Literal["pixels", "edges"] = "pixels"
-    """What the numbers of a box are: its first and last pixel, counted from 1, as in Pascal VOC; or
-    its edges in pixels, counted from 0, as many programs write them."""
+    """What the numbers of a box mean: its first and last pixel, counted from 1, as in Pascal VOC;
+    or its edges in pixels, counted from 0, as many programs write them."""
     classes: tuple[str, ...] = ()
     """The classes in order of their numbers. Default: VOC's own if there are no others, else all
     names in the data, sorted by their bytes."""

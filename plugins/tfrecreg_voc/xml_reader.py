@@ -58,7 +58,7 @@ def parse_xml(data: bytes) -> Element:
     except (LookupError, ValueError) as error:
         if isinstance(error, XmlError):
             raise
-        raise XmlError("it has an encoding that is not known") from None
+        raise XmlError("its encoding is unknown") from None
     root = builder.close()
     _expect_shallow(root)
     return root
@@ -74,4 +74,4 @@ def _expect_shallow(root: Element) -> None:
         level = [child for each in level for child in each[:] if len(child)]
         if not level:
             return
-    raise XmlError(f"it has more than {_MAX_DEPTH} elements in each other")
+    raise XmlError(f"its elements are nested more than {_MAX_DEPTH} deep")

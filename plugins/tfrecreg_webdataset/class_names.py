@@ -1,4 +1,4 @@
-"""The names of classes in a file of the raw folder: a line each, or JSON."""
+"""The names of classes in a file of the raw folder: one per line, or JSON."""
 
 from __future__ import annotations
 

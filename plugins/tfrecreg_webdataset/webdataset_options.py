@@ -36,19 +36,19 @@ class WebDatasetOptions:
     suffixes: tuple[str, ...] = ()
     """Read only members with these suffixes, such as `jpg,cls`. By default all are read."""
     classes: str = ""
-    """A file in the raw folder with the names of the classes: a line each, or JSON."""
+    """A file in the raw folder with the names of the classes: one per line, or JSON."""
     json_fields: tuple[str, ...] = ()
     """Fields of the member `json` that become features, each as `NAME:TYPE` with the type `int`,
     `float` or `text`, instead of the JSON as a whole.
     """
     npy: Literal["tensor", "bytes"] = "tensor"
-    """What becomes of members `npy`: a serialized tensor, or the file as it is."""
+    """How members `npy` are written: as a serialized tensor, or as the unchanged file."""
     keys: Literal["sample", "shard"] = "sample"
     """Keys of items: those of the samples, or with the path of the tar file before them, for
-    samples that are counted anew in each file.
+    samples whose numbers start again in each file.
     """
     restore: bool = True
-    """Whether a folder written by `tfrecreg export` becomes the records that it was made from."""
+    """Whether to restore the original records of a folder that `tfrecreg export` wrote."""
 
     def __post_init__(self) -> None:
         _ = self.fields

@@ -94,7 +94,7 @@ def _of_yaml(file: str, found: Mapping[str, YamlValue]) -> YoloDescription:
     if count is not None and names and count != len(names):
         raise RawDataError(
             f"`{safe(file)}` has {len(names)} `names`, and says `nc: {count}`",
-            hint="correct the file: `nc` is the number of names, or left out",
+            hint="correct the file: set `nc` to the number of names, or remove it",
         )
     if not names and count is not None:
         names = [f"class{number}" for number in range(count)]

@@ -16,7 +16,7 @@ _LOOKED_INTO = 10
 
 
 def recognize_label_files(preview: RawPreview) -> Recognition | None:
-    """Label files with rows of numbers, or a file that describes them; None without either, or
+    """Why: label files with rows of numbers, or a file that describes them. None without either, or
     without images.
     """
     files = preview.below()

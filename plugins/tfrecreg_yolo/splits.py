@@ -78,7 +78,7 @@ def _described(
                 hint=f"correct the path in `{safe(file)}`, or {hint}",
             )
         if moved:
-            detail = f"`{safe(text)}` is outside of the raw folder: `{safe(place or '.')}` was read"
+            detail = f"`{safe(text)}` is outside the raw folder; `{safe(place or '.')}` was read"
             remarks.append(Remark(name, place or ".", "SRC045", detail))
         origins.append(place or _ROOT)
         if place in listing.folders:
@@ -118,10 +118,12 @@ def _read_list(
             repeated.append(image)
         images[image] = None
     if moved:
-        detail = f"`{safe(moved[0])}` is outside of the raw folder; its end was found there"
+        detail = (
+            f"`{safe(moved[0])}` is outside the raw folder; the file with the same end was read"
+        )
         yield Remark(split, path, "SRC045", detail, len(moved))
     if repeated:
-        detail = f"`{safe(repeated[0])}` is listed a second time, and written once"
+        detail = f"`{safe(repeated[0])}` is listed twice, and written once"
         yield Remark(split, path, "SRC022", detail, len(repeated))
 
 

@@ -38,8 +38,8 @@ def read_yaml(raw: Storage, path: str) -> Mapping[str, YamlValue]:
         where = "" if mark is None else f", line {mark.line + 1}"
         reason = getattr(error, "problem", None) or "it is nested too deeply or has odd characters"
         raise RawDataError(
-            f"`{safe(path)}`{where} is not YAML that can be read: {safe(reason)}",
-            hint="correct the file; it has `train`, `val` and `names`",
+            f"`{safe(path)}`{where} cannot be read as YAML: {safe(reason)}",
+            hint="correct the file; `train`, `val` and `names` are expected",
         ) from None
     if found == "":
         return {}
@@ -93,10 +93,10 @@ def _value(yaml: Any, node: Any) -> YamlValue:
     for key, value in node.value:
         name = _value(yaml, key)
         if not isinstance(name, str):
-            raise yaml.MarkedYAMLError(problem="a key is no text", problem_mark=key.start_mark)
+            raise yaml.MarkedYAMLError(problem="a key is not a text", problem_mark=key.start_mark)
         if name in found:
             raise yaml.MarkedYAMLError(
-                problem=f"the key `{name}` is there twice", problem_mark=key.start_mark
+                problem=f"the key `{name}` occurs twice", problem_mark=key.start_mark
             )
         found[name] = _value(yaml, value)
     return found

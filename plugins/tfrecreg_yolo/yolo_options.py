@@ -24,7 +24,7 @@ class YoloOptions(ObjectOptions):
     classes: tuple[str, ...] = ()
     """The names of the classes in order of their numbers, where no file lists them."""
     kpt_shape: tuple[int, ...] = ()
-    """Number of keypoints, and of numbers for each: `17,3`, where `data.yaml` does not say it."""
+    """Number of keypoints, and of numbers for each: `17,3`, if `data.yaml` does not have it."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""
     unlabeled: Literal["background", "skip"] = "background"

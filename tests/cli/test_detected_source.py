@@ -41,7 +41,7 @@ def test_the_digits_are_those_of_mnist(cli, raw: Path, registry: Path) -> None:
     assert done.code == 0, done.err
     assert notes(done.err) == [
         f"source `mnist`: `{raw}` has 4 IDX files, such as `t10k-images-idx3-ubyte.gz`",
-        "  left aside: `README.txt`",
+        "  not read: `README.txt`",
     ]
     assert done.json["settings"]["detected"] == {
         "source": "mnist",
@@ -119,8 +119,8 @@ def test_annotations_beat_the_layout_of_images(
     assert done.code == 0, done.err
     assert notes(done.err) == [
         f"source `coco`: `{tmp_path}/boxes` has annotations in COCO's JSON: `{path}`",
-        "  not used: the source `imagefolder`, which fits less exactly: it has folders of classes "
-        "(`cats`, `dogs`, `images`)",
+        "  not used: the source `imagefolder`, a weaker match: it has folders of classes (`cats`, "
+        "`dogs`, `images`)",
     ]
 
 
@@ -133,7 +133,7 @@ def test_lists_of_results_are_no_annotations(cli, tmp_path: Path, registry: Path
         [
             f"error: `{tmp_path}/boxes` does not look like the raw data of any source",
             "hint: tfrecreg build boxes --source SOURCE --raw PATH; sources: "
-            "coco, folder, huggingface, imagefolder, mnist, table, tfrecreg, voc, webdataset, yolo",
+            "coco, folder, huggingface, imagefolder, mnist, table, voc, webdataset, yolo",
         ],
     )
 
@@ -253,7 +253,7 @@ def test_a_suffix_is_weaker_than_a_name(here: InProcess, drawn: Path, tmp_path: 
     )
     assert done.code == 0, done.err
     assert (
-        "  not used: the source `evil`, which fits less exactly: it has files such as `labels.csv`"
+        "  not used: the source `evil`, a weaker match: it has files such as `labels.csv`"
     ) in done.err.splitlines()
 
 

@@ -38,33 +38,33 @@ def test_the_default_is_the_local_engine() -> None:
             "dask",
             {"timeout": "soon"},
             "the option `timeout` of `dask` should be a number, found `soon`",
-            "docs/engines.md lists the options of `dask`",
+            "`tfrecreg plugins show dask` lists the options",
         ),
         (
             "dask",
             {"timeout": 0},
             "the options of `dask` do not fit: `timeout` should be above 0, found 0",
-            "docs/engines.md",
+            "`tfrecreg plugins show dask`",
         ),
         (
             "beam",
             {"runner": "FlinkRunner"},
             "the options of `beam` do not fit: `runner` needs `folder`, a folder or bucket that "
             "this machine and the workers share",
-            "docs/engines.md",
+            "`tfrecreg plugins show beam`",
         ),
         (
             "beam",
             {"folder": "s3://bucket/tasks"},
             "the options of `beam` do not fit: `folder` should be a path where no `runner` is "
             "named, found a URL",
-            "docs/engines.md",
+            "`tfrecreg plugins show beam`",
         ),
         (
             "beam",
             {"batch": "0"},
             "the options of `beam` do not fit: `batch` should be at least 1, found 0",
-            "docs/engines.md",
+            "`tfrecreg plugins show beam`",
         ),
         (
             "futures:loky",

@@ -148,8 +148,8 @@ def test_else_they_are_the_copy_that_was_brought_back(
 @pytest.mark.parametrize(
     ("built", "dvc", "what", "hint"),
     [
-        (True, None, "is another build", "DVC does not have them: copy `versions/mnist/1.0.0` "),
-        (True, "12.dir", "is another build", "tfrecreg pull mnist@1.0.0"),
+        (True, None, "has another build", "DVC does not have them: copy `versions/mnist/1.0.0` "),
+        (True, "12.dir", "has another build", "tfrecreg pull mnist@1.0.0"),
         (False, "12.dir", "", "tfrecreg pull mnist@1.0.0"),
         (False, None, "", "DVC does not have them: copy `versions/mnist/1.0.0` "),
     ],

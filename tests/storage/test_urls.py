@@ -8,6 +8,7 @@ from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import storage_at, storage_of
 from tfrecreg.storage.urls import is_url, named_url, query_of, split_url, without_secrets
+from tfrecreg.text import DOCS
 
 
 @pytest.mark.parametrize("text", ["s3://b/x", "memory://a", "https://h/x?q=1", "gs://b/*"])
@@ -91,8 +92,8 @@ def test_other_protocols_are_read_where_the_environment_names_them(
         "`memory://x/y` is not read: `memory://` is not known as a remote store"
     )
     assert raised.value.hint == (
-        "`s3`, `gs`, `abfs`, `https` and others are: docs/remote-data.md; for another protocol of "
-        "fsspec that you trust, set TFRECREG_REMOTE_PROTOCOLS=memory"
+        f"{DOCS}/remote-data.md lists those that are; for another protocol of fsspec that you "
+        "trust, set TFRECREG_REMOTE_PROTOCOLS=memory"
     )
 
 

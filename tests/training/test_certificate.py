@@ -41,7 +41,7 @@ def named(position: int) -> RecordName:
 def test_counts_are_those_of_multisets(source: list[int], handed_out: list[int]) -> None:
     certificate = Certificate(NAME)
     certificate.add(rows(handed_out))
-    found = certificate.report("x", NAME, rows(source), named)
+    found = certificate._report("x", NAME, rows(source), named)
     wanted, given_ = Counter(source), Counter(handed_out)
     assert found.missed == (wanted - given_).total()
     assert found.foreign == sum(n for each, n in given_.items() if each not in wanted)
@@ -68,7 +68,7 @@ def test_order_and_parts_have_no_say(numbers: list[int], parts: int, seed: int) 
         one.add(rows(shuffled[part::parts]))
         whole.merge(Certificate.from_bytes(one.to_bytes()))
     assert len(whole) == len(numbers)
-    assert whole.report("x", NAME, rows(numbers), named).is_complete
+    assert whole._report("x", NAME, rows(numbers), named).is_complete
 
 
 def test_a_certificate_is_not_merged_with_itself() -> None:

@@ -122,7 +122,7 @@ def test_a_state_of_other_weights_is_refused() -> None:
     for states, here, text in [
         ([state], None, "an order with the weights `numbers`, and here are none"),
         ([plain], weights(1, 2), "an order with no weights, and here are `numbers`"),
-        ([state], weights(1, 3), "and here are `numbers`, which are others now"),
+        ([state], weights(1, 3), "and here are `numbers`, which have changed"),
         ([{**state, "weights": 3}], weights(1, 2), "with the weights `None`, and here"),
     ]:
         with pytest.raises(UsageError, match=text) as caught:
@@ -138,7 +138,7 @@ def test_a_state_of_other_weights_is_refused() -> None:
         ([float("inf"), 1], "the weight of record 0 of `mnist` is inf, by `numbers`"),
         ([0, 0], "no record of `mnist` has a weight above zero, by `numbers`"),
         ([], "no record of `mnist` has a weight above zero, by `numbers`"),
-        ([[1, 2]], r"one number a record, found shape \(1, 2\)"),
+        ([[1, 2]], r"one number per record, found shape \(1, 2\)"),
     ],
 )
 def test_weights_that_are_none(values: list[float], text: str) -> None:
@@ -231,7 +231,7 @@ def test_what_no_expression_is(pets: Path) -> None:
         ("", "the weight is empty", example),
         ("SELECT 1", "a weight is an expression, and not a whole SELECT", example),
         ("1) AS a, (2", r"`1\) AS a, \(2` is not one weight", example),
-        ("random()", "`random` has another value each time, and a weight always", "digest"),
+        ("random()", "`random` gives another value each time, which a weight must not", "digest"),
         ("label", "Could not convert string", ""),
         ("labell", 'Referenced column "labell" not found', "did you mean"),
         ("nullif(number, 7)", "the weight of record 7 of `.*` is NULL, by `nullif", "coalesce"),
@@ -247,13 +247,13 @@ def test_records_without_a_class(numbers: Path) -> None:
     source = tfrecreg.data_source(numbers, "train")
     with pytest.raises(UsageError, match='has a class, which `weights="class"` needs') as caught:
         source.order(seed=1, weights="class")
-    assert caught.value.hint == 'an expression in SQL has other columns: `weights="boxes"`'
+    assert caught.value.hint == 'weight by another column: `weights="boxes"`'
     assert len(source.order(seed=1, weights="number")) == 100
 
 
 def test_a_copy_in_another_process_does_not_ask(pets: Path) -> None:
     copy = pickle.loads(pickle.dumps(tfrecreg.data_source(pets, "train")))
-    with pytest.raises(UsageError, match="which a copy of a source cannot") as caught:
+    with pytest.raises(UsageError, match="which a copy of a source lacks") as caught:
         copy.order(seed=1, weights="class")
     assert caught.value.hint == "make the order where the source was opened: orders can be pickled"
     assert len(copy.order(seed=1, weights=np.ones(100))) == 100

@@ -57,7 +57,7 @@ def command(
 
 
 def _print_digests(found: ContentDigests, *, named: bool) -> None:
-    """One line a split, and one for all of them if there are several."""
+    """One line per split, and one for all of them if there are several."""
     rows = [(each.content, each.records, safe(each.split) or "(no name)") for each in found.splits]
     if len(rows) != 1:
         records = sum(each.records for each in found.splits)

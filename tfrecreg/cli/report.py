@@ -73,7 +73,7 @@ def command(
     anywhere and needs no network: verdict, findings, images, numbers and history. With --where, its
     images and numbers are those of the selected records.
 
-    The exit code is 0 also if the check has findings; `check` is the command that judges.
+    The exit code is 0 even if there are findings: `check` is the command that judges.
     """
     from tfrecreg.operations.check.options import CheckOptions
     from tfrecreg.pages.make import report

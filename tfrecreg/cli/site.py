@@ -25,7 +25,7 @@ def command(session: Session, folder: str, engine: Engine) -> int:
     release, for any web server that serves files. Builds and releases whose bytes are on this
     machine are checked.
 
-    The exit code is 0 also if checks have findings; 3 if a check is incomplete.
+    The exit code is 0 even if checks have findings, and 3 if a check is incomplete.
     """
     from tfrecreg.pages.static_site import site
 

@@ -75,7 +75,7 @@ def where_option(function: F) -> F:
     return click.option(
         "--where",
         metavar="SQL",
-        help="Only records for which this condition holds, over the columns of `tfrecreg query`: "
+        help="Only records that meet this condition on the columns of `tfrecreg query`: "
         "\"label = 'cat' AND width >= 224\".",
     )(function)
 

@@ -51,8 +51,8 @@ class Exchange:
         """Initial interval in seconds between two looks for a file."""
 
     def is_there(self) -> bool:
-        """Whether this process sees the place, as far as that can be known: stores have no empty
-        folders, so there the first file tells.
+        """Whether this process sees the place. In a store it is always True, because stores have no
+        empty folders.
         """
         return not self._files.is_local or Path(self.place).is_dir()
 

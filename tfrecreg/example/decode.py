@@ -38,7 +38,8 @@ def decode(payload: bytes) -> Example:
     """The features that protobuf finds in `payload`, by name.
 
     Large values are not copied: the features reference `payload`. Fields that `tf.train.Example`
-    does not have are ignored, as in TensorFlow; `docs/formats.md` describes the consequences.
+    does not have are ignored, as in TensorFlow:
+    https://github.com/tfrecreg/tfrecreg/tree/main/docs/formats.md
 
     Raises:
         NotAnExampleError: TensorFlow could not parse `payload` either.

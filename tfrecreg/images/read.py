@@ -72,4 +72,4 @@ def truncation_text(data: bytes, header: ImageHeader) -> str:
     """What a remark says of a truncated image that is written; empty for one that is not."""
     if not is_truncated(data):
         return ""
-    return f"a {header.format.upper()} that ends before its end, written as it is"
+    return f"a {header.format.upper()} that is cut short, written unchanged"

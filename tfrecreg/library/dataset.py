@@ -62,7 +62,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             NoSuchNameError: there is no dataset of that name.
             ManifestError: its manifest is damaged.
         """
-        return Build.of(resolve(self.registry, self.name))
+        return Build._of(resolve(self.registry, self.name))
 
     @property
     def latest(self) -> Release:
@@ -81,7 +81,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             NoSuchNameError: there is none. It is a `KeyError`.
             ManifestError: its manifest is damaged.
         """
-        return Release.of(resolve(self.registry, f"{self.name}@{version}"))
+        return Release._of(resolve(self.registry, f"{self.name}@{version}"))
 
     def log(self) -> list[LogEntry]:
         """Its releases, the newest first.
@@ -308,7 +308,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             raw=path_or_none(raw),
         )
         made = release(_fresh(self.registry), request, engine=engine, progress=shown(progress))
-        return Release.of(resolve(self.registry, f"{self.name}@{made.version}"), made)
+        return Release._of(resolve(self.registry, f"{self.name}@{made.version}"), made)
 
 
 def _fresh(registry: registries.Registry) -> registries.Registry:

@@ -26,14 +26,14 @@ def query(
     engine: Engine | None = None,
     progress: Progress | bool = True,
 ) -> QueryAnswer:
-    """Ask in SQL: one SELECT of DuckDB over the tables of targets, which only reads.
+    """Query targets in SQL: one SELECT of DuckDB over their tables, which only reads.
 
     Args:
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files, with the tables `records`, `objects`, `splits`, `findings`
             and `ledger`; or a list of these, whose records are the tables `a`, `b` and so on.
         sql: the question.
-        report: the JSON report of a check, for the table findings.
+        report: a check's JSON report, for the table findings.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where the catalog is made; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -65,7 +65,7 @@ def query(
 
 
 class QuestionVerbs(Resolved):
-    """The verbs that ask a build or a release in SQL."""
+    """The verbs that query a build or a release in SQL."""
 
     def query(
         self,
@@ -75,11 +75,11 @@ class QuestionVerbs(Resolved):
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> QueryAnswer:
-        """Ask it in SQL, as :func:`tfrecreg.query` does.
+        """Query it in SQL, as :func:`tfrecreg.query` does.
 
         Args:
             sql: one SELECT over `records`, `objects`, `splits`, `findings` and `ledger`.
-            report: the JSON report of a check, for the table findings.
+            report: a check's JSON report, for the table findings.
             engine: where the catalog is made; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 

@@ -102,7 +102,7 @@ def digest(
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files; or a list of these.
         split: split of files whose names contain none, such as train.
-        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+        where: only records that meet this condition on the columns of `tfrecreg query`:
             ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
@@ -157,7 +157,7 @@ def export(
         folder: a new or empty folder. It appears when everything is in it.
         to: name of an exporter; ``tfrecreg plugins list`` shows them.
         options: options of the exporter, such as ``{"suffix": ".index"}``.
-        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+        where: only records that meet this condition on the columns of `tfrecreg query`:
             ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to work; None for this process.
@@ -201,7 +201,7 @@ def head(
     registry: RegistryLike | None = None,
     progress: Progress | bool = True,
 ) -> Head:
-    """The first records, or those from any number on. Damaged records are passed over.
+    """The first records, or records from a given number on. Damaged records are skipped.
 
     Args:
         target: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
@@ -211,7 +211,7 @@ def head(
         shard: show only this shard.
         split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
             ``train+test``.
-        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+        where: only records that meet this condition on the columns of `tfrecreg query`:
             ``"label = 'cat' AND width >= 224"``.
         registry: an open registry or a path in one; None for that of the current folder.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -222,7 +222,7 @@ def head(
     Raises:
         UsageError: `records` is negative, `where` is not a condition, or there is no such target,
             split, shard or record.
-        RefusedError: a condition is asked of damaged records.
+        RefusedError: `where` would be evaluated on damaged records.
         MissingExtraError: `where` without DuckDB.
         DamagedRecordError: the record `at` is damaged.
         FailureError: a shard cannot be read.
@@ -310,7 +310,7 @@ def stats(
             or folder of TFRecord files.
         split: show only this split.
         features: show only features that match these names or globs.
-        where: only records for which this condition holds, over the columns of `tfrecreg query`:
+        where: only records that meet this condition on the columns of `tfrecreg query`:
             ``"label = 'cat' AND width >= 224"``.
         schema: use this schema instead of the target's own.
         tfdv: compute them with TFDV's own generators.
@@ -321,7 +321,7 @@ def stats(
     Raises:
         UsageError: there is no such target, split or feature, a schema does not parse, or `where`
             is not a condition.
-        RefusedError: a feature has values of two types, or a condition is asked of damaged records.
+        RefusedError: a feature has values of two types, or `where` meets damaged records.
         MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
         FailureError: a shard cannot be read.
 

@@ -186,7 +186,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """The content digest of each split, computed from the records.
 
         Args:
-            where: only records for which this condition holds, over the columns of `tfrecreg
+            where: only records that meet this condition on the columns of `tfrecreg
                 query`: ``"label = 'cat' AND width >= 224"``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -223,7 +223,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             folder: a new or empty folder.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``{"suffix": ".index"}``.
-            where: only records for which this condition holds, over the columns of `tfrecreg
+            where: only records that meet this condition on the columns of `tfrecreg
                 query`: ``"label = 'cat' AND width >= 224"``.
             engine: where to work; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -258,7 +258,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         where: str | None = None,
         progress: Progress | bool = True,
     ) -> Head:
-        """The first records, or those from any number on. Damaged records are passed over.
+        """The first records, or records from a given number on. Damaged records are skipped.
 
         Args:
             records: number of records; None for 5, with `at` for 1.
@@ -266,7 +266,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             shard: show only this shard.
             split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
                 ``train+test``.
-            where: only records for which this condition holds, over the columns of `tfrecreg
+            where: only records that meet this condition on the columns of `tfrecreg
                 query`: ``"label = 'cat' AND width >= 224"``.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -316,7 +316,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> RepairResult:
-        """Make its missing and damaged files again, byte for byte.
+        """Rebuild its missing and damaged files, byte for byte.
 
         Args:
             raw: folder of the raw data, or its URL; None for that of the configuration.
@@ -325,7 +325,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
 
         Raises:
             UsageError: the raw data or the plugin that made it are not here.
-            RefusedError: what was made differs from the original; nothing was changed.
+            RefusedError: a rebuilt file differs from the original; nothing was changed.
             FailureError: a plugin, DVC or the disk failed.
 
         Example:
@@ -353,7 +353,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             split: show only this split.
             features: show only features that match these names or globs.
-            where: only records for which this condition holds, over the columns of `tfrecreg
+            where: only records that meet this condition on the columns of `tfrecreg
                 query`: ``"label = 'cat' AND width >= 224"``.
             schema: use this schema instead of the target's own.
             tfdv: compute them with TFDV's own generators.
@@ -475,7 +475,7 @@ class Build(Versioned, lookup.Build):
     """The result of making it; None if this program did not make it."""
 
     @classmethod
-    def of(cls, found: lookup.Resolved) -> Build:
+    def _of(cls, found: lookup.Resolved) -> Build:
         """The same build with verbs."""
         assert isinstance(found, lookup.Build)
         return cls(found.dataset, found.manifest, found.folder)
@@ -495,7 +495,7 @@ class Release(Versioned, lookup.Release):
     """The result of making it; None if this program did not make it."""
 
     @classmethod
-    def of(cls, found: lookup.Resolved, result: ReleaseResult | None = None) -> Release:
+    def _of(cls, found: lookup.Resolved, result: ReleaseResult | None = None) -> Release:
         """The same release with verbs."""
         assert isinstance(found, lookup.Release)
         return cls(found.dataset, found.manifest, found.folder, found.version, found.proven, result)
@@ -588,7 +588,7 @@ class Release(Versioned, lookup.Release):
         return tag(self.registry, request, progress=shown(progress))
 
     def yank(self, reason: str, *, progress: Progress | bool = True) -> YankResult:
-        """Mark it as one that nobody should use: ``latest`` skips it from then on.
+        """Mark it as wrong: ``latest`` skips it from then on.
 
         Args:
             reason: reason to show to users of the release.
@@ -610,4 +610,4 @@ class Release(Versioned, lookup.Release):
 
 def handle(found: lookup.Resolved) -> Build | Release:
     """A build or a release with verbs."""
-    return Build.of(found) if isinstance(found, lookup.Build) else Release.of(found)
+    return Build._of(found) if isinstance(found, lookup.Build) else Release._of(found)

@@ -17,6 +17,7 @@ from tfrecreg.media.model import MediaError
 from tfrecreg.media.read import read_media
 
 MediaKind = Literal["image", "audio", "video", "file"]
+"""The kind of a file, which decides its features."""
 
 _SUFFIXES: dict[str, MediaKind] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "gif", "webp", "bmp"), "image"),
@@ -76,7 +77,7 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
         durations = () if header.duration is None else (header.duration,)
         features[f"{base}/duration"] = float_feature(durations)
         if header.problem:
-            code, detail = "SRC062", f"{header.problem}; written as it is"
+            code, detail = "SRC062", f"{header.problem}; written unchanged"
     features[f"{base}/{_content(kind)}"] = bytes_feature(data)
     features[f"{base}/filename"] = bytes_feature(name)
     features[f"{base}/key/sha256"] = bytes_feature(hashlib.sha256(data).hexdigest())

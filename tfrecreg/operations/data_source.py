@@ -106,8 +106,9 @@ def data_source(
             TFRecord files, plain or gzip, of any tool: one or more paths, globs, folders or
             ``prefix@10``, or URLs of them.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
-            ``train+validation``; see ``docs/training.md``. May be left out if there is one split.
-            A list of expressions gives a tuple of sequences.
+            ``train+validation``. May be left out if there is one split. A list of expressions
+            gives a tuple of sequences. For all forms, see
+            https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces that of the target.
         decode: whether images come out as uint8 arrays of shape (height, width, channels): True
@@ -123,9 +124,9 @@ def data_source(
         damaged: what batches and iteration do at a damaged record: ``"raise"`` an error, or
             ``"skip"`` it.
         max_damaged: how many records may be skipped: a number, or a share such as ``"0.1%"``.
-        where: a condition in SQL over the columns of `tfrecreg query`, such as
-            ``"label = 'cat' AND width >= 224"``: of the records that `split` names, only those for
-            which it holds. It needs the extra `query`.
+        where: an SQL condition on the columns of `tfrecreg query`, such as
+            ``"label = 'cat' AND width >= 224"``: take only the records of `split` that meet it.
+            Needs the extra `query`.
         engine: where the catalog of the records is made for the first `where`; None for this
             process.
         progress: of that: a bar in a notebook or a terminal; False for none, or an object to
@@ -140,7 +141,7 @@ def data_source(
         UsageError: there is no such dataset, release, file or split, its bytes are not here, or
             the arguments contradict each other, or `where` is not a condition.
         RefusedError: a shard does not have the size or digest that the manifest says, a set of
-            files is incomplete, or a condition is asked of damaged records.
+            files is incomplete, or `where` would be evaluated on damaged records.
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: `decode` needs Pillow, or `where` needs DuckDB, which is not installed.

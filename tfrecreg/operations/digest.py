@@ -137,7 +137,7 @@ def _digest(
             engine,
             progress,
             doing="digesting",
-            otherwise="a digest of incomplete data is that of other data",
+            otherwise="the digest of incomplete data is not that of the dataset",
         )
         seen = collector.seen
     else:
@@ -192,7 +192,7 @@ def _expect_all_shards(target: Target) -> None:
 
 
 class _Collector(Validator):
-    """Keeps the digests of all records: 24 bytes a record."""
+    """Keeps the digests of all records: 24 bytes per record."""
 
     name = "digest"
     codes: Sequence[Code] = ()

@@ -139,7 +139,7 @@ def head(
         UsageError: `count` is negative, the target has no shards or none of that name, there is
             no such split, `at` is given and there are several shards, `split` has bounds and `at`
             or `shard` is given too, or `where` is not a condition or `at` is given too.
-        RefusedError: a condition is asked of damaged records.
+        RefusedError: `where` would be evaluated on damaged records.
         NoSuchRecordError: the shard has no record `at`.
         DamagedRecordError: that record's checksums do not hold.
         StorageError: a shard cannot be read.

@@ -146,16 +146,16 @@ def load(
 ) -> tf.data.Dataset | tuple[tf.data.Dataset, ...]:
     """The examples of a build or a release, parsed by its schema.
 
-    Without further arguments it is a plain dataset: one element an example, in the order of the
+    Without further arguments it is a plain dataset: one element per example, in the order of the
     shards.
 
     Args:
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; the build or
             release itself; or a folder that holds a build with its manifest. The folder may be a
             URL: then the shards are copied into the user's cache, once.
-        split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``; see
-            ``docs/training.md``. May be left out where there is only one split. A list of
-            expressions gives a tuple of datasets.
+        split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. May be
+            left out if there is one split. A list of expressions gives a tuple of datasets. For
+            all forms, see https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces that of the target. A folder without
             `schema.pbtxt` needs one.
@@ -197,9 +197,9 @@ def load(
         hosts: number of hosts that share the records: whole shards if `hosts` divides
             their number and there is no `where`, else records.
         options: of `tf.data`, applied last.
-        where: a condition in SQL over the columns of `tfrecreg query`, such as
-            ``"label = 'cat' AND width >= 224"``: of the records that `split` names, only those for
-            which it holds. Nothing else of the shards is read. It needs the extra `query`.
+        where: an SQL condition on the columns of `tfrecreg query`, such as
+            ``"label = 'cat' AND width >= 224"``: take only the records of `split` that meet it, and
+            read no others. Needs the extra `query`.
         engine: where the catalog of the records is made for the first `where`; None for this
             process.
         progress: of that: a bar in a notebook or a terminal; False for none, or an object to
@@ -216,8 +216,8 @@ def load(
     Raises:
         UsageError: no such dataset, release, split or feature, its bytes are not on this machine,
             the arguments contradict each other, or `where` is not a condition.
-        RefusedError: a shard does not have the size that the manifest says, or a condition is asked
-            of damaged records.
+        RefusedError: a shard does not have the size that the manifest says, or `where` would be
+            evaluated on damaged records.
         SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: TensorFlow, or DuckDB for `where`, is not installed.

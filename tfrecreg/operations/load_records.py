@@ -148,7 +148,7 @@ class SplitRecords:
                 return f"{self.named(first)} cannot be read: {error.message}{self.key(first)}"
             if fault:
                 return fault
-        return f"{self.named(first)} did not come, although it is intact now{self.key(first)}"
+        return f"{self.named(first)} was not read, although it is intact now{self.key(first)}"
 
     def _fault(
         self, entry: ShardEntry, start: int, wanted: Container[int], look: DamageSearch

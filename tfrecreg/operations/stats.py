@@ -40,7 +40,7 @@ def stats(
     Raises:
         UsageError: there is no such target, split or feature, a schema does not parse, or `where`
             is not a condition.
-        RefusedError: a feature has values of two types, or a condition is asked of damaged records.
+        RefusedError: a feature has values of two types, or `where` meets damaged records.
         MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
         FailureError: a shard cannot be read.
     """

@@ -224,7 +224,7 @@ def _lacks(release: Release, commit: str) -> str:
     except ManifestError as error:
         return error.message
     if found != release.manifest.digest:
-        return f"`{path}` is another one there"
+        return f"`{path}` differs there"
     frozen = release.manifest.release
     expected = frozen.dvc if frozen is not None else None
     folder = layout.build_folder(release.dataset.name)

@@ -244,7 +244,7 @@ class GuardedDecoder(FeatureDecoder):
         if found is None:
             return None
         if not isinstance(found.data, bytes) or sniff(found.data) != found.format:
-            raise self._unfit(f"a thumbnail that is no {found.format}")
+            raise self._unfit(f"a thumbnail that is not a {found.format}")
         return Thumbnail(*found)
 
     def caption(self, data: bytes) -> str:

@@ -33,7 +33,8 @@ def open_engine(name: str = _LOCAL, *, jobs: int | None = None, **options: objec
             :mod:`concurrent.futures`, or an engine of another plugin.
         jobs: number of workers. By default one for each usable processor, or those that a cluster
             has.
-        options: of that engine, as ``--engine-option`` takes them; ``docs/engines.md`` lists them.
+        options: of that engine, as ``--engine-option`` takes them:
+            https://github.com/tfrecreg/tfrecreg/tree/main/docs/engines.md
 
     Raises:
         UsageError: there is no such engine or option, or a value of another type.
@@ -98,12 +99,11 @@ def _of_plugin(
     others = {key: value for key, value in options.items() if key not in own}
     if getattr(loaded, "takes_any_option", False):
         options = {key: value for key, value in options.items() if key in own}
-    hint = f"docs/engines.md lists the options of `{kind}`" if plugin_id.is_ours else ""
     request = EngineRequest(
         name=name,
         argument=argument,
         jobs=jobs,
-        options=known.options(EngineRecord, kind, options, hint=hint)[0],
+        options=known.options(EngineRecord, kind, options)[0],
         others=others,
         plugin_id=plugin_id,
     )

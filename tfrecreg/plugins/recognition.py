@@ -41,9 +41,9 @@ class Recognition(NamedTuple):
 
 class RawPreview:
     """A bounded look at raw data: names of at most 100 folders, 10,000 of each, and 65,536 bytes of
-    at most 20 files. :meth:`below` looks into no further folder after 100,000 files.
+    at most 20 files. :meth:`below` lists no further folder after 100,000 files.
 
-    Beyond these bounds folders look empty, and so do files. Links are followed.
+    Beyond these bounds folders and files look empty. Links are followed.
     """
 
     def __init__(self, raw: Readable) -> None:
@@ -53,7 +53,7 @@ class RawPreview:
         self._is_cut = False
 
     def entries(self, folder: str = "") -> Sequence[Entry]:
-        """The names right in a folder, in the order of their bytes.
+        """The names directly in a folder, in the order of their bytes.
 
         Args:
             folder: below the raw folder; empty for that folder itself.
@@ -69,11 +69,11 @@ class RawPreview:
         return found
 
     def folders(self, folder: str = "") -> list[str]:
-        """The paths of the folders right in a folder, without hidden ones."""
+        """The paths of the folders directly in a folder, without hidden ones."""
         return [each.path for each in self.entries(folder) if each.kind == "dir" and _shown(each)]
 
     def files(self, folder: str = "") -> list[str]:
-        """The paths of the files right in a folder, without hidden ones."""
+        """The paths of the files directly in a folder, without hidden ones."""
         return [each.path for each in self.entries(folder) if each.kind == "file" and _shown(each)]
 
     def below(self, levels: int = 3) -> list[str]:
@@ -95,7 +95,7 @@ class RawPreview:
         return f"{bound}{number:,} {what}{'' if number == 1 else 's'}"
 
     def aside(self, used: Iterable[str]) -> list[str]:
-        """The names right in the folder, without hidden ones, but for those that lead to `used`."""
+        """The names directly in the folder that are not hidden and do not lead to `used`."""
         tops = {path.partition("/")[0] for path in used}
         return [each.path for each in self.entries() if _shown(each) and each.path not in tops]
 

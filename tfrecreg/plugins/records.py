@@ -97,7 +97,7 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     reads_back: bool = False
     """Whether a new build has to pass it before it replaces the old one."""
     needs_schema: bool = False
-    """Whether it holds records against the schema: then a build without one cannot be checked."""
+    """Whether it compares records with the schema: a build without one cannot be checked then."""
 
     kind = "validator"
     plural = "validators"

@@ -102,7 +102,7 @@ class Records(Sequence[bytes]):
     """The payloads of one shard, by number. The file is read when they are asked for.
 
     A slice is another such sequence over the same file: nothing is read for it. May be pickled
-    (about 16 bytes a record), used after a fork, and by several threads: so it is fit for the
+    (about 16 bytes per record), used after a fork, and by several threads: so it is fit for the
     workers of a data loader. A context manager; reading after :meth:`close` opens the file again.
 
     Args:

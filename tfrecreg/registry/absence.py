@@ -144,7 +144,7 @@ def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> No
     build = layout.build_folder(dataset.name)
     copy = layout.version_folder(dataset.name, version)
     where = (
-        f"`{build}` is another build" if dataset.is_built() else f"there is no build in `{build}`"
+        f"`{build}` has another build" if dataset.is_built() else f"there is no build in `{build}`"
     )
     if manifest.release is not None and manifest.release.dvc:
         hint = f"tfrecreg pull {name}"

@@ -46,7 +46,7 @@ def location_of(registry: Registry, folder: str) -> str | None:
         NewerFormatError: a newer tfrecreg wrote it.
     """
     path = f"{folder}/{LOCATION_NAME}"
-    data = registry.read(path)
+    data = registry._read(path)
     return None if data is None else parse_location(data, path)
 
 

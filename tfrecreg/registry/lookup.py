@@ -129,9 +129,9 @@ class Resolved(ABC):
         """The storage that holds its shards, rooted at their folder.
 
         Args:
-            to_check: whether the caller looks at every byte anyway, so that bytes which may be
-                damaged or others will do. Otherwise another build will do that has the very same
-                shards: other files, such as labels, may differ.
+            to_check: whether the caller verifies every byte, so that the bytes may be damaged or
+                those of another build. Otherwise only a build with exactly the same shards is
+                accepted; its other files, such as labels, may differ.
 
         Raises:
             NotHereError: they are not on this machine.

@@ -104,7 +104,7 @@ class Registry:
             ConfigError: `tfrecreg.toml` does not parse or has an invalid value, or a file is not
                 named after a dataset.
         """
-        data = self.read(CONFIG_NAME)
+        data = self._read(CONFIG_NAME)
         config = Config() if data is None else parse_config(data)
         found: dict[str, DatasetConfig] = {}
         broken: dict[str, DatasetConfigError] = {}
@@ -127,7 +127,7 @@ class Registry:
                     "`[a-z][a-z0-9_]*`",
                     hint="rename the file, or move it out of that folder",
                 )
-            data = self.read(entry.path)
+            data = self._read(entry.path)
             if data is not None:
                 yield name, entry.path, data
 
@@ -142,7 +142,7 @@ class Registry:
         """
         found = {Dataset(self, name) for name in (*self.config.datasets, *self.config.broken)}
         found.update(each for each in self._folders(layout.BUILDS) if each.is_built())
-        found.update(each for each in self._folders(layout.RELEASES) if each.is_released())
+        found.update(each for each in self._folders(layout.RELEASES) if each._is_released())
         return sorted(found, key=lambda each: each.name)
 
     def dataset_names(self) -> list[str]:
@@ -155,7 +155,7 @@ class Registry:
             if entry.kind == "dir" and is_dataset_name(name):
                 yield Dataset(self, name)
 
-    def read(self, path: str) -> bytes | None:
+    def _read(self, path: str) -> bytes | None:
         """The bytes of a file of the registry; None if it does not exist."""
         # Looking first would be a race with a build that is swapped in.
         try:
@@ -205,7 +205,7 @@ class Dataset:
         path = f"{layout.build_folder(self.name)}/{MANIFEST_NAME}"
         return self.registry.storage.stat(path) is not None
 
-    def is_released(self) -> bool:
+    def _is_released(self) -> bool:
         """Whether there is a release."""
         folder = self._release_folder()
         return any(_is_release(folder, name) for name, _ in _beside(folder))
@@ -268,7 +268,7 @@ class Dataset:
             NewerFormatError: a newer tfrecreg wrote it.
         """
         path = f"{layout.build_folder(self.name)}/{MANIFEST_NAME}"
-        data = self.registry.read(path)
+        data = self.registry._read(path)
         if data is None:
             return None
         manifest = parse_manifest(data, path)
@@ -283,7 +283,7 @@ class Dataset:
 
     def schema_text(self) -> str | None:
         """The working schema's text; None without one."""
-        data = self.registry.read(self.schema_path)
+        data = self.registry._read(self.schema_path)
         return None if data is None else data.decode("utf-8", "replace")
 
     def release_schema(self, version: Version, digest: str) -> str:

@@ -104,7 +104,7 @@ class Report:
     """Size of the shard files in bytes."""
     payload_bytes: int
     cached: int | None = None
-    """Shards that were not read again, being as an earlier check saw them; None where the check
+    """Shards that were not read again, unchanged since an earlier check; None where the check
     was not asked to reuse anything."""
     releases: int | None = None
     """Releases whose manifests and history alone were read; None for every

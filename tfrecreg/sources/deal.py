@@ -27,7 +27,7 @@ class DealOptions:
     """Deal the items of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
     splits of the source."""
     split_of: str = DEFAULT_SPLIT
-    """With `split`: the split of the source that is dealt. Its other splits stay as they are."""
+    """With `split`: the split whose items are dealt. Other splits of the source do not change."""
     group: str | None = None
     """With `split`: a regular expression, searched in the keys of items. Items with the same text
     in its first group stay in one split: `(patient[0-9]+)_`."""

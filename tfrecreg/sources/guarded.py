@@ -23,14 +23,14 @@ from tfrecreg.sources.deal import Deal, SourceOptions
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import overrides
-from tfrecreg.text import safe, type_text
+from tfrecreg.text import DOCS, safe, type_text
 
 T = TypeVar("T")
 
 _MOST = 1 << 50
 """Less than 2^53, which is the largest number that a manifest holds, also for sums."""
 _NONE: frozenset[str] = frozenset()
-_TRAVELS = "a source is picklable: see docs/plugins.md"
+_TRAVELS = f"this is an error in the plugin, a source must be picklable: {DOCS}/plugins.md"
 
 
 class Record(NamedTuple):
@@ -165,7 +165,7 @@ class GuardedSource:
         return found
 
     def notes(self) -> list[str]:
-        """What a source of this package has to say before a build, a line each."""
+        """What a source of this package has to say before a build, one line each."""
         found: list[str] = self._said("notes")
         return found
 

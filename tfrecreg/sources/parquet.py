@@ -1,4 +1,4 @@
-"""Parquet files that strangers made: their sizes are checked before memory is taken by them.
+"""Parquet files of third parties: their sizes are checked before memory is allocated for them.
 
 A footer is small, and says what is to be allocated: its length, and the rows and bytes of each row
 group, are held against the size of the file. A value that is stored once may stand in every row, so

@@ -27,7 +27,7 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.install_hint import install_command
-from tfrecreg.text import safe
+from tfrecreg.text import DOCS, safe
 
 _ATTEMPTS = "TFRECREG_REMOTE_ATTEMPTS"
 _SECONDS = "TFRECREG_REMOTE_SECONDS"
@@ -201,7 +201,7 @@ def store_error(action: str, shown: str, error: BaseException, attempts: int = 1
         return StorageError(
             f"cannot {action} `{url}`: {reason}",
             hint="credentials come from the environment, such as `AWS_PROFILE`: "
-            "docs/remote-data.md",
+            f"{DOCS}/remote-data.md",
         )
     tried = f" after {attempts} attempts" if attempts > 1 else ""
     return StorageError(

@@ -1,7 +1,7 @@
 """Raw data behind a URL: folders are listed once.
 
 The process that opens such a storage lists a folder when it is first asked for it, and keeps names,
-sizes and stamps, about 120 bytes an object. A worker process, which gets the storage in a pickle,
+sizes and stamps, about 120 bytes per object. A worker process, which gets the storage in a pickle,
 lists nothing.
 """
 
@@ -27,6 +27,7 @@ from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.raw import RawStorage
 from tfrecreg.storage.remote import RemoteStorage, entry_of, size_of
 from tfrecreg.storage.urls import is_web, named_url, without_secrets
+from tfrecreg.text import DOCS
 
 _THREADS = 8
 _WALKED = 3
@@ -49,8 +50,8 @@ def listed_storage(url: str, progress: Progress = SILENT) -> RawStorage:
     if shown != url:
         raise UsageError(
             f"raw data are not read from `{path_text(shown)}`: the URL holds a password or a query",
-            hint="name a folder without either; credentials belong into the environment: "
-            "docs/remote-data.md",
+            hint="name a folder without either, and put credentials into the environment: "
+            f"{DOCS}/remote-data.md",
         )
     return ListedStorage(named_url(url), progress)
 

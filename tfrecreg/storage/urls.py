@@ -11,7 +11,7 @@ import os
 import re
 
 from tfrecreg.errors import UsageError
-from tfrecreg.text import safe
+from tfrecreg.text import DOCS, safe
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.S)
 _WEB = frozenset({"http", "https"})
@@ -87,8 +87,8 @@ def named_url(url: str) -> str:
     if user and (":" in user or scheme.lower() in _WEB):
         raise UsageError(
             f"a URL of `{safe(scheme)}://` holds a password or token, which others would see",
-            hint="credentials belong into the environment or the configuration of fsspec: "
-            "docs/remote-data.md",
+            hint="put credentials into the environment or fsspec's configuration: "
+            f"{DOCS}/remote-data.md",
         )
     at = _query_at(scheme, rest)
     query = rest[at:]
@@ -108,7 +108,7 @@ def _expect_store(scheme: str, named: str) -> None:
     if scheme.lower() not in _STORES and scheme not in more:
         raise UsageError(
             f"`{named}` is not read: `{safe(scheme)}://` is not known as a remote store",
-            hint="`s3`, `gs`, `abfs`, `https` and others are: docs/remote-data.md; for another "
+            hint=f"{DOCS}/remote-data.md lists those that are; for another "
             f"protocol of fsspec that you trust, set {_MORE_STORES}={safe(scheme)}",
         )
 

@@ -55,7 +55,7 @@ def write_shard(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any
         records: dictionaries from feature name to value, as for :func:`tfrecreg.to_example`.
 
     Raises:
-        UsageError: a value has no place in an example.
+        UsageError: an example cannot hold a value.
         StorageError: the file cannot be written.
     """
     folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - a storage takes texts
@@ -91,7 +91,7 @@ def build_examples(
         the build, with its manifest; `tfrecreg.open(folder)` opens its registry.
 
     Raises:
-        UsageError: a value has no place in an example, or keys are missing or not unique.
+        UsageError: an example cannot hold a value, or keys are missing or not unique.
         RefusedError: the records do not conform to the schema.
     """
     root = Path(folder)

@@ -1,4 +1,4 @@
-"""Raw data as a source may meet them: damaged, incomplete, with strange names."""
+"""Raw data that a source may get: damaged, incomplete, with strange names."""
 
 from __future__ import annotations
 

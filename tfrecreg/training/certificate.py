@@ -201,7 +201,7 @@ class Certificate:
         found._digests += data[start:]
         return found
 
-    def report(
+    def _report(
         self,
         name: str,
         identity: str,

@@ -291,9 +291,9 @@ class DataSource(Sequence[Any]):
     ) -> Order:
         """The numbers that one host reads in an epoch, in its order.
 
-        The shares of all hosts are disjoint, and together they are all records; with
-        `drop_remainder` all but fewer than `hosts`. With `weights`, as many records are drawn with
-        replacement, each as often as its weight says.
+        The shares of all hosts are disjoint and together contain all records; with
+        `drop_remainder`, up to ``hosts - 1`` are left out. With `weights`, the same number of
+        records is drawn with replacement, in proportion to their weights.
 
         Args:
             seed: of the permutation; None for the order of the records.
@@ -301,7 +301,7 @@ class DataSource(Sequence[Any]):
             host: number of this host, from 0.
             hosts: number of hosts that share the records.
             drop_remainder: whether all hosts get the same number of records.
-            weights: ``"class"`` to draw every class as often, an expression in SQL over the columns
+            weights: ``"class"`` to draw all classes equally often, an SQL expression on the columns
                 of `tfrecreg query` for the whole target, or a number for each record. None for a
                 permutation. The first two need the extra `query`.
             bucket_by: the lengths of records, for batches of similar ones: the name of a feature
@@ -316,7 +316,7 @@ class DataSource(Sequence[Any]):
             UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
                 are not finite, negative, all zero, or without a seed; or lengths are not finite,
                 without a seed or a batch size.
-            RefusedError: an expression is asked of damaged records.
+            RefusedError: an expression would be evaluated on damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
 
         Example:
@@ -381,13 +381,13 @@ class DataSource(Sequence[Any]):
             state: of one host, if all hosts have consumed as many records; else of all of them.
             host: number of this host.
             hosts: number of hosts that share the rest; it may differ from before.
-            weights: the numbers that the order was made with; those by an expression are asked
-                for again.
+            weights: the numbers that the order was made with; weights by an expression are
+                computed again.
             bucket_by: the lengths that the order was made with, as `weights`.
 
         Raises:
             UsageError: it is not a state, that of other records, of another condition, of other
-                weights or lengths, or not that of every host.
+                weights or lengths, or some hosts are missing.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -441,7 +441,7 @@ class DataSource(Sequence[Any]):
             >>> print(source.report(certificate))
             all 200 records of mnist@1.0.0, each once
         """
-        return certificate.report(self._named, self.identity, self.digests(), self.record_name)
+        return certificate._report(self._named, self.identity, self.digests(), self.record_name)
 
     def digests(self) -> npt.NDArray[np.uint8]:
         """The digests of its records, shape (n, 16): by the indexes, else by reading the shards.

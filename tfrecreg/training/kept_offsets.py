@@ -1,7 +1,7 @@
 """A cache of record offsets for shards without an index.
 
 An entry, one a shard, is a file in ``tfrecreg/offsets`` below `XDG_CACHE_HOME` or ``~/.cache``. It
-has 16 bytes a record and a digest of its own, and is taken only while size and modification time
+has 16 bytes per record and a digest of its own, and is taken only while size and modification time
 of the shard are the same. Offsets are not trusted further: each read compares length and checksums.
 
 As with git's index, the entry of a shard that was changed less than two seconds ago is not kept:

@@ -211,7 +211,7 @@ class Order:
             hosts: number of hosts that share the rest.
 
         Raises:
-            UsageError: the states do not belong to these records or to each other, or are none.
+            UsageError: there are no states, or they belong to other records or epochs.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -380,7 +380,7 @@ def _expect_fit(name: str, count: int, records: int, seed: int | None) -> None:
         raise UsageError(f"`{given}` needs a seed", hint=f"`order(seed=1, {given}=…)`")
     if count != records:
         raise UsageError(
-            f"there are {count} {name} for {records} records", hint="one number a record"
+            f"there are {count} {name} for {records} records", hint="one number per record"
         )
 
 
@@ -408,7 +408,7 @@ def _expect_same_weights(found: object, weights: Weights | None) -> None:
     by = found.get("by") if isinstance(found, Mapping) else None
     there = "no weights" if found is None else f"the weights `{safe(str(by), limit=200)}`"
     here = "none" if weights is None else f"`{safe(weights.by, limit=200)}`"
-    other = ", which are others now" if weights is not None and by == weights.by else ""
+    other = ", which have changed" if weights is not None and by == weights.by else ""
     raise UsageError(
         f"the state belongs to an order with {there}, and here are {here}{other}",
         hint="resume with the same records and weights",

@@ -48,7 +48,7 @@ class RecordValues(NamedTuple):
                 raise
             raise UsageError(
                 f'no record of `{self.name}` has a class, which `weights="class"` needs',
-                hint='an expression in SQL has other columns: `weights="boxes"`',
+                hint='weight by another column: `weights="boxes"`',
             ) from error
         _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
         return Weights(1.0 / counts[classes], weights, self.name)
@@ -81,7 +81,7 @@ class RecordValues(NamedTuple):
     def _of(self, argument: str, given: str, expression: str) -> npt.NDArray[np.float64]:
         if self.ask is None:
             raise UsageError(
-                f"`{argument}={given!r}` asks the catalog, which a copy of a source cannot",
+                f"`{argument}={given!r}` needs the catalog, which a copy of a source lacks",
                 hint="make the order where the source was opened: orders can be pickled",
             )
         chosen = self.selection.numbers(np.arange(len(self.selection), dtype=np.int64))

@@ -22,7 +22,7 @@ from tfrecreg.text import safe
 from tfrecreg.training.permutation import mix
 
 GIVEN = "numbers"
-"""What weights are said to be by that a program gave as numbers."""
+"""The name, in messages and states, of weights that a program gave as numbers."""
 _PREFIX = "tfrecreg draws v1"
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _TO_53_BITS = np.uint64(9)
@@ -48,7 +48,7 @@ class Weights:
         numbers = np.asarray(values, np.float64)
         if numbers.ndim != 1:
             raise UsageError(
-                f"weights should be one number a record, found shape {numbers.shape}",
+                f"weights should be one number per record, found shape {numbers.shape}",
                 hint="a list of numbers, `class`, or an expression in SQL",
             )
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))

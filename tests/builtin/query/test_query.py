@@ -170,7 +170,7 @@ def test_more_than_a_thousand_features_are_noted(tmp_path: Path) -> None:
     with ask(str(written(tmp_path / "x.tfrecord", many))) as questions:
         assert len(questions.tables()[0].columns) == 8 + 1000
         assert questions.notes == (
-            f"`{tmp_path / 'x.tfrecord'}` has more than 1,000 features: those that come first have "
+            f"`{tmp_path / 'x.tfrecord'}` has more than 1,000 features: only the first have "
             "columns",
         )
 
@@ -289,7 +289,7 @@ def test_formats(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
             "error: Table with name recrds does not exist",
             "hint: did you mean",
         ),
-        ("COPY records TO 'x'", "error: a question is one SELECT", "hint: as in: SELECT"),
+        ("COPY records TO 'x'", "error: expected one SELECT", "hint: as in: SELECT"),
     ],
 )
 def test_errors_of_sql_are_one_line(

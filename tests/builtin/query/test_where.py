@@ -89,7 +89,7 @@ def test_numbers_are_those_of_a_release(digits_registry: Path) -> None:
 
 
 EXAMPLE = "as in: label = 'cat' AND width >= 224"
-SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write dates in full"
+SAME = "`digest < '1'` always selects the same sixteenth of the records; write dates in full"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write 
             'Referenced column "nn" not found in FROM clause, at `^nn = 3`',
             "did you mean `n`?",
         ),
-        ("n", "`n` is BIGINT, and a condition is BOOLEAN", EXAMPLE),
+        ("n", "`n` is BIGINT, expected BOOLEAN", EXAMPLE),
         ("n = 1, n = 2", "", None),  # versions of DuckDB say it in other words
         (
             "SELECT * FROM records WHERE n = 1",
@@ -123,7 +123,7 @@ SAME = "`digest < '1'` draws a sixteenth of the records, always the same; write 
         *(
             (
                 where,
-                f"`{word}` has another value each time, and a condition always has the same",
+                f"`{word}` gives another value each time, which a condition must not",
                 SAME,
             )
             for where, word in (
@@ -169,14 +169,14 @@ def test_damaged_records_are_refused(shards: Path) -> None:
     with pytest.raises(RefusedError) as caught:
         found(shards, "n = 1")
     assert caught.value.message == (
-        f"`{path}` is damaged: no condition can be held against its damaged records"
+        f"`{path}` is damaged, and a condition cannot be evaluated on damaged records"
     )
     assert caught.value.hint == f"`tfrecreg check {shards}` names them"
 
 
 def test_a_target_without_shards_is_refused(shards: Path) -> None:
     empty = dataclasses.replace(find_target(str(shards)), shards=())
-    with pytest.raises(NoShardsError, match="has no shards to ask"):
+    with pytest.raises(NoShardsError, match="has no shards to query"):
         matching_records(empty, "true")
 
 

@@ -273,7 +273,7 @@ def test_raw_data_that_lost_items_are_refused(
     (data(digits_registry) / FIRST).unlink()
     refused(
         digits_registry,
-        "1 record differs, it is `00111`: the raw data have no such item any more",
+        "1 record differs, it is `00111`: the raw data no longer have this item",
         "the same plugin and the same raw size as then; restore the original raw data",
     )
 

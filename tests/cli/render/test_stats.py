@@ -75,7 +75,7 @@ def test_what_is_not_in_them_is_said(pipe) -> None:
     one = split("test", (), cached=True, left_out=LeftOut(damaged=2), sketched=("na\x1bme",))
     text = pipe(lambda console: print_stats(console, stats(one, split("", (), examples=1))))
     assert text.splitlines() == [
-        "test: 4 examples, as remembered",
+        "test: 4 examples, from the cache",
         "  left out: 2 damaged",
         "  too many values to count, so estimated: na\\x1bme",
         "",

@@ -330,21 +330,21 @@ def test_of_an_unfinished_folder_whole_splits_are_taken(adopter, tfds: Path) -> 
     shutil.copy(whole, folder / f"incomplete.{'0' * 32}.pets-test.tfrecord-00000-of-00001")
     notes = adopter.adopt(folder).notes
     assert [split.name for split in adopter.manifest().splits] == ["validation"]
-    assert "left out, as not finished: `" in notes[0]
+    assert "left out as unfinished: `" in notes[0]
     assert "pets-test.tfrecord-00000-of-00001`" in notes[0]
-    assert "left out, as not finished: 2 of the 3 shards of `" in notes[1]
+    assert "left out as unfinished: 2 of the 3 shards of `" in notes[1]
     assert notes[1].endswith("missing: 00001")
     assert "a folder that TensorFlow Datasets did not finish" in notes[2]
     whole.unlink()
     with pytest.raises(UsageError, match="did not finish any split here") as refused:
         adopter.adopt(folder)
-    assert "`download_and_prepare` makes the dataset anew" in (refused.value.hint or "")
+    assert "`download_and_prepare` makes the dataset again" in (refused.value.hint or "")
 
 
 def test_beside_a_finished_version_an_unfinished_one_is_left_out(adopter, tfds: Path) -> None:
     shutil.copytree(tfds, tfds.with_name("1.2.3.incompleteABC123"))
     notes = adopter.adopt(tfds.parent).notes
-    assert notes[0] == "left out, as not finished: the folder `1.2.3.incompleteABC123`"
+    assert notes[0] == "left out as unfinished: the folder `1.2.3.incompleteABC123`"
     assert sum(split.records for split in adopter.manifest().splits) == 12
 
 

@@ -73,8 +73,8 @@ def test_what_should_be_known_is_said(registry: Registry, tmp_path: Path) -> Non
         "index, DALI does not"
     )
     unpacked = (
-        "readers with an index cannot seek in gzip: the shards were decompressed, each record the "
-        "same to the byte"
+        "readers with an index cannot seek in gzip: the shards were decompressed, each record "
+        "unchanged"
     )
     if manifest.compression == "gzip":
         assert result.notes == (unpacked, small)

@@ -170,7 +170,7 @@ def test_an_export_of_which_a_part_is_missing_is_refused(
         (lambda out: (out / "schema.pbtxt").unlink(), "but `schema.pbtxt` is missing beside them"),
         (
             lambda out: (out / "schema.pbtxt").write_bytes(b"\xff"),
-            "but what they say of it cannot be read",
+            "but their metadata cannot be read",
         ),
     ],
 )

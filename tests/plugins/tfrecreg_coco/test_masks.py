@@ -124,7 +124,7 @@ def test_what_cannot_be_used_is_an_empty_mask_and_said(form: Any, segmentation, 
 
 def test_polygons_cannot_say_run_lengths() -> None:
     found, said = added("polygons", SEGMENTATIONS[2])
-    assert said == ["is left empty: it is run lengths, which polygons cannot say"]
+    assert said == ["is left empty: it is run lengths, which polygons cannot express"]
     assert found["image/object/polygon/parts"] == (0,)
 
 

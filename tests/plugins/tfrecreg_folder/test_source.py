@@ -90,7 +90,7 @@ def test_a_file_that_ends_too_early_has_a_remark(raw) -> None:
     raw.put("a.wav", wav()[:-100])
     made = raw.made()
     assert made.remarked() == {
-        "SRC062": "8000 bytes of sound expected, found 7900; written as it is"
+        "SRC062": "8000 bytes of sound expected, found 7900; written unchanged"
     }
     assert len(made.written) == 1
 
@@ -202,7 +202,7 @@ def test_names_that_cannot_be_opened_are_skipped(raw, tmp_path) -> None:
     assert raw.made("symlinks=inside").skipped["train", "out.txt"][0] == "SRC011"
     assert raw.made("symlinks=none").skipped["train", "out.txt"] == (
         "SRC011",
-        "a symbolic link, and with `symlinks=none` none is followed",
+        "a symbolic link, which `symlinks=none` does not follow",
     )
 
 
@@ -231,7 +231,7 @@ def test_folders_too_deep_are_refused(raw) -> None:
         (["pair=wav"], "the option `pair` needs two different suffixes or more"),
         (["pair=wav,.WAV"], "the option `pair` needs two different suffixes or more"),
         (["suffixes=a/b"], "the option `suffixes` has `a/b`, expected what follows the last dot"),
-        (["pair=wav,txt", "suffixes=wav"], "`pair` says which suffixes are taken, and `suffixes`"),
+        (["pair=wav,txt", "suffixes=wav"], "`pair` and `suffixes` exclude each other: both select"),
     ],
 )
 def test_an_option_of_another_form_is_a_usage_error(raw, options, message) -> None:

@@ -75,7 +75,7 @@ def test_an_image_that_is_cut_short_is_written_and_remarked(raw) -> None:
     made = raw.made()
     assert made.written["train", "cat/cut.png"]["image/encoded"] == whole[:-20]
     assert made.remarks == [
-        ("train", "cat/cut.png", "SRC014", "a PNG that ends before its end, written as it is", 1)
+        ("train", "cat/cut.png", "SRC014", "a PNG that is cut short, written unchanged", 1)
     ]
 
 

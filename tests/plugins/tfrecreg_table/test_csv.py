@@ -99,12 +99,12 @@ def test_unusable_rows_are_skipped_with_their_lines(raw) -> None:
             "`train.csv` is in UTF-16 or UTF-32, expected UTF-8",
             "iconv",
         ),
-        (b"\x1f\x8b\x08\0", "`train.csv` is compressed, and rows are read at any place", "gunzip"),
+        (b"\x1f\x8b\x08\0", "`train.csv` is compressed, so its rows cannot be read", "gunzip"),
         (b"a,b,a\n1,2,3\n", "`train.csv` has two columns `a`: 1 and 3", "header=no"),
         (b'a,b\n1,"x\n2,y\n', "`train.csv`, line 2: a quote that is never closed", "twice"),
         (b"", "`train.csv` has no first line", "names of the columns"),
         (b'"a"b,c\n', "`train.csv`, line 1: text behind the quote that ends a cell", "names"),
-        (b"a,b\n", "no row in `train.csv`", "a row an item"),
+        (b"a,b\n", "no row in `train.csv`", "each row makes a record"),
         (b"," * 20_000, "`train.csv` has 20001 columns, at most 10000 are read", "delimiter"),
         (b"a\n" + b"," * 200_000, "`train.csv`, line 2: more than 100000 cells", "delimiter"),
     ],
@@ -145,7 +145,7 @@ def test_a_row_that_changed_meanwhile_is_skipped(raw) -> None:
     path.write_text("a,b\n1,2,9\n3,4\n")
     made = source.example(items[0])
     assert made.code == "SRC051"
-    assert made.detail == ("`train.csv`, line 2: its cells are not those of the first pass")
+    assert made.detail == ("`train.csv`, line 2: it changed during the build")
 
 
 def test_rows_are_bounded_by_what_is_documented() -> None:

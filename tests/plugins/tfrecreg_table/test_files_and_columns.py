@@ -41,7 +41,7 @@ def test_a_csv_beside_images_is_one_line(raw) -> None:
         "age": [3],
     }
     assert made.remarked() == {
-        "SRC014": "`images/b.png`: a PNG that ends before its end, written as it is"
+        "SRC014": "`images/b.png`: a PNG that is cut short, written unchanged"
     }
     source = raw.source("columns=id:file(images/{}.png),breed:label,age:int64")
     assert source.labels() == {"image/class/label": ["Zoë", "tabby"]}
@@ -210,7 +210,7 @@ def test_each_table_named_after_a_split_is_one(raw) -> None:
         ),
         ({"a.csv": "x\n1"}, ("file=b.csv",), "the table `b.csv` is not in `"),
         ({"a.csv": "x\n1"}, ("file=../a.csv",), "the table `../a.csv` is not in `"),
-        ({"a.xlsx": "x"}, ("file=a.xlsx",), "`a.xlsx` has the suffix of no table"),
+        ({"a.xlsx": "x"}, ("file=a.xlsx",), "`a.xlsx` does not have the suffix of a table"),
         (
             {"a.csv": "x\n1", "b.csv": "x\n1"},
             ("file=a.csv,b.csv",),

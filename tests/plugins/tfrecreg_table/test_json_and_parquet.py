@@ -79,7 +79,7 @@ def test_columns_of_parquet_are_taken_by_their_names(raw, tmp_path) -> None:
         "when": [b"2026-01-02 00:00:00"],
         "big": [b"18446744073709551615"],
     }
-    assert "`when` has values without a place in an example: datetime (row 1)" in (
+    assert "`when` has values that an example cannot hold: datetime (row 1)" in (
         raw.error("columns=when").message
     )
     error = raw.error("columns=big")
@@ -107,8 +107,8 @@ def test_a_double_that_float32_does_not_hold_is_refused(raw, tmp_path) -> None:
         ('{"a": 1, "a": 2}', "not JSON: the name `a` occurs twice"),
         ('{"a": NaN}', "not JSON: `NaN` is not a number of JSON"),
         ('{"a": ' + "9" * 500 + "}", "not JSON: an integer of 500 digits"),
-        ('{"a":' * 20 + "1" + "}" * 20, "objects in each other more than 16 deep"),
-        ('{"a":' * 90_000 + "1" + "}" * 90_000, "not JSON: values in each other too deep"),
+        ('{"a":' * 20 + "1" + "}" * 20, "objects nested more than 16 deep"),
+        ('{"a":' * 90_000 + "1" + "}" * 90_000, "not JSON: nested too deeply"),
         ('{"b": {"c": 1}, "b/c": 2}', "two values are called `b/c`"),
         ("{" + ",".join(f'"{n}":1' for n in range(10_001)) + "}", "more than 10000 values"),
     ],
@@ -131,7 +131,7 @@ def test_a_line_that_is_no_row_is_skipped(raw, line, why) -> None:
         ('{"a": [{"b": 1}]}', "the column `a` holds lists of lists or of objects, first in row 1"),
         ('{"a": 1e999}', "the column `a`, row 1: float32 does not hold inf"),
         ('{"a": 9223372036854775808}', "the column `a`, row 1: `9223372036854775808` is beyond"),
-        ('{"": 1}', "a value without a name"),
+        ('{"": 1}', "a column has an empty name"),
     ],
 )
 def test_a_column_without_a_place_in_an_example_is_refused(raw, lines, message) -> None:

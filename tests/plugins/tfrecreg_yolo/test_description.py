@@ -43,13 +43,13 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nnames: *c\n"
 @pytest.mark.parametrize(
     ("yaml", "says"),
     [
-        (BOMB, "`data.yaml`, line 2 is not YAML that can be read: an alias, which is not followed"),
+        (BOMB, "`data.yaml`, line 2 cannot be read as YAML: an alias, which is not followed"),
         ("names: " + "[" * 5000, "more than 32 levels"),
         ("names: " + "{a: " * 40 + "1" + "}" * 40, "more than 32 levels"),
-        ("names: [cat\ntrain: x", "`data.yaml`, line 2 is not YAML"),
-        ("names: [cat]\nnames: [dog]", "line 2 is not YAML that can be read: the key `names` is"),
-        ("? [a]\n: b\n", "a key is no text"),
-        ("names: [cat]\x00", "is not YAML that can be read"),
+        ("names: [cat\ntrain: x", "`data.yaml`, line 2 cannot be read as YAML"),
+        ("names: [cat]\nnames: [dog]", "line 2 cannot be read as YAML: the key `names` occurs"),
+        ("? [a]\n: b\n", "a key is not a text"),
+        ("names: [cat]\x00", "cannot be read as YAML"),
         ("- cat\n- dog\n", "`data.yaml` is not a mapping"),
         ("just text", "`data.yaml` is not a mapping"),
         ("names: cat", "`data.yaml`: `names` is not a list, or a mapping of numbers to names"),

@@ -112,7 +112,7 @@ class TestDescribed:
         assert raw.splits() == TWO
         (remark,) = raw.remarks()
         assert (remark.split, remark.code, remark.key) == ("train", "SRC045", "images/train")
-        assert remark.detail.endswith("is outside of the raw folder: `images/train` was read")
+        assert remark.detail.endswith("is outside the raw folder; `images/train` was read")
 
     @pytest.mark.parametrize("path", ["../secret", "/etc", "images/tests", "~", "{a}", "*"])
     def test_nothing_outside_of_the_raw_folder_is_looked_at(self, raw: Any, path: str) -> None:

@@ -253,7 +253,7 @@ class TestRaw:
         (folder / "empty.gz").write_bytes(gzip.compress(b""))
         found = digits.check("inflation", raw=str(folder))
         assert (found["validators"], found["findings"]) == ([], [])
-        assert found["skipped"] == [{"validator": "inflation", "reason": "there is no raw data"}]
+        assert found["skipped"] == [{"validator": "inflation", "reason": "there are no raw data"}]
 
     @pytest.mark.parametrize("make", [False, True])
     def test_a_folder_with_nothing_in_it_is_refused(self, digits: Digits, make: bool) -> None:

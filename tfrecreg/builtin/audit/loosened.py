@@ -102,7 +102,7 @@ def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
                 yield f"limits.{validator}.{option}", f"was {_text(was)}, is {_text(is_)}"
     for name, was in before.expect.items():
         if (now_is := after.expect.get(name)) != was:
-            yield f"expect.{name}", "is another" if now_is is not None else "is gone"
+            yield f"expect.{name}", "was changed" if now_is is not None else "was removed"
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Class names of several parents as one list, and what becomes of numbers, names and objects."""
+"""Class names of several parents as one list, and the changes of numbers, names and objects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class UnfitRecord(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClassChange:
-    """What becomes of one feature of class numbers of one parent. Picklable."""
+    """The changes of one feature of class numbers of one parent. Picklable."""
 
     feature: str
     text: str | None
@@ -191,7 +191,7 @@ def _others(
         for each in parents:
             if name in each.labels and list(each.labels[name]) != list(first.labels[name]):
                 raise UsageError(
-                    f"the parents `{first.name}` and `{each.name}` have other names for "
+                    f"the parents `{first.name}` and `{each.name}` have different names for "
                     f"`{safe(name)}`",
                     hint="leave out one of the inputs",
                 )
@@ -279,7 +279,7 @@ def _picked_objects(
 
 
 def _places(counts: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """The places of what belongs to the kept ones, of which each has so many."""
+    """The places of the values of the kept objects; `counts` has the number of values of each."""
     ends = list(accumulate(counts))
     return [place for each in kept for place in range(ends[each] - counts[each], ends[each])]
 

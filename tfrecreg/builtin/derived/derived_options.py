@@ -16,22 +16,22 @@ class DerivedOptions:
     """Options of the source."""
 
     inputs: tuple[str, ...]
-    """The versions whose records are taken: `street@2.*,night@1.0.0`. A name alone is the build."""
+    """The versions to take records from: `street@2.*,night@1.0.0`. A name alone is the build."""
     where: str | None = None
     """A condition in SQL that a record has to meet, as `query` takes it after WHERE. It needs the
     extra `query`."""
     classes: tuple[str, ...] = ()
-    """Other names for classes: `kitten=cat` renames a class, or merges it with the `cat` that is
-    there; `truck=` leaves it out."""
+    """Changes of classes: `kitten=cat` renames a class, or merges it with an existing `cat`;
+    `truck=` leaves a class out."""
     features: tuple[str, ...] = ()
-    """The features that records have: `image/area=` leaves one out, `image/id=id` renames one. A
+    """Changes of features: `image/area=` leaves one out, `image/id=id` renames one. A
     name alone, such as `image/encoded`, keeps it and leaves out all others that are not named. `*`
     stands for any characters."""
     sample: str = "100%"
-    """The share of the records that is taken, by the hashes of their keys: `10%`, `0.1`, `1/10`."""
+    """The share of the records to take, by the hashes of their keys: `10%`, `0.1`, `1/10`."""
     limit: int | None = None
-    """As many records of each class in each split are enough, chosen by the hashes of their keys. A
-    record of several classes is taken while one of them has fewer."""
+    """Take at most this number of records of each class in each split, by the hashes of their keys.
+    A record of several classes is taken while one of them has fewer."""
     prefix: bool = False
     """Whether keys begin with the name of their dataset: `street/000123.jpg`."""
     split: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class DerivedOptions:
     def __post_init__(self) -> None:
         if not self.inputs:
             raise UsageError(
-                "the option `inputs` is empty, and the records come from there",
+                "the option `inputs` is empty: it names the datasets to take records from",
                 hint="--option inputs=street@2.*,night@1.0.0",
             )
         if self.limit is not None and self.limit < 1:

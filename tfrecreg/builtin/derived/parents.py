@@ -49,7 +49,7 @@ class Ancestor:
     """Names of the features that its records have."""
     schema: str
     note: str
-    """That it is yanked; empty if it is not."""
+    """The note that it is yanked; empty if it is not."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Ancestor, ...]:
     """The versions that these references name now.
 
     Raises:
-        RawDataError: the raw folder is no registry, or a shard is missing or damaged.
+        RawDataError: the raw folder is not a registry, or a shard is missing or damaged.
         UsageError: a reference names nothing, or two name versions of one dataset.
         NotHereError: the bytes of a version are not on this machine.
     """
@@ -162,7 +162,7 @@ def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Anc
     )
     if not all(each.index_blake3 for each in parent.shards):
         raise UsageError(
-            f"the parent `{parent.name}` has shards without an index, which has the keys",
+            f"the parent `{parent.name}` has shards without an index, so its records have no keys",
             hint=f"tfrecreg adopt {parent.dataset} --in-place writes one",
         )
     expect_shards_here(raw, parent)

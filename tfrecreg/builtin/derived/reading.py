@@ -127,7 +127,7 @@ def _decoded(payload: bytes) -> tuple[Example, bytes, str]:
     try:
         features, unknown = decode_fully(payload)
     except NotAnExampleError:
-        return {}, payload, "it is no `tf.train.Example`"
+        return {}, payload, "it is not a `tf.train.Example`"
     if unknown:
         return features, payload, "it has fields that `tf.train.Example` does not have"
     return features, encode(features), ""

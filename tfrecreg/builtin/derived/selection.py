@@ -81,7 +81,7 @@ class RecordSelection:
 
         Raises:
             RawDataError: a parent is damaged.
-            UsageError: the condition is not one, or refers to what a parent does not have.
+            UsageError: the condition is not one, or refers to columns that a parent lacks.
             MissingExtraError: there is a condition, and the extra `query` is not installed.
         """
         found = self._sampled()
@@ -118,7 +118,7 @@ class RecordSelection:
         return Taken(taken.parent, taken.shard, taken.index, np.array(kept, np.int64))
 
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
-        """Enough records of each class in each split, the first ones by their hashes.
+        """As many records of each class in each split as `limit` says, the first by their hashes.
 
         A record of several classes is taken while one of them is not full. Records without a class
         count as one.
@@ -186,7 +186,7 @@ def _index(raw: Readable, parent: Ancestor, shard: ParentShard) -> Index:
         ) from None
     if (len(index), index.stream_bytes) != (shard.records, shard.stream):
         raise RawDataError(
-            f"an index of the parent `{parent.name}` is of another shard: expected "
+            f"an index of the parent `{parent.name}` belongs to another shard: expected "
             f"{shard.records:,} records, found {len(index):,}",
             hint=f"tfrecreg check {parent.name}",
         )
@@ -208,6 +208,6 @@ def _together(taken: Taken) -> Iterator[list[int]]:
 
 
 def _hash(domain: bytes, key: str) -> int:
-    """A number below 2^64 that depends on the key alone: it stays where others are added."""
+    """A number below 2^64 that depends on the key alone, so other keys do not change it."""
     name = key.encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.sha256(domain + name).digest()[:8], "big")

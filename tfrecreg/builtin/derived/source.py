@@ -1,4 +1,4 @@
-"""The source `tfrecreg`: records of other datasets, as they are or with other classes and features.
+"""The source `tfrecreg`: records of other datasets, unchanged or with other classes and features.
 
 The listing finds the records by the indexes of the parents, and `example` reads one by its place.
 A record whose classes and features stay has the bytes that it has in its parent.
@@ -31,7 +31,7 @@ from tfrecreg.text import count, safe
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What the options come to with these parents. Picklable."""
+    """The effect of the options on these parents. Picklable."""
 
     parents: tuple[Ancestor, ...]
     classes: Classes
@@ -73,7 +73,7 @@ class DerivedSource(Source):
         return [each.version for each in self._loaded().parents]
 
     def notes(self) -> Sequence[str]:
-        """The parents that are yanked, a line each."""
+        """The parents that are yanked, one line each."""
         return [each.note for each in self._loaded().parents if each.note]
 
     def labels(self) -> Mapping[str, Sequence[str]]:

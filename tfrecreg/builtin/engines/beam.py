@@ -134,7 +134,7 @@ class BeamEngine(RemoteEngine[int]):
                 raise UsageError(
                     f"the option `{safe(name, limit=60)}` of `beam` is neither its own nor a "
                     f"pipeline option{did_you_mean(name, known)}",
-                    hint="docs/engines.md lists its own; Beam documents pipeline options",
+                    hint="`tfrecreg plugins show beam` lists its own; Beam documents the others",
                 )
         flags = [f"--{name}={value}" for name, value in passed.items() if not _is_flag(value)]
         flags += [f"--{name}" for name, value in passed.items() if _is_flag(value)]

@@ -65,7 +65,7 @@ class IndexExporter(Exporter):
         if self.dataset.manifest.compression == "gzip":
             yield (
                 "readers with an index cannot seek in gzip: the shards were decompressed, each "
-                "record the same to the byte"
+                "record unchanged"
             )
         small = sum(1 for shard in shards if shard.entry.records < 2)
         if small:

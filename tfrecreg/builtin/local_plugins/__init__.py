@@ -1,4 +1,4 @@
-"""Local plugins: files of Python in a registry, which no distribution brings.
+"""Local plugins: Python files in a registry, outside any distribution.
 
 - `find`: from what a configuration or `--source` names to announced records
 - `code`: the files of one folder, their digest, and their import as modules

@@ -1,8 +1,8 @@
-"""The code of local plugins: the files of Python in one folder, as they were when it was read.
+"""The code of local plugins: the Python files in one folder, as they were when it was read.
 
 A folder is one unit: its modules import each other by `from .boxes import clip`, and no other
 file of the registry. The bytes that the digest is of are those that run: they are read once, and
-compiled without the caches of Python, which whoever wrote the registry might have written, too.
+compiled without Python's caches, which the author of the registry may have manipulated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _read: dict[str, LocalCode] = {}
 
 @dataclass(frozen=True, eq=False)
 class LocalCode:
-    """The files of Python in a folder."""
+    """The Python files in a folder."""
 
     folder: str
     """Its path, absolute and without links."""
@@ -85,7 +85,7 @@ def read_code(folder: str) -> LocalCode:
             size += status.st_size
             if len(files) >= _FILES or size > _BYTES:
                 raise UsageError(
-                    f"`{safe(root)}` has more files of Python than local plugins may have",
+                    f"`{safe(root)}` has more Python files than local plugins may have",
                     hint="put the plugins into a folder of their own, such as `sources`",
                 )
             if Path(os.path.realpath(path)).parent != Path(root):

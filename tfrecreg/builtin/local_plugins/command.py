@@ -21,21 +21,21 @@ class TrustedFolder:
     """Relative to the registry."""
     files: list[str]
     code: str
-    """Digest of its files of Python."""
+    """Digest of its Python files."""
     trusted: str
     """``as it is``, ``always`` or ``no``."""
 
 
 @session_command("trust")
 @click.argument("files", metavar="[FILE]..", nargs=-1, shell_complete=complete.folders)
-@click.option("--always", is_flag=True, help="Trust the folder whatever its code becomes.")
-@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@click.option("--always", is_flag=True, help="Trust the folder with all later changes.")
+@click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
 def command(session: Session, files: tuple[str, ...], always: bool, revoke: bool) -> None:
     """Let local plugins run on this machine.
 
-    FILE is a path from the registry's folder; without one, all local plugins that the registry
-    names are meant. All files of Python in the folder of FILE are trusted, as they are now: read
-    them before. Code that has changed is trusted again by the same command.
+    FILE is a path from the registry's folder. All Python files in its folder are trusted in their
+    current state: read them first, and run the command again after changes. Without a FILE, it
+    trusts the folders of all local plugins that the registry names.
     """
     from tfrecreg.builtin.local_plugins import trust
     from tfrecreg.builtin.local_plugins.code import read_code

@@ -2,7 +2,7 @@
 
 The store is ``tfrecreg/trusted.json`` below `XDG_STATE_HOME` or ``~/.local/state``, outside of any
 registry. It has the folders of local plugins, each with the digest of the code that was trusted, or
-with the mark that its code is trusted whatever it becomes.
+with the mark that its code stays trusted after changes.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def is_trusted(folder: str, digest: str) -> bool:
 
 
 def change(trusted: Mapping[str, str | None], *, registry: str) -> None:
-    """Trust some folders, or no longer.
+    """Trust some folders, or stop trusting them.
 
     Args:
-        trusted: folder to digest, to :data:`ALWAYS`, or to None for no longer.
+        trusted: folder to digest, to :data:`ALWAYS`, or to None to stop trusting it.
         registry: the folder of the registry, which may not have the store in it.
 
     Raises:

@@ -48,7 +48,7 @@ class QueryTable:
 
     name: str
     target: str
-    """The target that it is of; empty for all of them together."""
+    """The target of its rows; empty for all targets together."""
     columns: tuple[tuple[str, str], ...]
     """Names and types."""
 
@@ -64,7 +64,7 @@ class Questions:
     names: tuple[tuple[str, str], ...]
     """Each table, and the target that it is of."""
     notes: tuple[str, ...]
-    """What the tables lack, a line each."""
+    """What the tables lack, one line each."""
     absent: tuple[tuple[str, str], ...]
     """Tables that are empty because nothing was found for them, and why."""
     _stack: ExitStack = field(repr=False)
@@ -87,7 +87,7 @@ class Questions:
         )
 
     def notes_on(self, sql: str) -> tuple[str, ...]:
-        """What there is to say about the answer to a question, a line each."""
+        """Notes for the user on the answer to a question, one line each."""
         asked = sql.lower()
         return (*self.notes, *(why for name, why in self.absent if name in asked))
 
@@ -95,7 +95,7 @@ class Questions:
         """The whole answer to a question, in memory.
 
         Raises:
-            UsageError: it is not one SELECT, or refers to what there is not.
+            UsageError: it is not one SELECT, or refers to something that does not exist.
         """
         schema, batches = self.connection.batches(sql)
         return QueryAnswer(
@@ -115,7 +115,7 @@ class QueryAnswer:
 
     Attributes:
         table: a ``pyarrow.Table``.
-        notes: what the tables lack, a line each: missing shards, damaged records.
+        notes: what the tables lack, one line each: missing shards, damaged records.
     """
 
     def __init__(self, table: Any, notes: Sequence[str] = ()) -> None:
@@ -157,12 +157,12 @@ def ask(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Questions:
-    """Open the tables of targets. Catalogs that are not kept are made.
+    """Open the tables of targets. Catalogs that are not in the cache are made.
 
-    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. Of several,
+    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. With several,
     the records of the first are the table `a`, those of the second `b`, and so on; their other
-    tables are `a_objects` and so on. The five tables then hold all targets, which their first
-    column `target` names.
+    tables are `a_objects` and so on. The five tables then have the rows of all targets, and a first
+    column `target`.
 
     Args:
         targets: references, builds, releases, paths, URLs, globs or folders.
@@ -194,12 +194,12 @@ def ask_targets(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Questions:
-    """As :func:`ask`, for targets that are found already."""
+    """As :func:`ask`, for targets that have been found."""
     engine = engine or LocalEngine(1)
     for target in targets:
         if not target.shards:
             raise NoShardsError(
-                f"`{target.name}` has no shards to ask", hint=f"tfrecreg check {target.name}"
+                f"`{target.name}` has no shards to query", hint=f"tfrecreg check {target.name}"
             )
     expect_packages()
     with ExitStack() as stack:
@@ -216,7 +216,8 @@ def ask_targets(
 def ask_catalogs(target: Target, catalogs: Sequence[ShardCatalog]) -> Questions:
     """Open the tables of a target whose catalogs were made in the pass of a check.
 
-    There is no table `findings`: the check has not ended, and an empty one would hold for none.
+    There is no table `findings`: the check has not ended, and an empty table would claim that
+    there are none.
     """
     with ExitStack() as stack:
         connection = stack.enter_context(closing(Connection(threads=1)))
@@ -335,12 +336,12 @@ class _Tables:
             missing = len(target.manifest.shards) - len(target.shards)
             if missing > 0:
                 shards = "1 shard" if missing == 1 else f"{missing:,} shards"
-                self.notes.append(f"{shards} of `{target.name}` missing here, and not asked")
+                self.notes.append(f"{shards} of `{target.name}` missing here, and left out")
         beyond = {name for each in catalogs for name in each.kept.entry.left_out}
         if beyond or made.columns.left_out > 0:
             self.notes.append(
-                f"`{target.name}` has more than {COLUMN_FEATURES:,} features: those that come "
-                "first have columns"
+                f"`{target.name}` has more than {COLUMN_FEATURES:,} features: only the first have "
+                "columns"
             )
         for note in target.notes if target.kind == "files" else ():
             self.notes.append(note)
@@ -356,7 +357,7 @@ def expect_sound(questions: Questions) -> None:
         for each in catalogs:
             if each.kept.entry.faults:
                 raise RefusedError(
-                    f"`{safe(each.shard.name, limit=1000)}` is damaged: no condition can be held "
-                    "against its damaged records",
+                    f"`{safe(each.shard.name, limit=1000)}` is damaged, and a condition cannot be "
+                    "evaluated on damaged records",
                     hint=f"`tfrecreg check {target.name}` names them",
                 )

@@ -1,4 +1,4 @@
-"""BoxRows of records, by the names of TensorFlow's object detection: a row a box."""
+"""Boxes of records, by the names of TensorFlow's object detection: one row per box."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def catalogs_of(
 
 
 def _index_digests(target: Target) -> dict[str, str]:
-    """By path, the digests of indexes that the manifest names; of others none is used."""
+    """By path, the digests of indexes that the manifest names; no others are used."""
     files = target.manifest.files if target.manifest is not None else ()
     return {each.path: each.blake3 for each in files}
 
@@ -105,7 +105,7 @@ def _recognize(
     target: Target,
     progress: Progress,
 ) -> None:
-    """Use the catalogs of shards that are what the manifest says; the others are wanted."""
+    """Use the catalogs of shards that agree with the manifest; the others are wanted."""
     known: dict[int, KeptCatalog] = {}
     named = [
         (each.shard.entry.blake3 if each.shard.entry is not None else "", each.index)

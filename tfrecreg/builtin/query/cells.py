@@ -1,7 +1,7 @@
 """The values of one feature in many records, as Arrow columns.
 
-Kept are single values, and lists of up to :data:`SHORT_VALUES` values. Values of bytes are kept up
-to :data:`SHORT_BYTES` in a record. Of all others the number of values and their size are kept.
+Single values and lists of up to :data:`SHORT_VALUES` values are stored, bytes up to
+:data:`SHORT_BYTES` per record. For larger ones only the number of values and their size are stored.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 - A feature has a column of its own name: of values where each record has one, else of lists. A
   feature with values of two kinds has one column for each: ``NAME.int64``, ``NAME.text``.
 - ``NAME.count`` is the number of values in a list; ``NAME.size`` the bytes of values that are too
-  large to be kept.
-- What is said of the image, the class and the boxes has short names, unless a feature has them.
+  large to be stored.
+- Columns about the image, the class and the boxes have short names, unless a feature has them.
 
 DuckDB does not distinguish case. Of names that are the same to it, the second gets ``_1``.
 """

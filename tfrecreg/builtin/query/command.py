@@ -40,7 +40,7 @@ _SQL = re.compile(r"[\s(]*[A-Za-z]+[\s(*]", re.ASCII)
     "--report",
     metavar="FILE",
     shell_complete=complete.files,
-    help="The JSON report of a check, for the table findings.",
+    help="A check's JSON report, for the table findings.",
 )
 @jobs_option
 def command(
@@ -51,14 +51,14 @@ def command(
     report: str | None,
     engine: Engine,
 ) -> None:
-    """Ask in SQL.
+    """Query records in SQL.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
     TFRecord files, which need no registry. SQL is one SELECT of DuckDB over the tables records,
-    objects, splits, findings and ledger; of several targets, the records are the tables a, b and so
+    objects, splits, findings and ledger; the records of several targets are the tables a, b and so
     on. Without SQL, the tables are shown with their columns and questions to try.
 
-    The first question makes a catalog of the records, which is kept in a cache.
+    The first question makes a catalog of the records, which later questions read from the cache.
     """
     from tfrecreg.builtin.query.ask import ask
     from tfrecreg.builtin.query.printed import print_answer, print_tables

@@ -183,7 +183,7 @@ class Connection:
             raise
 
     def _error(self, error: Exception, sql: str) -> TfrecregError:
-        """What is wrong with a question that does not even begin."""
+        """The error in a question that DuckDB does not begin to execute."""
         try:
             # Unlike a relation, this says where; it fails for the same reason, before it begins.
             self._connection.execute(sql)
@@ -246,13 +246,13 @@ def _distinct(schema: Any) -> Any:
 
 def _no_select() -> UsageError:
     return UsageError(
-        "a question is one SELECT, which changes nothing",
+        "expected one SELECT statement",
         hint='as in: SELECT split, count(*) FROM records GROUP BY split; quote a column `"copy"`',
     )
 
 
 def sql_error(error: Exception, sql: str, hint: str = "") -> UsageError | FailureError:
-    """What DuckDB says of a question, in one line, with the place in it.
+    """DuckDB's error about a question, in one line, with the place in it.
 
     Args:
         error: of DuckDB, or of Arrow that reads from it.

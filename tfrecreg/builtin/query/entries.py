@@ -1,9 +1,9 @@
 """The files of catalogs: in ``.tfrecreg/cache/catalogs`` of a registry, and for files of no
 registry in ``tfrecreg/catalogs`` of the user's cache.
 
-`tfrecreg.registry.catalogs` has their names. Whatever does not hold is made again. As in git's
-index, no note is kept of a file that was changed less than two seconds before it was read: its time
-would not tell the next change.
+`tfrecreg.registry.catalogs` has their names. Damaged files are made again. As in git's index, no
+note is kept of a file that was changed less than two seconds before it was read: its time might not
+show the next change.
 """
 
 from __future__ import annotations

@@ -60,14 +60,14 @@ def write_findings(
         path: of the Parquet file, which is written if there are rows.
 
     Returns:
-        why there are none; empty if a report was read.
+        the reason why there are none; empty if a report was read.
 
     Raises:
         UsageError: `report` is not the report of a check of these bytes.
     """
     try:
         found = _report(target, report)
-        why = "no check left a report of it" if found is None else ""
+        why = "there is no report of a check" if found is None else ""
         if found is not None and not _is_about(found, catalogs):
             raise UsageError(
                 f"the report of `{target.name}` is about other bytes",

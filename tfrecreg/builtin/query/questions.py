@@ -29,7 +29,7 @@ from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure, fingerprint
 from tfrecreg.registry.catalogs import part_path
 from tfrecreg.scan.interface import Need, Shard, Target, Validator
-from tfrecreg.text import safe
+from tfrecreg.text import DOCS, safe
 
 _TEXT_PLACES = ("split", "shard", "key", "feature")
 _NUMBER_PLACES = ("record", "offset")
@@ -38,7 +38,7 @@ _DETAILS = 8
 
 
 class QuestionsValidator(Validator):
-    """Holds the answers to the questions of a gate against what it expects."""
+    """Compares the answers to the questions of a gate with what it expects."""
 
     name = "questions"
     codes: Sequence[Code] = CodeList("QRY*")
@@ -59,7 +59,8 @@ class QuestionsValidator(Validator):
         self._expected = read_expectations(options)
         if not self._expected:
             raise where_expected("NAME").error(
-                "is missing: the gate asks no question", hint="docs/expectations.md has examples"
+                "is missing: the gate asks no question",
+                hint=f"{DOCS}/expectations.md has examples",
             )
         connection = Connection(threads=1)
         try:
@@ -74,11 +75,11 @@ class QuestionsValidator(Validator):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, CatalogPart]]
     ) -> Iterator[Finding | Measure]:
-        """A finding for each question whose answer is another.
+        """A finding for each question whose answer is not as expected.
 
         Raises:
-            ConfigError: a question refers to what there is not, or its answer has no value to
-                compare.
+            ConfigError: a question refers to something that does not exist, or its answer has no
+                value to compare.
             FailureError: a file is not a TFRecord, or an answer takes too much memory.
         """
         with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:
@@ -110,7 +111,7 @@ def _about(name: str) -> Iterator[None]:
 
 
 def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
-    """The catalog of a shard, in a folder that is this check's own."""
+    """The catalog of a shard, in the temporary folder of this check."""
     if part.problem:
         name = safe(shard.name, limit=1000)
         raise FailureError(

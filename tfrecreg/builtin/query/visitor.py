@@ -27,7 +27,7 @@ from tfrecreg.validators.image_features import ImageFeatures
 
 
 class CatalogPart(NamedTuple):
-    """The catalog of one shard. Picklable; it takes about 40 bytes a record."""
+    """The catalog of one shard. Picklable; it takes about 40 bytes per record."""
 
     shard: str
     """Hex blake3 of the file that was read."""
@@ -163,7 +163,7 @@ class CatalogVisitor(Visitor):
 
 
 def _index_of(shard: Shard) -> tuple[Index | None, str]:
-    """The index of a shard, and its digest; a damaged one is as good as none."""
+    """The index of a shard, and its digest; a damaged one is ignored."""
     if shard.index is None:
         return None, ""
     try:

@@ -67,8 +67,8 @@ def matching_records(
         progress: updated meanwhile.
 
     Raises:
-        UsageError: it is not one condition, or refers to what there is not; or the target has no
-            shards.
+        UsageError: it is not one condition, or refers to something that does not exist; or the
+            target has no shards.
         RefusedError: a record is damaged.
         MissingExtraError: the extra `query` is not installed.
         FailureError: a shard cannot be read, or there is no room for what it takes.
@@ -174,7 +174,7 @@ def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
     kind = questions.connection.relation(f"SELECT {condition} FROM records").types[0]
     if str(kind) != "BOOLEAN":
         raise UsageError(
-            f"`{safe(where.strip(), limit=200)}` is {kind}, and a condition is BOOLEAN",
+            f"`{safe(where.strip(), limit=200)}` is {kind}, expected BOOLEAN",
             hint=_EXAMPLE,
         )
     # A shard that a target has twice has its rows twice.
@@ -182,7 +182,7 @@ def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
 
 
 def _expect_expression(where: str, noun: str = "condition", example: str = _EXAMPLE) -> None:
-    """Refuse what is not one expression, or selects other records each time.
+    """Refuse texts that are not one expression, or select other records each time.
 
     An expression whose parentheses match stays whole within another pair: no clause follows it.
 
@@ -210,8 +210,8 @@ def _expect_expression(where: str, noun: str = "condition", example: str = _EXAM
         )
         if changing or tokens[number : number + 2] == [b"using", b"sample"]:
             raise UsageError(
-                f"`{token.decode()}` has another value each time, and a {noun} always has the same",
-                hint="`digest < '1'` draws a sixteenth of the records, always the same; write "
+                f"`{token.decode()}` gives another value each time, which a {noun} must not",
+                hint="`digest < '1'` always selects the same sixteenth of the records; write "
                 "dates in full",
             )
     if depth:

@@ -289,7 +289,7 @@ def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | s
         return "the raw data are not available"
     item = task.items.get(key)
     if item is None:
-        return "the raw data have no such item any more"
+        return "the raw data no longer have this item"
     made = make_payload(source, item)
     if isinstance(made, Skipped):
         return f"the source skips it now: {made.code} {safe(made.detail)}"

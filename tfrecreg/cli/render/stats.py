@@ -25,7 +25,7 @@ def print_stats(console: Console, stats: Stats) -> None:
 def _print_split(console: Console, target: str, split: SplitStats) -> None:
     told = split.statistics
     name = safe(told.split) or target
-    remembered = ", as remembered" if split.cached else ""
+    remembered = ", from the cache" if split.cached else ""
     console.print(line((name, "bold"), f": {count(told.examples, 'example')}{remembered}"))
     if told.left_out:
         console.print(line(("  left out: ", "yellow"), str(told.left_out)))

@@ -35,7 +35,7 @@ class FilesBeside:
     features: dict[str, DeclaredFeature] = field(default_factory=dict)
     """What they, or the user, say of features, by flat name."""
     notes: list[str] = field(default_factory=list)
-    """What was found, used and left aside: one line each."""
+    """What was found, used and not read: one line each."""
 
     def splits(self) -> dict[str, str]:
         """The split of each shard that a description lists, by path."""
@@ -83,14 +83,14 @@ def without_unfinished(shards: Sequence[Shard]) -> tuple[list[Shard], list[str]]
     for shard in shards:
         name = shard.path.rpartition("/")[2]
         if is_unfinished(name):
-            notes.append(f"left out, as not finished: `{safe(shard.name, limit=_PATH)}`")
+            notes.append(f"left out as unfinished: `{safe(shard.name, limit=_PATH)}`")
         else:
             whole.append(shard)
     started = [shard for shard in whole if _folder(shard)]
     finished = [shard for shard in whole if not _folder(shard)]
     if started and finished:
         folders = sorted({_folder(shard) for shard in started})
-        notes += [f"left out, as not finished: the folder `{safe(each)}`" for each in folders]
+        notes += [f"left out as unfinished: the folder `{safe(each)}`" for each in folders]
         whole = finished
     elif started:
         parts = {shard.path for shard in _parts_of_sets(started, notes)}
@@ -98,7 +98,7 @@ def without_unfinished(shards: Sequence[Shard]) -> tuple[list[Shard], list[str]]
     if not whole:
         raise UsageError(
             f"TensorFlow Datasets did not finish any split here: {'; '.join(notes[:3])}",
-            hint="`download_and_prepare` makes the dataset anew; `--split` names single files",
+            hint="`download_and_prepare` makes the dataset again; `--split` names single files",
         )
     return whole, notes
 
@@ -119,7 +119,7 @@ def _parts_of_sets(shards: Sequence[Shard], notes: list[str]) -> Iterator[Shard]
             named = ", ".join(f"{number:05d}" for number in missing[:5])
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             notes.append(
-                f"left out, as not finished: {len(members)} of the {of} shards of "
+                f"left out as unfinished: {len(members)} of the {of} shards of "
                 f"`{safe(subject, limit=_PATH)}`; missing: {named}{more}"
             )
             yield from (shard for shard, _ in members)

@@ -222,7 +222,7 @@ def examine(
         raise _refused(plan, verdict.findings)
     if not result.records:
         raise UsageError(
-            f"there is no record in the {len(plan.files)} files", hint="name files that have some"
+            f"there is no record in the {len(plan.files)} files", hint="name files with records"
         )
     return examination.seen, verdict.findings
 

@@ -89,7 +89,7 @@ def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> 
         text, where = find_schema(request.schema, registry=registry.storage.root)
         if own is not None and own != text:
             raise UsageError(
-                f"`{request.name}` already has the schema `{path}`, and `{safe(where)}` is another",
+                f"`{request.name}` already has the schema `{path}`, and `{safe(where)}` differs",
                 hint=f"replace `{path}`, or leave out `--schema`",
             )
     elif own is not None:

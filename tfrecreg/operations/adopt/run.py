@@ -85,7 +85,7 @@ class AdoptResult:
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
     notes: tuple[str, ...] = ()
-    """What was found beside the files, used and left aside; one line each, escaped."""
+    """What was found beside the files, used and not read; one line each, escaped."""
     terms: Mapping[str, str] = field(default_factory=dict)
     """License, description, citation and so on, as the description beside the files has them."""
     to_keep: tuple[str, ...] = ()

@@ -43,7 +43,7 @@ class ChangedSettings:
     """Why the source was chosen; None where it was named."""
 
     def notes(self) -> Iterator[str]:
-        """Notes for the user, a line each."""
+        """Notes for the user, one line each."""
         if self.detected is not None:
             yield from self.detected.notes()
         if self.unsaved:

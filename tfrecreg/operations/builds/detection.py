@@ -66,7 +66,7 @@ class Detection:
     above: str
     """A folder near it that the source can read as well; empty if there is none."""
     failed: tuple[str, ...]
-    """Why sources could not be asked, a line each."""
+    """Why sources could not be asked, one line each."""
 
     @property
     def source(self) -> str:
@@ -74,13 +74,13 @@ class Detection:
         return self.chosen.source
 
     def notes(self) -> Iterator[str]:
-        """What was found, used and left aside, a line each."""
+        """What was found, used and not read, one line each."""
         yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"
         if self.chosen.found.aside:
-            yield f"  left aside: {_names(self.chosen.found.aside)}"
+            yield f"  not read: {_names(self.chosen.found.aside)}"
         for each in self.others:
             yield (
-                f"  not used: the source `{each.source}`, which fits less exactly: it has "
+                f"  not used: the source `{each.source}`, a weaker match: it has "
                 f"{each.found.reason}"
             )
         if self.above:
@@ -111,7 +111,8 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
     candidates, failed = candidates_for(raw, known)
     if not candidates:
         near = _near(raw, place, known)
-        names = ", ".join(known.names(SourceRecord))
+        takers = {each.name for each in known.every(SourceRecord) if each.record.raw is None}
+        names = ", ".join(sorted(takers))
         raise UsageError(
             "; ".join((f"`{shown}` does not look like the raw data of any source", *failed)),
             hint=(
@@ -212,7 +213,7 @@ class _ListedOnce:
         return getattr(self._raw, name)
 
     def list(self, folder: str, *, recursive: bool) -> Iterator[Entry]:
-        """The names right in a folder, as many as a :class:`RawPreview` offers."""
+        """The names directly in a folder, as many as a :class:`RawPreview` offers."""
         if folder not in self._listed:
             found = self._raw.list(folder, recursive=recursive)
             self._listed[folder] = [*islice(found, MAX_NAMES)]
@@ -234,7 +235,7 @@ def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Reco
 
 
 def glob_strength(glob: str) -> Strength:
-    """How much a match of a glob says.
+    """The strength of a match of a glob.
 
     ``exact`` if the glob has a name in it, of a file or of a folder, apart from suffixes and the
     names of splits: ``data.yaml``, ``Annotations/*.xml``. ``general`` for ``*.csv``.

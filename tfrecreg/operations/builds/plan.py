@@ -19,7 +19,7 @@ from tfrecreg.manifest.model import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, ShardItems, deal_from
 from tfrecreg.shards import ShardPolicy, bounds, is_split_name, shard_count, shard_name
 from tfrecreg.sources.interface import Item, Remark, Skipped
-from tfrecreg.text import safe
+from tfrecreg.text import DOCS, safe
 
 if TYPE_CHECKING:
     from tfrecreg.operations.builds.item_store import ItemStore
@@ -139,7 +139,7 @@ def make_plan(
     if not splits and not skipped:
         raise UsageError(
             "the source found no items in the raw data",
-            hint="check that this is the right folder; docs/sources lists the supported layouts",
+            hint=f"check that this is the right folder; {DOCS}/sources has the supported layouts",
         )
     shards: list[PlannedShard] = []
     for split in sorted(splits):

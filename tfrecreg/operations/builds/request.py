@@ -55,7 +55,7 @@ class DetectedSource(Protocol):
         """The name of the chosen source."""
 
     def notes(self) -> Iterator[str]:
-        """What was found, used and left aside, a line each."""
+        """What was found, used and not read, one line each."""
 
     def to_json(self) -> dict[str, Any]:
         """The same, as the document of ``build --json`` has it."""
@@ -127,8 +127,8 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
         if settings.raw is None:
             raise UsageError(
                 f"no source is known for `{request.name}`",
-                hint=f"tfrecreg build {request.name} --raw PATH finds it out; or name it with "
-                f"`--source`, sources: {', '.join(known.names(SourceRecord))}",
+                hint=f"tfrecreg build {request.name} --raw PATH finds one; or name it with "
+                f"`--source`: {', '.join(known.names(SourceRecord))}",
             )
         raw, raw_text = _raw(registry, request, saved.raw, progress)
         detected = source_detection().detect_source(raw, settings.raw, known, request.name)

@@ -126,7 +126,7 @@ def check_one(
     todo = _find_all(named_targets(target), registry, options, progress)
     if len(todo) != 1:
         raise UsageError(
-            f"`{safe(str(target))}` names shards of several builds, and each has its report",
+            f"`{safe(str(target))}` names shards of several builds, and each gets its own report",
             hint=f"`tfrecreg.check([{safe(str(target))!r}])` returns a list of reports",
         )
     return _judge_all(todo, registry, options, engine or LocalEngine(1), progress, None)[0]

@@ -259,7 +259,7 @@ def _patch_reason(before: Manifest, after: Manifest, order: ShardOrder) -> str:
             text += f", in {len(after.shards)} shards"
     elif order == "unknown":
         text = "the same examples in another layout, perhaps in another order: the indexes that "
-        text += "would tell are not on this machine"
+        text += "would show it are not on this machine"
     elif layout:
         text = f"the same examples in another layout ({len(after.shards)} shards)"
     else:

@@ -167,7 +167,7 @@ class Original:
 
 
 class IndexMatch:
-    """Compares records with an index. About 10 bytes a record, 24 more after damage.
+    """Compares records with an index. About 10 bytes per record, 24 more after damage.
 
     Args:
         index: of the shard, or of another one by mistake.

@@ -40,7 +40,7 @@ class ObjectOptions:
             )
 
     def refuse_repeated(self, *names: str) -> None:
-        """Refuse options in whose values one is there twice.
+        """Refuse options with repeated values.
 
         Raises:
             UsageError: there is one.

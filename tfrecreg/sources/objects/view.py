@@ -1,4 +1,4 @@
-"""One image as its annotations see it: its size, and the remarks that they lead to."""
+"""One image, as its annotations describe it: its size, and the remarks on them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ImageRemarks:
 
 
 class ImageView(NamedTuple):
-    """One image as its annotations see it."""
+    """One image, as its annotations describe it."""
 
     path: str
     """Its path, for messages."""

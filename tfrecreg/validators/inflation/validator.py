@@ -281,7 +281,7 @@ class InflationValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         if target.raw is not None and (target.raw.decoded == 0 or target.raw.stored == 0):
-            return "there is no raw data"
+            return "there are no raw data"
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SizesVisitor]:

@@ -276,7 +276,7 @@ def _verify(
     there = [shard for shard in started.plan.shards if shard.path in receipts]
     chosen = choose_sample(there, request.verify)
     for shard in chosen:
-        progress.note(f"making {shard.path} again, to compare it")
+        progress.note(f"rebuilding {shard.path}, to compare it")
     with change.stage("verify") as stage:
         expect_same(
             started.plan,

@@ -119,7 +119,7 @@ def _difference(
                 return f"record {number}, `{safe(key)}`, differs"
         return "its records are the same, and their encoding differs"
     if made.skipped != receipt.skipped or made.remarks != receipt.remarks:
-        return "its ledger differs: other items are skipped or remarked"
+        return "its ledger differs: other skipped items or remarks"
     if made.features != receipt.features:
         return "the sizes of its features differ"
     return ""
