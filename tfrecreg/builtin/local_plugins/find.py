@@ -20,7 +20,8 @@ from tfrecreg.builtin.local_plugins.code import LocalCode, read_code
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.entry_points import Broken
 from tfrecreg.errors import PluginError, UnknownPluginError, UntrustedPluginError, UsageError
-from tfrecreg.guard import PluginId, announce_third_party, calling, one_line, traced
+from tfrecreg.guard import PluginId, announce_third_party, calling, place_of
+from tfrecreg.plugins import discovery
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, checked_record, records_of
 from tfrecreg.plugins.records import (
     ExporterRecord,
@@ -158,8 +159,7 @@ def _announced(code: LocalCode, path: str) -> tuple[Announced[Any] | BrokenPlugi
             module = code.load(name)
             records = list(_records(module))
     except Exception as error:
-        reason = str(error) if isinstance(error, Broken) else one_line(traced(error))
-        return (BrokenPlugin(path, f"./{path}", code.digest, reason),)
+        return (BrokenPlugin(path, f"./{path}", code.digest, discovery.reason(error)),)
     return tuple(
         Announced(each, each.name, f"./{path}", code.digest, path, f"./{path}") for each in records
     )
@@ -187,7 +187,8 @@ def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
         if isabstract(kind):
             missing = sorted(getattr(kind, "__abstractmethods__", ()))
             if issubclass(kind, Source | Validator):
-                raise Broken(f"the class `{name}` has no {listed(missing, word='or')}")
+                lacks = f"the class `{name}` has no {listed(missing, word='or')}"
+                raise Broken(f"{lacks}{place_of(kind)}")
             continue
         record: PluginRecord[Any]
         summary = (kind.__doc__ or name).strip().splitlines()[0].rstrip(".")
@@ -201,7 +202,10 @@ def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
         else:
             continue
         found = True
-        yield checked_record(record, any_name=issubclass(kind, Source))
+        try:
+            yield checked_record(record, any_name=issubclass(kind, Source))
+        except Broken as error:
+            raise Broken(f"{error}{place_of(kind)}") from None
     if not found:
         raise Broken("has no hook, and no class that is a source or a validator")
 
