@@ -136,6 +136,7 @@ def test_caches_of_python_in_the_registry_do_not_run(local_registry: LocalRegist
         ("./../outside.py:Lines", "the local plugin `./../outside.py` is outside of the registry"),
         ("./linked/outside.py:Lines", "the local plugin `./linked/outside.py` is outside of"),
         ("./sources/no.py:Lines", "there is no local plugin `./sources/no.py`"),
+        ("./sources/texts.py", "`./sources/texts.py` is a file: name the class in it, too"),
         ("./sources/texts.py:Line", "`./sources/texts.py` has no source `Line`; did you mean `Li"),
         ("sources/texts.py:Lines", "no source named `sources/texts.py:Lines`"),
     ],

@@ -73,8 +73,8 @@ def local_plugin(home: str, kind: type[PluginRecord[Any]], word: str) -> Announc
         UnknownPluginError: it has no plugin of that name.
         PluginError: the file is broken.
     """
-    place, _, name = word.rpartition(":")
-    path = local_path(home, place)
+    name = word.rpartition(":")[2] if ":" in word else ""
+    path = local_path(home, word)
     found = _announced(_trusted(home, path), path)
     for each in found:
         if isinstance(each, BrokenPlugin):
@@ -90,8 +90,9 @@ def local_plugin(home: str, kind: type[PluginRecord[Any]], word: str) -> Announc
     if matching:
         return matching[0]
     names = [each.name for each in found if isinstance(each, Announced)]
+    lacks = f"has no {kind.kind} `{safe(name, limit=60)}`{did_you_mean(name, names)}"
     raise UnknownPluginError(
-        f"`./{safe(path)}` has no {kind.kind} `{safe(name, limit=60)}`{did_you_mean(name, names)}",
+        f"`./{safe(path)}` {lacks if name else 'is a file: name the class in it, too'}",
         hint=f"available: {listed(names)}" if names else "a source is a subclass of `Source`",
     )
 
