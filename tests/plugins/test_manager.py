@@ -177,7 +177,9 @@ def test_a_broken_plugin_is_named_and_harms_nobody(site: Site, distribution: str
         distribution,
         "0.3",
     )
-    told, place = re.fullmatch(r"(.*?)( \(fake_\w+\.py, line \d+\))?", broken.reason).groups()
+    match = re.fullmatch(r"(.*?)( \(fake_\w+\.py, line \d+\))?", broken.reason)
+    assert match is not None
+    told, place = match.groups()
     assert told == reason.removesuffix(place or "")
     assert bool(place) == (distribution != "has-no-hook")
 

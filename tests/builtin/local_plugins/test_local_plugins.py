@@ -207,7 +207,7 @@ def test_a_check_without_a_broken_local_validator_is_incomplete(
     assert report.exit_code == 3
     assert report.errors == (
         "the local plugin `./checks/capitals.py` is broken: ModuleNotFoundError: No module named "
-        "'no_such_module'",
+        "'no_such_module' (capitals.py, line 1)",
     )
 
 
