@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from tfrecreg.config import read_limits
+from tfrecreg.entry_points import Broken
 from tfrecreg.errors import PluginError
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
@@ -179,9 +180,9 @@ class _RecordVisitor(Visitor):
                         _count(self._counts, *found)
                     else:
                         self._add(found, batch, position)
-            except PluginError as error:
-                place = place_of(look, self._validator.look)
-                raise PluginError(f"`look` returned {error.message}{place}") from None
+            except Broken as error:
+                told = f"`look` returned {error}{place_of(look, self._validator.look)}"
+                raise PluginError(told, hint="correct its `look`") from None
 
     def close(self, end: StreamEnd) -> RecordsPart:  # noqa: ARG002 - the records say all
         return RecordsPart(self._records, self._problems, self._counts)
@@ -189,7 +190,7 @@ class _RecordVisitor(Visitor):
     def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
         validator = self._validator
         if problem.code is None and len(validator.codes) != 1:
-            raise PluginError(f"{problem!r} without one of its codes")
+            raise Broken(f"{problem!r} without one of its codes")
         code = problem.code or validator.codes[0]
         feature = problem.feature or next(iter(validator.features), "")
         detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
@@ -200,7 +201,7 @@ class _RecordVisitor(Visitor):
 def _count(counts: dict[str, int], name: str, number: int) -> None:
     counts[name] = counts.get(name, 0) + number
     if len(counts) > _MAX_COUNTS:
-        raise PluginError(f"counts of more than {_MAX_COUNTS} names, `{safe(name)}` among them")
+        raise Broken(f"counts of more than {_MAX_COUNTS} names, `{safe(name)}` among them")
 
 
 def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:
@@ -210,15 +211,15 @@ def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:
     if isinstance(look, str | RecordProblem | RecordCount):
         look = (look,)
     elif not isinstance(look, Iterable):
-        raise PluginError(f"{look!r}, expected a text, RecordProblems or None")
+        raise Broken(f"{look!r}, expected a text, RecordProblems or None")
     for each in look:
         if isinstance(each, str):
             yield RecordProblem(each)
         elif isinstance(each, RecordCount):
             if not _COUNTED.fullmatch(str(each.name)) or type(each.number) is not int:
-                raise PluginError(f"{each!r}, expected `[a-z][a-z0-9_]*` and an int")
+                raise Broken(f"{each!r}, expected `[a-z][a-z0-9_]*` and an int")
             yield each
         elif isinstance(each, RecordProblem):
             yield each
         else:
-            raise PluginError(f"{each!r}, expected a text or a RecordProblem")
+            raise Broken(f"{each!r}, expected a text or a RecordProblem")
