@@ -14,6 +14,7 @@ every record.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import signal
@@ -80,10 +81,8 @@ class PluginId:
         """The hint for an error in it."""
         if self.is_ours:
             return "a mistake in tfrecreg: please report it"
-        if is_local(self.distribution):
-            return f"correct `{safe(self.distribution)}`; `{DEBUG}=1` shows the traceback"
-        named = safe(self.distribution, limit=80)
-        return f"update or uninstall `{named}`, or report this to its authors"
+        fix = "correct" if is_local(self.distribution) else "update or correct"
+        return f"{fix} `{safe(self.distribution, limit=80)}`; `{DEBUG}=1` shows the traceback"
 
 
 class Misbehaviour(Exception):
@@ -249,7 +248,7 @@ def called(plugin_id: PluginId, name: str, function: Callable[..., T], *argument
         with calling(plugin_id, name):
             return function(*arguments)
     except Exception as error:
-        raise failure(plugin_id, f"failed in `{name}`", error) from error
+        raise failure(plugin_id, f"failed in `{name}`", error, function) from error
 
 
 def wrong_answer(plugin_id: PluginId, name: str, answer: object, expected: str) -> PluginError:
@@ -260,17 +259,19 @@ def wrong_answer(plugin_id: PluginId, name: str, answer: object, expected: str) 
 
 
 def failure(
-    plugin_id: PluginId, what: str, error: BaseException, *, hint: str = ""
+    plugin_id: PluginId, what: str, error: BaseException, *of: object, hint: str = ""
 ) -> TfrecregError:
     """The error to raise after a plugin raised `error`.
 
     Args:
         what: the words after its name: ``failed in `items```.
+        of: as in :func:`reason_of`.
     """
     passed = _PASSED_BY.get(plugin_id.kind, _PASSED)
     if isinstance(error, TfrecregError) and (is_told(error, passed) or plugin_id.is_ours):
         return error
-    return PluginError(f"{plugin_id} {what}: {reason_of(error)}", hint=hint or plugin_id.hint)
+    told = f"{plugin_id} {what}: {reason_of(error, *of)}"
+    return PluginError(told, hint=hint or plugin_id.hint)
 
 
 def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PASSED) -> bool:
@@ -281,29 +282,47 @@ def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PAS
     return all(isinstance(each, str) and each.isprintable() for each in words)
 
 
-def reason_of(error: BaseException) -> str:
+def reason_of(error: BaseException, *of: object) -> str:
     """One line: our own message, or ``ZeroDivisionError: division by zero (faces.py, line 12)``.
 
-    The location replaces the traceback, and is the starting point for debugging.
+    The location replaces the traceback. It is of the plugin's own line, also where a function that
+    it calls raises; if none raised, the :func:`place_of` what is given.
     """
     if isinstance(error, Misbehaviour) and error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, TfrecregError):
         # By convention it is one line, and escaped; a plugin may not follow that.
         message = str(error.message)
-        return message if message.isprintable() else safe(message, limit=500)
+        shown = message if message.isprintable() else safe(message, limit=500)
+        return f"{shown}{place_of(*of)}"
     told = one_line(error)
     frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
+    if not frames or isinstance(error, SyntaxError):
         return told
-    # The plugin's own line, where a function that it calls raises.
     own = [each for each in frames if _is_of_plugin(each.filename)]
-    frame = (own or frames)[-1]
+    place, is_ours = place_of(*of), frames[-1].filename.startswith(_OURS)
+    if not own and (place or not is_ours):
+        return f"{told}{place}"
+    near = [each for each in own if "-packages" not in each.filename]  # as an author has them
+    frame = (near or own or frames)[-1]
     # A value that a function of ours refuses: the line has the feature's name, the error has not.
-    line = f": `{safe(frame.line or '', limit=200)}`" * (
-        frame is not frames[-1] and frames[-1].filename.startswith(_OURS)
-    )
+    line = f": `{safe(frame.line or '', limit=200)}`" * (frame is not frames[-1] and is_ours)
     return f"{told} ({safe(Path(frame.filename).name)}, line {frame.lineno}{line})"
+
+
+def place_of(*things: Any) -> str:
+    """`` (faces.py, line 12)``: where the first of some functions, classes and generators whose
+    place is known begins, or stands; empty if there is none of a plugin.
+    """
+    for thing in things:
+        frame = thing.gi_frame if inspect.isgenerator(thing) else None
+        with suppress(OSError, TypeError):
+            file = inspect.getfile(frame or thing)
+            lines, line = ([], frame.f_lineno - 1) if frame else inspect.findsource(thing)
+            line += next((at for at, text in enumerate(lines[line:]) if text.strip()[:1] != "@"), 0)
+            if _is_of_plugin(file):
+                return f" ({safe(Path(file).name)}, line {line + 1})"
+    return ""
 
 
 _OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - compared with the names of files
@@ -311,7 +330,7 @@ _STANDARD = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120
 
 
 def _is_of_plugin(filename: str) -> bool:
-    if filename.startswith((_OURS, "<frozen ")):
+    if filename.startswith((_OURS, "<frozen ", "<string>")):
         return False
     return not filename.startswith(_STANDARD) or "-packages" in filename
 
@@ -320,11 +339,8 @@ E = TypeVar("E", bound=BaseException)
 
 
 def traced(error: E) -> E:
-    """Write the traceback of an error that becomes one line to stderr, if `TFRECREG_DEBUG` asks for
-    it: with the errors that caused it, also those that messages leave out.
-
-    Returns:
-        The error.
+    """The error, which becomes one line: its traceback goes to stderr if `TFRECREG_DEBUG` asks for
+    it, with the errors that caused it, also those that messages leave out.
     """
     if os.environ.get(DEBUG, "") in ("", "0"):
         return error
@@ -420,11 +436,8 @@ def how_it_ended(code: int) -> str:
 
 
 def death_of(slot: CallSlot, how: str) -> FailureError | None:
-    """The error for the plugin whose code ran when a process ended early; None if it was not a
-    plugin.
-
-    Args:
-        how: the result of :func:`how_it_ended`.
+    """The error for the plugin whose code ran when a process ended early, as :func:`how_it_ended`
+    says; None if it was not a plugin.
     """
     found = slot.read()
     if found is None:
@@ -432,5 +445,5 @@ def death_of(slot: CallSlot, how: str) -> FailureError | None:
     who, doing, _ = found
     return PluginError(
         f"{who} did not return from `{doing}`: its process {how}",
-        hint="uninstall or update that distribution, or report this to its authors",
+        hint="it, or a library that it uses, ends the process: correct it, or report this",
     )

@@ -359,7 +359,7 @@ def pairs_of(pairs: Sequence[str], of: str = "") -> dict[str, str]:
 
 def _option_types(kind: type[Any]) -> dict[str, Any]:
     """Type by option; each type is one that options can have."""
-    name = f"`{safe(kind.__module__)}.{safe(kind.__qualname__)}`"
+    name = f"`{safe(kind.__qualname__)}`"
     try:
         hints = get_type_hints(kind)
     except (NameError, TypeError, AttributeError) as error:

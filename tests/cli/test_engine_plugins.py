@@ -163,7 +163,7 @@ def test_its_mistakes_are_told_as_its_own(
     assert done.code == 3
     error, hint = [line for line in done.err.splitlines() if not line.startswith("the crew")]
     assert error.startswith(f"error: the engine `crew` of {EVIL} failed in `{told}`: ")
-    assert hint == "hint: update or uninstall `hostile`, or report this to its authors"
+    assert hint == "hint: update or correct `hostile`; `TFRECREG_DEBUG=1` shows the traceback"
 
 
 def test_a_failure_that_it_tells_is_told_in_its_words(engine: Any, place: Place) -> None:
@@ -185,5 +185,5 @@ def test_a_class_that_is_no_engine_is_refused(engine: Any, place: Place) -> None
     plant(place.site, ENGINE.replace("class Crew(RemoteEngine):", "class Crew:") + "    pass\n")
     done = engine()
     assert done.code == 3
-    error = f"the engine `crew` of {EVIL} cannot be used: its class has no `run`"
-    assert done.err.splitlines()[0] == f"error: {error}"
+    error = f"the engine `crew` of {EVIL} cannot be used: its class has no `run` ("
+    assert done.err.splitlines()[0].startswith(f"error: {error}")

@@ -130,7 +130,7 @@ def test_a_raw_file_that_is_not_there_is_told_of_with_the_distribution(here: InP
     assert code == 2
     assert err.startswith(
         "error: the source `evil` of `hostile` 6.6 lists the raw file `gone.txt`, which does "
-        "not exist\n"
+        "not exist (hostile_plugin.py, line "
     )
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -176,7 +177,11 @@ def test_a_broken_plugin_is_named_and_harms_nobody(site: Site, distribution: str
         distribution,
         "0.3",
     )
-    assert broken.reason == reason
+    match = re.fullmatch(r"(.*?)( \(fake_\w+\.py, line \d+\))?", broken.reason)
+    assert match is not None
+    told, place = match.groups()
+    assert told == reason.removesuffix(place or "")
+    assert bool(place) == (distribution != "has-no-hook")
 
 
 def test_all_broken_plugins_are_told_of_in_order(site: Site) -> None:
@@ -203,7 +208,7 @@ def test_every_entry_point_of_a_distribution_is_loaded(site: Site) -> None:
     found = load(site)
     assert [(one.entry_point, one.reason) for one in found.broken] == [
         ("fourth", "`not a module` should have the form `module` or `module:object`"),
-        ("second", "ZeroDivisionError: division by zero"),
+        ("second", "ZeroDivisionError: division by zero (fake_second.py, line 1)"),
         ("third", "AttributeError: module 'fake_third' has no attribute 'Missing'"),
     ]
     assert names(found) == [("lines", "several")]
@@ -349,7 +354,8 @@ def test_a_class_that_cannot_be_imported_names_its_distribution(site: Site) -> N
         load(site).load(SourceRecord, "lines")
     assert caught.value.message == (
         "the source `lines` of `lines-plugin` 2.1 cannot be loaded: "
-        "ModuleNotFoundError: No module named 'no_such_module_at_all'"
+        "ModuleNotFoundError: No module named 'no_such_module_at_all' "
+        "(fake_lines_plugin_source.py, line 1)"
     )
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
@@ -407,9 +413,9 @@ def test_a_class_that_is_no_source_is_refused(site: Site, text: str) -> None:
     site.module("fake_lines_plugin_source", text)
     with pytest.raises(PluginError) as caught:
         load(site).load(SourceRecord, "lines")
-    assert caught.value.message == (
-        f"the source `lines` of `lines-plugin` 1.0 cannot be used: {UNFIT[text]}"
-    )
+    reason = f"the source `lines` of `lines-plugin` 1.0 cannot be used: {UNFIT[text]}"
+    place = r" \(fake_lines_plugin(_source)?\.py, line \d\)"
+    assert re.fullmatch(re.escape(reason) + place, caught.value.message)
 
 
 def test_a_validator_is_found_and_loaded(site: Site) -> None:

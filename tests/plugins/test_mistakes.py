@@ -12,6 +12,7 @@ from local_plugin_support import CHECK, SOURCE, LocalRegistry, local_registry
 from plugin_support import install
 
 import tfrecreg
+from tfrecreg.api import RecordValidator
 from tfrecreg.errors import TfrecregError
 from tfrecreg.plugins.manager import Plugins
 
@@ -192,8 +193,74 @@ def test_a_mistake_in_a_source_is_one_line(local_registry: LocalRegistry, mistak
     found = getattr(error, "findings", ())
     assert words in " ".join([message, error.hint, *(each.message for each in found)])
     assert error.exit_code in (1, 2, 3)
-    assert found or "texts.py" in message
+    placed = re.search(r"\(texts\.py, line \d+", message)
+    assert found or placed or (mistake == "no class at all" and "texts.py" in message)
     assert "uninstall" not in error.hint
+
+
+LINES = {
+    "an import": ("class Lines", "import no_such  # here\n\n\nclass Lines"),
+    "an import of a name": ("class Lines", "from json import lods  # here\n\n\nclass Lines"),
+    "what `items` yields": (ITEM, 'yield Item("a/b", "a", 1)  # here'),
+    "what `raw_files` yields": (FILE, "yield each.path  # here"),
+    "a listing that is handed on": (FILE, "yield from [each.path]  # here"),
+    "a path of the wrong arguments": (
+        SCHEMA,
+        f"{SCHEMA}\n\n    def raw_path(self, item):  # here\n        return None",
+    ),
+    "a constructor of the wrong arguments": (
+        SCHEMA,
+        f"{SCHEMA}\n\n    def __init__(self):  # here\n        pass",
+    ),
+    "what `example` returns": (
+        "    def example(self, item):",
+        "    def example(self, item):  # here\n        return [1]\n\n    def _no(self, item):",
+    ),
+    "what `schema` returns": (
+        "    def schema(self):",
+        "    def schema(self):  # here\n        return 1\n\n    def _no(self):",
+    ),
+    "a class below decorators": (
+        "class Lines",
+        "@dataclass\n@dataclass\nclass Thawed:  # here\n    a: int = 1\n\n\nclass Lines",
+    ),
+    "what a constructor calls": (
+        "@dataclass(frozen=True)",
+        "@dataclass(frozen=True)\nclass Failing:\n    a: int = 1\n\n"
+        "    def __post_init__(self):\n        self.aa  # here\n\n\n@dataclass(frozen=True)",
+    ),
+    "what a function of another library raises": (
+        EXAMPLE,
+        "import numpy\n        return numpy.frombuffer(b'123', 'f8')  # here",
+    ),
+}
+"""Words of a source, and what stands in their place: the line that a message has to name."""
+
+
+@pytest.mark.parametrize("mistake", LINES)
+def test_the_line_of_the_author_is_named(local_registry: LocalRegistry, mistake: str) -> None:
+    before, after = LINES[mistake]
+    assert before in SOURCE
+    text = SOURCE.replace(before, after)
+    for name in ("Thawed", "Failing"):
+        if f"class {name}" in text:
+            text = re.sub(r"Options = \w+", f"Options = {name}", text)
+    line = next(n for n, each in enumerate(text.splitlines(), 1) if each.endswith("# here"))
+    local_registry.put("sources/texts.py", text)
+    local_registry.trust("sources")
+    dataset = tfrecreg.open(local_registry.root)["texts"]
+    raw = local_registry.root / "raw"
+    try:
+        dataset.build(source=local_registry.word, raw=raw, progress=False)
+        (told,) = dataset.built.check(raw=raw).errors
+    except TfrecregError as error:
+        told = one_line(error)
+    assert f"(texts.py, line {line}" in told
+
+
+def test_features_are_not_a_text() -> None:
+    with pytest.raises(TypeError, match=r"`Odd\.features` is a text, expected a tuple of names"):
+        type("Odd", (RecordValidator,), {"features": "name"})
 
 
 @pytest.mark.parametrize("mistake", VALIDATORS)
@@ -212,7 +279,7 @@ def test_a_mistake_in_a_validator_is_one_line(local_registry: LocalRegistry, mis
     (error,) = report.errors
     assert error.isprintable()
     assert words in error
-    assert re.search(r"capitals\.py", error)
+    assert re.search(r"\(capitals\.py, line \d+", error)
     assert report.exit_code == 3
 
 
@@ -228,4 +295,5 @@ def test_a_mistake_in_a_distribution_is_one_line(
     assert broken.distribution == name
     assert broken.reason.isprintable()
     assert words in broken.reason
+    assert ("(" in broken.reason) == (mistake != "no hook"), broken.reason
     assert "uninstall" not in broken.reason

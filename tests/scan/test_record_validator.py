@@ -179,7 +179,7 @@ def test_counts_of_records_become_measures(tmp_path: Path, jobs: int) -> None:
         ("[RecordCount(5)]", "expected `[a-z][a-z0-9_]*` and an int"),
         (
             "[RecordCount(f'a{n}') for n in range(101)]",
-            "`look` counts more than 100 names, `a100` among them",
+            "`look` returned counts of more than 100 names, `a100` among them",
         ),
     ],
 )

@@ -20,7 +20,7 @@ from tfrecreg.bundled import BUNDLED, COMMANDS, OURS
 from tfrecreg.codes import PAGES
 from tfrecreg.entry_points import GROUP, Broken, EntryPoint, entries, identity, with_plugins
 from tfrecreg.findings import Code
-from tfrecreg.guard import PluginId, announce_third_party, calling, one_line, traced
+from tfrecreg.guard import PluginId, announce_third_party, calling, place_of, reason_of, traced
 from tfrecreg.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord, SourceRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, type_text
@@ -93,7 +93,7 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
             name, version = identity(distribution)
             declared = entries(distribution)
         except Exception as error:
-            found.append(BrokenPlugin("", name, version, _reason(error)))
+            found.append(BrokenPlugin("", name, version, reason(error)))
             continue
         found += ((PluginId("plugin", entry.name, name, version), entry) for entry in declared)
     announce_third_party(
@@ -109,14 +109,15 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
             with calling(plugin_id, "import"):
                 records = list(records_of(entry.load(), ours=plugin_id.is_ours))
         except Exception as error:
-            yield BrokenPlugin(entry.name, name, version, _reason(error))
+            yield BrokenPlugin(entry.name, name, version, reason(error))
             continue
         for record in records:
             yield Announced(record, record.name, name, version, entry.name, entry.module)
 
 
-def _reason(error: BaseException) -> str:
-    return str(error) if isinstance(error, Broken) else one_line(traced(error))
+def reason(error: BaseException) -> str:
+    """One line on the exception of an import, or of a hook."""
+    return str(error) if isinstance(error, Broken) else reason_of(traced(error), error)
 
 
 def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[Any]]:
@@ -135,20 +136,24 @@ def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[A
     try:
         manager.register(plugin)
     except pluggy.PluginValidationError as error:
-        raise Broken(" ".join(map(safe, str(error).split("\n")))) from error
+        wrong = (each for each in vars(plugin) if f"hook '{each}'" in str(error))
+        place = place_of(vars(plugin).get(next(wrong, "")))
+        raise Broken(" ".join(map(safe, str(error).split("\n"))) + place) from error
     known = {kind.hook: kind for kind in PLUGIN_KINDS}
     callers = {caller.name: caller for caller in manager.get_hookcallers(plugin) or ()}
     for name in sorted(callers):
         if name not in known:
-            raise Broken(f"`{safe(name)}` is not a hook{did_you_mean(name, known)}")
+            near = did_you_mean(name, known)
+            raise Broken(f"`{safe(name)}` is not a hook{near}{place_of(getattr(plugin, name))}")
     if not callers:
         raise Broken(f"implements no hook: expected {listed(known, word='or')}, marked `hookimpl`")
     for name, caller in sorted(callers.items()):
-        results = caller()
-        if not results:
-            raise Broken(f"`{name}` returned None, expected {known[name].__name__}s")
-        for result in results:
-            yield from _checked(known[name], result, ours=ours)
+        result: Any = None
+        try:
+            for result in caller() or (None,):
+                yield from _checked(known[name], result, ours=ours)
+        except Broken as error:
+            raise Broken(f"{error}{place_of(result, getattr(plugin, name))}") from None
 
 
 def _checked(

@@ -11,6 +11,7 @@ from functools import cache
 from glob import escape
 from importlib import import_module
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tfrecreg.bundled import DISABLE, LOCAL, OURS
@@ -25,7 +26,7 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.findings import Code
-from tfrecreg.guard import calling, failure, one_line
+from tfrecreg.guard import calling, failure, place_of
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, discover
 from tfrecreg.plugins.records import (
     PLUGIN_KINDS,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=PluginRecord[Any])
 T = TypeVar("T")
+_ORDER = attrgetter("name", "distribution", "entry_point")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Plugins:
     ) -> None:
         self._home = home
         self._disabled = list(disabled)
-        self._announced = sorted(announced, key=_order)
+        self._announced = sorted(announced, key=_ORDER)
         self._broken = sorted(broken, key=lambda one: (one.entry_point, one.distribution))
 
     @classmethod
@@ -156,7 +158,7 @@ class Plugins:
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
         """Have one more plugin while the block lasts: that of a test, which is not installed."""
         before = self._announced
-        self._announced = sorted([*before, announced], key=_order)
+        self._announced = sorted([*before, announced], key=_ORDER)
         try:
             yield
         finally:
@@ -263,7 +265,8 @@ class Plugins:
                 options = parse_options(loaded.Options, given, of=name, hint=hint, also=also)
                 return options, options_as_text(options)
         except Exception as error:
-            raise failure(plugin_id, "failed over its options", error) from error
+            what, of = "failed over its options", getattr(loaded, "Options", loaded)
+            raise failure(plugin_id, what, error, of) from error
 
     def source_options(
         self, name: str, given: Sequence[str] | Mapping[str, Any]
@@ -442,10 +445,6 @@ def _remember_codes(announced: Iterable[Announced[Any]]) -> None:
     _codes_of_local.update((code.code, code) for each in announced for code in each.record.codes)
 
 
-def _order(announced: Announced[Any]) -> tuple[str, str, str]:
-    return announced.name, announced.distribution, announced.entry_point
-
-
 def has_name(announced: Announced[Any], name: str) -> bool:
     """Whether a plugin has this name, ``crc`` or ``distribution:crc``."""
     distribution, colon, bare = name.rpartition(":")
@@ -482,22 +481,13 @@ def _loaded(announced: Announced[Any]) -> Any:
         with calling(announced.plugin_id, "load"):
             loaded: Any = record.load()
             wrong = _wrong(record, loaded) if record.is_class else ""
-    except MissingExtraError as error:
-        raise failure(announced.plugin_id, "cannot be loaded", error) from error
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and record.extra is not None:
             feature = f"the {record.kind} `{announced.name}`"
             raise MissingExtraError(feature, record.extra, announced.distribution) from error
-        raise PluginError(
-            f"the {record.kind} `{announced.name}` of {announced.origin} cannot be loaded: "
-            f"{one_line(error)}",
-            hint=announced.plugin_id.hint
-            if is_local(announced.distribution)
-            else f"reinstall or update `{safe(announced.distribution)}`, or report this to its "
-            "authors",
-        ) from error
+        raise failure(announced.plugin_id, "cannot be loaded", error, record.load) from error
     if wrong:
-        raise _unfit(announced, wrong)
+        raise _unfit(announced, wrong, loaded if isinstance(loaded, type) else record.load)
     return loaded
 
 
@@ -524,14 +514,10 @@ def _expect_options(announced: Announced[Any], loaded: object) -> None:
     options = getattr(loaded, "Options", None)
     frozen = getattr(getattr(options, "__dataclass_params__", None), "frozen", False)
     if not isinstance(options, type) or not is_dataclass(options) or not frozen:
-        raise _unfit(announced, "its `Options` is not a frozen dataclass")
+        of = options if isinstance(options, type) else loaded
+        raise _unfit(announced, "its `Options` is not a frozen dataclass", of)
 
 
-def _unfit(announced: Announced[Any], reason: str) -> PluginError:
-    return PluginError(
-        f"the {announced.record.kind} `{announced.name}` of {announced.origin} cannot be used: "
-        f"{reason}",
-        hint=announced.plugin_id.hint
-        if is_local(announced.distribution)
-        else f"report this to the authors of `{safe(announced.distribution)}`",
-    )
+def _unfit(announced: Announced[Any], reason: str, of: object) -> PluginError:
+    plugin_id = announced.plugin_id
+    return PluginError(f"{plugin_id} cannot be used: {reason}{place_of(of)}", hint=plugin_id.hint)

@@ -26,8 +26,11 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from tfrecreg.config import read_limits
+from tfrecreg.entry_points import Broken
+from tfrecreg.errors import PluginError
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.guard import place_of
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
@@ -46,9 +49,7 @@ class RecordProblem(NamedTuple):
     feature: str = ""
     """The feature that it concerns; empty for the first of `features`, if there are any."""
     message: str = ""
-    """The message, the same for all records with this problem; empty for the summary of the
-    code.
-    """
+    """The same for all records with this problem; empty for the summary of the code."""
 
 
 class RecordCount(NamedTuple):
@@ -85,8 +86,7 @@ class RecordValidator(Validator):
     features: tuple[str, ...] = ()
     """Features that a record needs: records and datasets without them are not checked."""
     Options: ClassVar[type[Any] | None] = NoOptions
-    """A frozen dataclass of its options, each with a default. A gate sets them in
-    ``limits.<name>``."""
+    """A frozen dataclass of options with defaults; a gate sets them in ``limits.<name>``."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """The options and their defaults, a short form of :attr:`Options`: then `options` is a
     dictionary."""
@@ -97,6 +97,8 @@ class RecordValidator(Validator):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
+        if isinstance(cls.features, str):
+            raise TypeError(f"`{cls.__name__}.features` is a text, expected a tuple of names")
         if vars(cls).get("defaults"):
             fields = [(name, _type(value), value) for name, value in cls.defaults.items()]
             cls.Options = make_dataclass(f"{cls.__name__}Options", fields, frozen=True)
@@ -171,11 +173,16 @@ class _RecordVisitor(Visitor):
             if example is None or any(name not in example for name in features):
                 continue
             self._records += 1
-            for found in _answers(self._validator.look(example)):
-                if isinstance(found, RecordCount):
-                    _count(self._counts, *found)
-                else:
-                    self._add(found, batch, position)
+            look = self._validator.look(example)
+            try:
+                for found in _answers(look):
+                    if isinstance(found, RecordCount):
+                        _count(self._counts, *found)
+                    else:
+                        self._add(found, batch, position)
+            except Broken as error:
+                told = f"`look` returned {error}{place_of(look, self._validator.look)}"
+                raise PluginError(told, hint="correct its `look`") from None
 
     def close(self, end: StreamEnd) -> RecordsPart:  # noqa: ARG002 - the records say all
         return RecordsPart(self._records, self._problems, self._counts)
@@ -183,7 +190,7 @@ class _RecordVisitor(Visitor):
     def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
         validator = self._validator
         if problem.code is None and len(validator.codes) != 1:
-            raise TypeError(f"`look` returned {problem!r} without one of its codes")
+            raise Broken(f"{problem!r} without one of its codes")
         code = problem.code or validator.codes[0]
         feature = problem.feature or next(iter(validator.features), "")
         detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
@@ -194,7 +201,7 @@ class _RecordVisitor(Visitor):
 def _count(counts: dict[str, int], name: str, number: int) -> None:
     counts[name] = counts.get(name, 0) + number
     if len(counts) > _MAX_COUNTS:
-        raise TypeError(f"`look` counts more than {_MAX_COUNTS} names, `{safe(name)}` among them")
+        raise Broken(f"counts of more than {_MAX_COUNTS} names, `{safe(name)}` among them")
 
 
 def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:
@@ -204,15 +211,15 @@ def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:
     if isinstance(look, str | RecordProblem | RecordCount):
         look = (look,)
     elif not isinstance(look, Iterable):
-        raise TypeError(f"`look` returned {look!r}, expected a text, RecordProblems or None")
+        raise Broken(f"{look!r}, expected a text, RecordProblems or None")
     for each in look:
         if isinstance(each, str):
             yield RecordProblem(each)
         elif isinstance(each, RecordCount):
             if not _COUNTED.fullmatch(str(each.name)) or type(each.number) is not int:
-                raise TypeError(f"`look` returned {each!r}, expected `[a-z][a-z0-9_]*` and an int")
+                raise Broken(f"{each!r}, expected `[a-z][a-z0-9_]*` and an int")
             yield each
         elif isinstance(each, RecordProblem):
             yield each
         else:
-            raise TypeError(f"`look` returned {each!r}, expected a text or a RecordProblem")
+            raise Broken(f"{each!r}, expected a text or a RecordProblem")

@@ -165,6 +165,8 @@ class _Scanning:
                 self.sha256 = Need.SHA256 in needs
                 self.members = Need.MEMBERS in needs
                 maker = validator.begin(target, options)
+                if not callable(maker):
+                    raise TypeError(f"`begin` returned {maker!r}, expected what makes a visitor")
                 try:
                     self.maker = pickle.dumps(maker)
                 except Exception as error:
@@ -175,11 +177,12 @@ class _Scanning:
                 raise error.reason from error
             if isinstance(error, UsageError) and is_told(error):
                 raise
-            self.crash(error)
+            self.crash(error, validator.begin)
 
-    def crash(self, error: BaseException) -> None:
-        """Note that it raised in this process."""
-        self.crashes.append(Crash(self.plugin_id, "", reason_of(traced(error))))
+    def crash(self, error: BaseException, *of: object) -> None:
+        """Note that it raised in this process, where `of` was called."""
+        reason = reason_of(traced(error), *of, type(self.validator))
+        self.crashes.append(Crash(self.plugin_id, "", reason))
 
     def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
         """The unpickled part of a shard, or an empty list."""
@@ -210,12 +213,13 @@ class _Scanning:
         """Its findings and measures for all shards; empty if it crashed, now or before."""
         if self.crashes:
             return []
+        found: Any = None
         try:
             with calling(self.plugin_id, "finish"):
                 found = self.validator.finish(target, self.parts)
                 return [_checked(item, self.codes) for item in found]
         except Exception as error:
-            self.crash(error)
+            self.crash(error, found, self.validator.finish)
             return []
 
 
@@ -393,9 +397,10 @@ class _GuardedVisitor:
         self._visitor: Visitor | None = None
         self._silent: frozenset[str] = frozenset()
         self.crash: Crashed | None = None
+        make: Any = None
         try:
             with calling(plugin_id, "begin"):
-                make: Callable[[Shard], Visitor] = pickle.loads(maker)
+                make = pickle.loads(maker)
                 self._visitor = made = make(shard)
                 self._silent = frozenset(
                     name
@@ -403,7 +408,7 @@ class _GuardedVisitor:
                     if getattr(type(made), name, None) is default
                 )
         except Exception as error:
-            self._fail(error)
+            self._fail(error, make)
 
     def call(self, method: str, argument: object) -> Part:
         """Call a method of the visitor; None if the visitor has crashed, or has only the default,
@@ -415,7 +420,7 @@ class _GuardedVisitor:
             with calling(self._plugin_id, method):
                 return getattr(self._visitor, method)(argument)
         except Exception as error:
-            self._fail(error)
+            self._fail(error, getattr(self._visitor, method, None))
             return None
 
     def close(self, end: StreamEnd | None) -> bytes | Crashed | None:
@@ -427,11 +432,12 @@ class _GuardedVisitor:
             with calling(self._plugin_id, "pickle"):
                 return pickle.dumps(part)
         except Exception as error:
-            return Crashed(f"its part cannot be pickled: {reason_of(traced(error))}")
+            reason = reason_of(traced(error), getattr(self._visitor, "close", None))
+            return Crashed(f"its part cannot be pickled: {reason}")
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, error: BaseException, *of: object) -> None:
         self._visitor = None
-        self.crash = Crashed(reason_of(traced(error)))
+        self.crash = Crashed(reason_of(traced(error), *of))
 
 
 _READS = 3

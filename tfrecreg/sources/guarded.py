@@ -16,7 +16,7 @@ from tfrecreg.codes import CORE_CODES
 from tfrecreg.errors import PluginError, SchemaError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example
-from tfrecreg.guard import PluginId, calling, failure
+from tfrecreg.guard import PluginId, calling, failure, place_of
 from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.shards import is_split_name
 from tfrecreg.sources.deal import Deal, SourceOptions
@@ -94,7 +94,7 @@ class GuardedSource:
             with calling(plugin_id, "__init__"):
                 source = kind(raw, options.own)
         except Exception as error:
-            raise failure(plugin_id, "cannot be opened", error) from error
+            raise failure(plugin_id, "cannot be opened", error, kind.__init__) from error
         return cls(source, plugin_id, codes, Deal(options.deal) if options.deal.split else None)
 
     def __getstate__(self) -> tuple[PluginId, frozenset[str], Deal | None, bytes]:
@@ -104,8 +104,8 @@ class GuardedSource:
             with calling(self.plugin_id, "pickle"):
                 packed = pickle.dumps(self._source)
         except Exception as error:
-            what = "cannot travel to a worker process"
-            raise failure(self.plugin_id, what, error, hint=_TRAVELS) from error
+            what, of = "cannot travel to a worker process", type(self._source)
+            raise failure(self.plugin_id, what, error, of, hint=_TRAVELS) from error
         return self.plugin_id, self._codes, self._deal, packed
 
     def __setstate__(self, state: tuple[PluginId, frozenset[str], Deal | None, bytes]) -> None:
@@ -134,6 +134,10 @@ class GuardedSource:
         """Whether it knows raw files of records: see :meth:`raw_path`."""
         return overrides(self._unpacked(), Source, "raw_path")
 
+    def place(self, method: str) -> str:
+        """The end of a message on what a method gave: `` (faces.py, line 12)``, where it begins."""
+        return place_of(getattr(self._unpacked(), method, None))
+
     def raw_files(self) -> Iterator[RawFile]:
         """Every file that the examples are made from."""
         return self._listed("raw_files", _raw_file)
@@ -161,13 +165,11 @@ class GuardedSource:
 
     def parents(self) -> list[ParentVersion]:
         """The versions that a source of this package reads; none for any other source."""
-        found: list[ParentVersion] = self._said("parents")
-        return found
+        return self._said("parents")
 
     def notes(self) -> list[str]:
         """What a source of this package has to say before a build, one line each."""
-        found: list[str] = self._said("notes")
-        return found
+        return self._said("notes")
 
     def _said(self, method: str) -> list[Any]:
         return self._call(method, _any_list, default=[]) if self._is_trusted else []
@@ -202,7 +204,8 @@ class GuardedSource:
         except Exception as error:
             what = f"failed on `{safe(item.key)}` of the split `{safe(item.split)}`"
             hint = "fix the plugin, or leave the item out of the raw data"
-            raise self._failure(what, error, hint=hint) from error
+            of = getattr(self._source, "example", None)
+            raise self._failure(what, error, of, hint=hint) from error
 
     def _call(
         self, method: str, check: Callable[[object], T], *arguments: str, default: T | None = None
@@ -214,16 +217,18 @@ class GuardedSource:
                     return default
                 return check(getattr(source, method)(*arguments))
         except Exception as error:
-            raise self._failure(f"failed in `{method}`", error) from error
+            of = getattr(self._source, method, None)
+            raise self._failure(f"failed in `{method}`", error, of) from error
 
     def _listed(self, method: str, check: Callable[[object], T]) -> Iterator[T]:
-        source = self._unpacked()
+        entries: Any = getattr(self._unpacked(), method, None)
+        of = entries
         try:
             with calling(self.plugin_id, method):
-                entries = getattr(source, method)()
+                entries = entries()
                 if isinstance(entries, str) or not isinstance(entries, Iterable):
                     raise _Wrong(f"{type_text(entries)} is not an iterator")
-                entries = iter(entries)
+                of = entries = iter(entries)
             if self._is_trusted:
                 yield from entries
                 return
@@ -236,12 +241,13 @@ class GuardedSource:
                     entry = check(entry)
                 yield entry
         except Exception as error:
-            raise self._failure(f"failed in `{method}`", error) from error
+            raise self._failure(f"failed in `{method}`", error, of) from error
 
-    def _failure(self, what: str, error: Exception, *, hint: str = "") -> Exception:
+    def _failure(self, what: str, error: Exception, of: object, *, hint: str = "") -> Exception:
         if isinstance(error, _Wrong):
-            return PluginError(f"{self.plugin_id} {what}: {error}", hint=self.plugin_id.hint)
-        return failure(self.plugin_id, what, error, hint=hint)
+            told = f"{self.plugin_id} {what}: {error}{place_of(of)}"
+            return PluginError(told, hint=self.plugin_id.hint)
+        return failure(self.plugin_id, what, error, of, hint=hint)
 
 
 def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped | Record:
@@ -323,13 +329,6 @@ def _skipped(entry: Skipped, own: frozenset[str]) -> Skipped:
     return Skipped(_split(entry.split, "a Skipped"), key, _code(entry.code, own), detail)
 
 
-def _skipped_as(made: Skipped, item: Item, own: frozenset[str]) -> Skipped:
-    skipped = _skipped(made, own)
-    if skipped[:2] != item[:2]:
-        raise _Wrong(f"it skipped `{safe(skipped.key)}` of `{safe(skipped.split)}` in its place")
-    return skipped
-
-
 def _remark(entry: object, own: frozenset[str]) -> Remark:
     if not isinstance(entry, Remark):
         raise _Wrong(f"expected a Remark, found {type_text(entry)}")
@@ -350,7 +349,12 @@ def _raw_file(entry: object) -> RawFile:
 
 def _checked(made: object, item: Item, own: frozenset[str]) -> Written | Skipped:
     if isinstance(made, Skipped):
-        return _skipped_as(made, item, own)
+        skipped = _skipped(made, own)
+        if skipped[:2] != item[:2]:
+            raise _Wrong(
+                f"it skipped `{safe(skipped.key)}` of `{safe(skipped.split)}` in its place"
+            )
+        return skipped
     example, remarks = made if isinstance(made, Written) else (made, ())
     if not isinstance(example, Mapping):
         raise _Wrong(f"expected an example, found {type_text(example)}")

@@ -136,6 +136,7 @@ def test_caches_of_python_in_the_registry_do_not_run(local_registry: LocalRegist
         ("./../outside.py:Lines", "the local plugin `./../outside.py` is outside of the registry"),
         ("./linked/outside.py:Lines", "the local plugin `./linked/outside.py` is outside of"),
         ("./sources/no.py:Lines", "there is no local plugin `./sources/no.py`"),
+        ("./sources/texts.py", "`./sources/texts.py` is a file: name the class in it, too"),
         ("./sources/texts.py:Line", "`./sources/texts.py` has no source `Line`; did you mean `Li"),
         ("sources/texts.py:Lines", "no source named `sources/texts.py:Lines`"),
     ],
@@ -206,7 +207,7 @@ def test_a_check_without_a_broken_local_validator_is_incomplete(
     assert report.exit_code == 3
     assert report.errors == (
         "the local plugin `./checks/capitals.py` is broken: ModuleNotFoundError: No module named "
-        "'no_such_module'",
+        "'no_such_module' (capitals.py, line 1)",
     )
 
 

@@ -20,7 +20,8 @@ from tfrecreg.builtin.local_plugins.code import LocalCode, read_code
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.entry_points import Broken
 from tfrecreg.errors import PluginError, UnknownPluginError, UntrustedPluginError, UsageError
-from tfrecreg.guard import PluginId, announce_third_party, calling, one_line, traced
+from tfrecreg.guard import PluginId, announce_third_party, calling, place_of
+from tfrecreg.plugins import discovery
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, checked_record, records_of
 from tfrecreg.plugins.records import (
     ExporterRecord,
@@ -72,8 +73,8 @@ def local_plugin(home: str, kind: type[PluginRecord[Any]], word: str) -> Announc
         UnknownPluginError: it has no plugin of that name.
         PluginError: the file is broken.
     """
-    place, _, name = word.rpartition(":")
-    path = local_path(home, place)
+    name = word.rpartition(":")[2] if ":" in word else ""
+    path = local_path(home, word)
     found = _announced(_trusted(home, path), path)
     for each in found:
         if isinstance(each, BrokenPlugin):
@@ -89,8 +90,9 @@ def local_plugin(home: str, kind: type[PluginRecord[Any]], word: str) -> Announc
     if matching:
         return matching[0]
     names = [each.name for each in found if isinstance(each, Announced)]
+    lacks = f"has no {kind.kind} `{safe(name, limit=60)}`{did_you_mean(name, names)}"
     raise UnknownPluginError(
-        f"`./{safe(path)}` has no {kind.kind} `{safe(name, limit=60)}`{did_you_mean(name, names)}",
+        f"`./{safe(path)}` {lacks if name else 'is a file: name the class in it, too'}",
         hint=f"available: {listed(names)}" if names else "a source is a subclass of `Source`",
     )
 
@@ -158,8 +160,7 @@ def _announced(code: LocalCode, path: str) -> tuple[Announced[Any] | BrokenPlugi
             module = code.load(name)
             records = list(_records(module))
     except Exception as error:
-        reason = str(error) if isinstance(error, Broken) else one_line(traced(error))
-        return (BrokenPlugin(path, f"./{path}", code.digest, reason),)
+        return (BrokenPlugin(path, f"./{path}", code.digest, discovery.reason(error)),)
     return tuple(
         Announced(each, each.name, f"./{path}", code.digest, path, f"./{path}") for each in records
     )
@@ -187,7 +188,8 @@ def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
         if isabstract(kind):
             missing = sorted(getattr(kind, "__abstractmethods__", ()))
             if issubclass(kind, Source | Validator):
-                raise Broken(f"the class `{name}` has no {listed(missing, word='or')}")
+                lacks = f"the class `{name}` has no {listed(missing, word='or')}"
+                raise Broken(f"{lacks}{place_of(kind)}")
             continue
         record: PluginRecord[Any]
         summary = (kind.__doc__ or name).strip().splitlines()[0].rstrip(".")
@@ -201,7 +203,10 @@ def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
         else:
             continue
         found = True
-        yield checked_record(record, any_name=issubclass(kind, Source))
+        try:
+            yield checked_record(record, any_name=issubclass(kind, Source))
+        except Broken as error:
+            raise Broken(f"{error}{place_of(kind)}") from None
     if not found:
         raise Broken("has no hook, and no class that is a source or a validator")
 

@@ -136,7 +136,8 @@ def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collectio
         if prepared.data is not None:
             raise UsageError(f"`labels` names {about}{near}", hint="name a feature of the data")
         raise PluginError(
-            f"{prepared.source.plugin_id} names in `labels` {about}{near}",
+            f"{prepared.source.plugin_id} names in `labels` {about}{near}"
+            f"{prepared.source.place('labels')}",
             hint="`labels` is by feature: the feature with the numbers of the classes",
         )
 

@@ -87,7 +87,7 @@ def begin(
             prepared.settings.policy,
             salt,
             base,
-            plugin_id=prepared.source.plugin_id,
+            source=prepared.source,
         )
     return BuildStart(
         prepared=prepared,

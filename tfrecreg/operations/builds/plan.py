@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
-from tfrecreg.guard import PluginId
 from tfrecreg.manifest.model import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, ShardItems, deal_from
 from tfrecreg.shards import ShardPolicy, bounds, is_split_name, shard_count, shard_name
@@ -23,6 +22,7 @@ from tfrecreg.text import DOCS, safe
 
 if TYPE_CHECKING:
     from tfrecreg.operations.builds.item_store import ItemStore
+    from tfrecreg.sources.guarded import GuardedSource
 
 SEGMENT_BYTES = 2 << 20
 """Small enough for all cores to end at about the same time, large enough to be worth a task."""
@@ -97,7 +97,7 @@ def make_plan(
     salt: Mapping[str, str],
     base: Base | None = None,
     *,
-    plugin_id: PluginId | None = None,
+    source: GuardedSource | None = None,
 ) -> Plan:
     """Order the items and deal them to shards.
 
@@ -115,7 +115,7 @@ def make_plan(
     """
     from tfrecreg.operations.builds.item_store import ItemStore  # NumPy, which parts do not need
 
-    who = str(plugin_id or "the source")
+    who = str(source.plugin_id) if source is not None else "the source"
     splits: dict[str, ItemStore] = {}
     skipped: list[Skipped] = []
     remarks: list[Remark] = []
@@ -146,8 +146,9 @@ def make_plan(
         store = splits.pop(split)
         twice = store.sort()
         if twice is not None:
+            place = source.place("items") if source is not None else ""
             raise PluginError(
-                f"{who} lists `{safe(twice.key)}` twice in the split `{split}`",
+                f"{who} lists `{safe(twice.key)}` twice in the split `{split}`{place}",
                 hint="this is an error in the plugin: keys are unique in a split",
             )
         shards.extend(_shards(dataset, split, _deal(store, policy, base)))

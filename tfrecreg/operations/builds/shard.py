@@ -325,7 +325,7 @@ def _expect_same(
     if _identity(_example(source, item, again)) != before or again.remarks != remarks:
         raise PluginError(
             f"{source.plugin_id} made `{safe(item.key)}` of the split `{safe(item.split)}` twice, "
-            "and the results differ",
+            f"and the results differ{source.place('example')}",
             hint="this is an error in the plugin: `example` depends on its item alone, not on the "
             "time, random numbers or earlier calls",
         )

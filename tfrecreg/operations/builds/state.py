@@ -53,15 +53,15 @@ def raw_files(
             if entry is None:
                 raise RawDataError(
                     f"{source.plugin_id} lists the raw file `{safe(file.path)}`, which does not "
-                    "exist",
+                    f"exist{source.place('raw_files')}",
                     hint="build again if it was just removed; otherwise report this to its authors",
                 )
             if entry.size != file.stored:
                 raise PluginError(
                     f"{source.plugin_id} says in `raw_files` that `{safe(file.path)}` has "
-                    f"{file.stored:,} bytes, and it has {entry.size:,}",
-                    hint="`stored` is the size of the file on disk; build again if it was just "
-                    "written",
+                    f"{file.stored:,} bytes, and it has {entry.size:,}"
+                    f"{source.place('raw_files')}",
+                    hint="`stored` is its size on disk; build again if it was just written",
                 )
             files[file.path] = (file.stored, entry.mtime_ns)
             stored += file.stored
