@@ -73,6 +73,10 @@ def test_rules(made: Callable[..., Mixture], numbered: Path) -> None:
     assert made(size=1000).counts == {"digits@1.0.0": 700, "digits7": 300}
     counted = made({"digits1": 300, "digits7": 50}, by="count")
     assert counted.counts == {"digits1": 300, "digits7": 50}
+    numbers = made({"digits1": np.int64(30), "digits7": np.int64(5)}, by="count")
+    assert json.dumps(numbers.order().state(1)["mixture"]["members"][1]["count"]) == "5"
+    with pytest.raises(TypeError):
+        made(seed=None)
     test = tfrecreg.data_source("digits1", "test", registry=numbered)
     train = tfrecreg.data_source("digits1", "train[:80%]", registry=numbered)
     opened = tfrecreg.mixture([train, test], temperature=2, size=1000)

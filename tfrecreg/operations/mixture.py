@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from tfrecreg.errors import UsageError
@@ -165,7 +166,7 @@ def _expect_sense(
 
 def _whole(names: Sequence[str], weights: Sequence[Weight]) -> list[int]:
     for name, each in zip(names, weights, strict=True):
-        if not isinstance(each, int) or isinstance(each, bool):
+        if not isinstance(each, Integral) or isinstance(each, bool):
             raise UsageError(
                 f"the count of `{name}` should be a whole number, found {each!r}",
                 hint='without `by="count"`, weights are proportions',

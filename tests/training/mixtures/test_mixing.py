@@ -79,14 +79,21 @@ def test_a_place_is_computed_alone(members: list[tuple[int, int]], places: list[
     assert [mixing.one(place) for place in places] == mixing(np.array(places)).tolist()
 
 
-def test_many_single_places_are_kept_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_places_of_an_epoch_are_kept_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = [(50, 40), (7, 60)]
+    with monkeypatch.context() as without:
+        without.setattr(module, "_TABLE_PLACES", 0)
+        plain = made(members)
+        expected = {epoch: epoch_of(plain, epoch) for epoch in (0, 1)}
+        assert plain._table[0] == -1
     monkeypatch.setattr(module, "_TABLE_AFTER", 3)
-    mixing = made([(50, 40), (7, 60)])
+    mixing = made(members)
     for epoch in (0, 1, 0):
-        expected = epoch_of(mixing, epoch)
-        assert [mixing.one(epoch * 100 + at) for at in range(100)] == expected
+        assert [mixing.one(epoch * 100 + at) for at in range(100)] == expected[epoch]
         assert mixing._table[0] == epoch
-    assert pickle.loads(pickle.dumps(mixing))._table == (-1, [])
+        assert epoch_of(mixing, 1 - epoch) == expected[1 - epoch]
+        assert mixing._table[0] == 1 - epoch
+    assert pickle.loads(pickle.dumps(mixing))._table[0] == -1
 
 
 def test_the_formula_in_plain_integers() -> None:

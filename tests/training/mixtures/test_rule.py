@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from tfrecreg.errors import UsageError
@@ -25,7 +26,9 @@ def test_a_weight_is_the_number_that_was_written() -> None:
     assert exact_weight(0.7, "a") == Fraction(7, 10)
     assert exact_weight(1e-3, "a") == Fraction(1, 1000)
     assert exact_weight(Fraction(1, 3), "a") == Fraction(1, 3)
-    assert exact_weight(3, "a") == 3
+    assert exact_weight(3, "a") == exact_weight(np.int64(3), "a") == 3
+    assert exact_weight(np.float64(0.7), "a") == Fraction(7, 10)
+    assert exact_weight(np.float32(0.5), "a") == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf"), True, "1", None])

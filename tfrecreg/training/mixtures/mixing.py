@@ -35,7 +35,7 @@ _FEW = 20
 _TABLE_PLACES = 1 << 17
 """Epochs of so many places at most are kept as a table, and only"""
 _TABLE_AFTER = 256
-"""after so many single places: a table takes as long as some thousand of them."""
+"""after so many places, and a sixteenth of the epoch: then a table costs less than they did."""
 
 
 class Mixing:
@@ -55,11 +55,11 @@ class Mixing:
         """The number of the first record of each member, and the total."""
         self._first_places = (0, *accumulate(counts))
         self._step = golden_step(self.places)
-        self._singles = 0
-        self._table: tuple[int, list[int]] = (-1, [])
+        self._asked = 0
+        self._table = (-1, np.empty(0, np.int64))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_singles": 0, "_table": (-1, [])}
+        return {**self.__dict__, "_asked": 0, "_table": (-1, np.empty(0, np.int64))}
 
     def __call__(self, places: RecordNumbers) -> RecordNumbers:
         """The records at these places.
@@ -74,25 +74,39 @@ class Mixing:
         epochs, inside = np.divmod(places, self.places)
         for epoch in np.unique(epochs).tolist():
             rows = np.flatnonzero(epochs == epoch)
-            turned = (inside[rows] * self._step + self._turn(epoch)) % self.places
-            members = np.searchsorted(self._first_places, turned, side="right") - 1
-            for member in np.unique(members).tolist():
-                chosen = np.flatnonzero(members == member)
-                draws = turned[chosen] - self._first_places[member] + epoch * self.counts[member]
-                found[rows[chosen]] = self._drawn(member, draws) + self.starts[member]
+            table = self._kept(epoch, len(rows))
+            found[rows] = (
+                self._numbers(epoch, inside[rows]) if table is None else table[inside[rows]]
+            )
         return found
+
+    def _numbers(self, epoch: int, inside: RecordNumbers) -> RecordNumbers:
+        found = np.empty_like(inside)
+        turned = (inside * self._step + self._turn(epoch)) % self.places
+        members = np.searchsorted(self._first_places, turned, side="right") - 1
+        for member in np.unique(members).tolist():
+            rows = np.flatnonzero(members == member)
+            draws = turned[rows] - self._first_places[member] + epoch * self.counts[member]
+            found[rows] = self._drawn(member, draws) + self.starts[member]
+        return found
+
+    def _kept(self, epoch: int, asked: int) -> RecordNumbers | None:
+        """The records of an epoch as a table, once so many were asked for that one is worth it."""
+        if self._table[0] != epoch:
+            self._asked += asked
+            if self.places > _TABLE_PLACES or self._asked < _TABLE_AFTER + self.places // 16:
+                return None
+            self._asked = 0
+            every = np.arange(self.places, dtype=np.int64)
+            self._table = (epoch, self._numbers(epoch, every))
+        kept, table = self._table
+        return table if kept == epoch else None  # another thread may have replaced it
 
     def one(self, place: int) -> int:
         """The record at one place."""
         epoch, inside = divmod(place, self.places)
-        if self._table[0] == epoch:
-            return self._table[1][inside]
-        self._singles += 1
-        if self._singles > _TABLE_AFTER and self.places <= _TABLE_PLACES:
-            self._singles = 0
-            every = np.arange(self.places, dtype=np.int64) + epoch * self.places
-            table = self(every).tolist()
-            self._table = (epoch, table)
+        table = self._kept(epoch, 1)
+        if table is not None:
             return int(table[inside])
         turned = (inside * self._step + self._turn(epoch)) % self.places
         member = bisect_right(self._first_places, turned) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import isfinite
-from numbers import Rational
+from numbers import Rational, Real
 from typing import Literal, TypeAlias
 
 from tfrecreg.errors import UsageError
@@ -28,9 +28,11 @@ def exact_weight(weight: object, name: str) -> Fraction:
         UsageError: it is not a number above zero.
     """
     exact = Fraction(0)
-    if isinstance(weight, Rational) and not isinstance(weight, bool):
+    if isinstance(weight, bool):
+        pass  # Python would take it for 0 or 1
+    elif isinstance(weight, Rational):
         exact = Fraction(weight)
-    elif isinstance(weight, float) and isfinite(weight):
+    elif isinstance(weight, Real) and isfinite(weight):
         # The shortest text of a float is the same on every machine, and what a person wrote.
         exact = Fraction(repr(float(weight)))
     if exact <= 0:

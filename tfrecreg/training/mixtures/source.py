@@ -62,7 +62,7 @@ class Mixture:
         """The sources by name, escaped."""
         self.counts = dict(zip(self.members, counts, strict=True))
         """The places of each member in an epoch."""
-        self.seed = seed
+        self.seed = operator.index(seed)
         self._sources = list(self.members.values())
         self._mixing = Mixing([len(each) for each in self._sources], counts, seed)
 
