@@ -21,7 +21,7 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class PageSelection:
     """The records of a target for which a condition holds. Each use reads them, and no others."""
 
     target: Target
