@@ -2,8 +2,8 @@
 
 usage: python -m benchmarks.ask_read kept|fresh|tfdata|parquet|check FOLDER
 
-It prints the answer, seconds, and the CPU seconds of an answer in all processes. `kept` has the catalog in the user's cache, and makes it before
-the time begins; `fresh` removes the cache.
+It prints the answer, seconds, and the CPU seconds of an answer in all processes. `kept` has the
+catalog in the user's cache, and makes it before the time begins; `fresh` removes the cache.
 """
 
 from __future__ import annotations

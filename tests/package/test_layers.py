@@ -150,7 +150,14 @@ VALIDATORS_BESIDE_THE_API = {
     "annotations.class_labels": {"label_maps", "text"},
     "annotations.validator": {"foreign.label_maps", "label_maps"},
     "annotations.visitor": {"label_maps", "text"},
-    "content": {"digests", "findings", "manifest.model", "scan.interface", "scan.large_records"},
+    "content": {
+        "digests",
+        "findings",
+        "manifest.model",
+        "records.batch_digests",
+        "scan.interface",
+        "scan.large_records",
+    },
     "drift": {
         "findings",
         "scan.interface",

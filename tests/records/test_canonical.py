@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecreg.digests import record_digest
-from tfrecreg.example.batch_digests import batch_digests, canonical_ones
 from tfrecreg.example.decode import canonical
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.example.model import Feature
 from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.batch_digests import batch_digests, canonical_ones
 from tfrecreg.records.scanner import VARIABLE
 
 

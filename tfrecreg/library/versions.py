@@ -167,14 +167,8 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import diff
 
-        return diff(
-            self,
-            other,
-            where=where,
-            registry=self.registry,
-            engine=engine,
-            progress=shown(progress),
-        )
+        bar = shown(progress)
+        return diff(self, other, where=where, registry=self.registry, engine=engine, progress=bar)
 
     def digest(
         self,
@@ -186,8 +180,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """The content digest of each split, computed from the records.
 
         Args:
-            where: only records that meet this condition on the columns of `tfrecreg
-                query`: ``"label = 'cat' AND width >= 224"``.
+            where: only records for which this condition in SQL holds: ``"width >= 224"``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -223,8 +216,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             folder: a new or empty folder.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``{"suffix": ".index"}``.
-            where: only records that meet this condition on the columns of `tfrecreg
-                query`: ``"label = 'cat' AND width >= 224"``.
+            where: only records for which this condition in SQL holds: ``"width >= 224"``.
             engine: where to work; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -266,8 +258,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             shard: show only this shard.
             split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
                 ``train+test``.
-            where: only records that meet this condition on the columns of `tfrecreg
-                query`: ``"label = 'cat' AND width >= 224"``.
+            where: only records for which this condition in SQL holds: ``"width >= 224"``.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
@@ -353,8 +344,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             split: show only this split.
             features: show only features that match these names or globs.
-            where: only records that meet this condition on the columns of `tfrecreg
-                query`: ``"label = 'cat' AND width >= 224"``.
+            where: only records for which this condition in SQL holds: ``"width >= 224"``.
             schema: use this schema instead of the target's own.
             tfdv: compute them with TFDV's own generators.
             engine: where to read; None for this process.
@@ -399,12 +389,9 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             output: write the page to this file; None to write none.
             against: also show the changes since this version.
-            where: a condition in SQL: show only records for which it holds, and their numbers. Not
-                with `against`.
-            statistics: also show statistics; if TFDV is installed, its anomalies, and with
-                `against` drift.
-            budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit
-                are left out, and the page says how many.
+            where: show only records for which this condition holds. Not with `against`.
+            statistics: also show statistics, and if TFDV is installed, anomalies and drift.
+            budget: size of the page, in bytes or as ``"8MB"``. What does not fit is left out.
             schema: check against this schema.
             engine: where to scan; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.

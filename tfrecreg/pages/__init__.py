@@ -11,6 +11,7 @@ The contents of a page, as data:
 - `collect`: check targets, survey their records in the same pass, and fill a page
 - `content`: the page as data
 - `survey`: counts and a sample of the records, from the pass of the check
+- `selection`: the same of the records that a condition selects
 - `records`: records and their images as a page shows them
 - `masks`: masks of objects that are run lengths or images
 - `difference`: two versions, with the records that differ

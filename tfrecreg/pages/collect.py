@@ -29,7 +29,7 @@ from tfrecreg.pages.content import (
 from tfrecreg.pages.difference import difference_of
 from tfrecreg.pages.looks import look_galleries
 from tfrecreg.pages.records import PagePlace, PageRecord, read_records
-from tfrecreg.pages.selection import Selection
+from tfrecreg.pages.selection import PageSelection
 from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
@@ -58,7 +58,7 @@ _HTML = 300_000
 class _Surveyed:
     target: Target
     survey: SurveyValidator
-    statistics: StatsOfCheck | Selection | None
+    statistics: StatsOfCheck | PageSelection | None
     note: str = ""
     """What the page is about, if not all records."""
 
@@ -91,7 +91,7 @@ class Surveys:
     def look(self, target: Target) -> list[Validator]:
         """The validators that see the records of a target."""
         if self._where is not None:
-            chosen = Selection(target, self._where, self._engine, self._progress)
+            chosen = PageSelection(target, self._where, self._engine, self._progress)
             survey = chosen.survey()
             self._surveyed[target.name] = _Surveyed(
                 target, survey, chosen if self._statistics else None, chosen.note(survey)
@@ -233,7 +233,7 @@ def _with_anomalies(options: CheckOptions, against: str | None, progress: Progre
     return replace(options, also=(*options.also, "statistics"), against=against)
 
 
-def _statistics(report: Report, made: StatsOfCheck | Selection | None) -> Stats | None:
+def _statistics(report: Report, made: StatsOfCheck | PageSelection | None) -> Stats | None:
     """The statistics of a target; None if it has no Examples, or was not read completely."""
     if made is None or report.status == "error":
         return None

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.query.chosen import visit_chosen
-from tfrecreg.builtin.query.where import matching_records
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.pages.survey import Pick, Survey, SurveyValidator
 from tfrecreg.progress import Progress
+from tfrecreg.scan.conditions import chosen_records, visit_records
 from tfrecreg.scan.interface import Target
 from tfrecreg.statistics.make import Stats, stats_of
 from tfrecreg.text import safe
@@ -22,7 +21,7 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class PageSelection:
     """The records of a target for which a condition holds. Each use reads them, and no others."""
 
     target: Target
@@ -38,11 +37,11 @@ class Selection:
                 :func:`tfrecreg.builtin.query.where.matching_records`.
         """
         made, engine = SurveyValidator(), self.engine or LocalEngine(1)
-        numbers = matching_records(self.target, self.where, engine=engine, progress=self.progress)
+        numbers = chosen_records(self.target, self.where, engine=engine, progress=self.progress)
         of_name = {
             shard.name: each for shard, each in zip(self.target.shards, numbers, strict=True)
         }
-        parts = visit_chosen(
+        parts = visit_records(
             self.target,
             self.where,
             made.begin(self.target, {}),

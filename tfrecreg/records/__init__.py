@@ -13,7 +13,7 @@ Writing:
 Reading in order:
 
 - `reader`: one pass over a shard
-- `batch`: the results of a pass: batches of records, faults, and totals at the end
+- `batch`, `batch_digests`: the results of a pass: records, faults, totals; digests of records
 - `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past its damage
 - `gzip_places`: where gzip members may begin in any bytes, in Python; compiled in `walk.c`
 - `frame_scan`: the walk from record to record, and the search for sound records after damage, in

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from tfrecreg.codes import SHD010, SHD011, CodeList
 from tfrecreg.digests import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.errors import TfrecregError
-from tfrecreg.example.batch_digests import batch_digests
 from tfrecreg.example.decode import canonical
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure
 from tfrecreg.manifest.model import SplitEntry
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.batch_digests import batch_digests
 from tfrecreg.scan.interface import Expected, Shard, Target, Validator, Visitor
 from tfrecreg.scan.large_records import LargeRecords
 from tfrecreg.scan.tally import Tally

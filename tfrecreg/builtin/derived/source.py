@@ -17,7 +17,7 @@ from tfrecreg.builtin.derived.parents import Ancestor, ancestor_target, find_par
 from tfrecreg.builtin.derived.reading import ParentReader, RecordPlace
 from tfrecreg.builtin.derived.schemas import merge_schemas
 from tfrecreg.builtin.derived.selection import RecordSelection
-from tfrecreg.builtin.derived.strata import Entry, deal_strata
+from tfrecreg.builtin.derived.strata import ListedEntry, deal_strata
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RawDataError
 from tfrecreg.example.model import Example
@@ -100,7 +100,7 @@ class DerivedSource(Source):
         else:
             yield from self._entries()
 
-    def _with_classes(self, expression: str) -> Iterator[tuple[Entry, str | None]]:
+    def _with_classes(self, expression: str) -> Iterator[tuple[ListedEntry, str | None]]:
         """What is listed, and the value of an expression in SQL for an item."""
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 
@@ -115,7 +115,7 @@ class DerivedSource(Source):
             text = texts[place.parent][place.shard][place.number]
             yield entry, changed.get(text or "") or text
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[ListedEntry]:
         plan = self._loaded()
         selection = RecordSelection(self.raw, plan.parents, plan.classes, self.options)
         keys = _Keys(plan.parents) if len(plan.parents) > 1 and not self.options.prefix else None

@@ -23,7 +23,7 @@ _RANK = b"tfrecreg derived stratum rank v1\0"
 _ROUNDING = b"tfrecreg derived stratum rounding v1\0"
 _HASHES = 1 << 64
 
-Entry = Item | Skipped | Remark
+ListedEntry = Item | Skipped | Remark
 
 
 class _Dealt(Splitter):
@@ -39,8 +39,8 @@ class _Dealt(Splitter):
 
 
 def deal_strata(
-    options: DealOptions, entries: Iterable[tuple[Entry, str | None]]
-) -> Iterator[Entry]:
+    options: DealOptions, entries: Iterable[tuple[ListedEntry, str | None]]
+) -> Iterator[ListedEntry]:
     """Deal the items of one split to several, class by class.
 
     All items are in memory, as they are in a plan.
@@ -52,7 +52,7 @@ def deal_strata(
     Raises:
         RawDataError, UsageError: as :meth:`tfrecreg.sources.deal.Deal.listed`.
     """
-    listed: list[Entry] = []
+    listed: list[ListedEntry] = []
     strata: dict[str | None, list[str]] = {}
     for entry, stratum in entries:
         listed.append(entry)

@@ -12,7 +12,6 @@ from tfrecreg.builtin.query.boxes import may_have_boxes
 from tfrecreg.builtin.query.chunks import Chunk, PartFile
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import TfrecregError
-from tfrecreg.example.batch_digests import batch_digests
 from tfrecreg.example.columns import divide
 from tfrecreg.example.decode import canonical
 from tfrecreg.example.kinds import PayloadKind, kind_of
@@ -21,6 +20,7 @@ from tfrecreg.images.model import ImageError
 from tfrecreg.images.read import read_header
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.batch_digests import batch_digests
 from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.scan.large_records import LARGE_LIMIT, LargeRecords
 from tfrecreg.validators.image_features import ImageFeatures

@@ -26,7 +26,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.index import Index
 from tfrecreg.manifest.model import SplitEntry
 from tfrecreg.operations.diff.row_memory import new_rows
-from tfrecreg.operations.diff.side import Chosen, Side
+from tfrecreg.operations.diff.side import ComparedNumbers, Side
 from tfrecreg.progress import SILENT, Progress
 
 IndexRows = npt.NDArray[np.uint8]
@@ -98,7 +98,7 @@ def _count(side: Side, shard: int) -> int:
     return side.manifest.shards[shard].records if side.chosen is None else len(side.chosen[shard])
 
 
-def _fill(rows: IndexRows, index: Index, split: int, shard: int, chosen: Chosen) -> None:
+def _fill(rows: IndexRows, index: Index, split: int, shard: int, chosen: ComparedNumbers) -> None:
     rows[:, SPLIT] = np.frombuffer(split.to_bytes(2, "big"), np.uint8)
     rows[:, KEY] = _key_digests(index)[chosen]
     rows[:, DIGEST] = index.digests[chosen]

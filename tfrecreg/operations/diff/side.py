@@ -27,7 +27,7 @@ from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
-Chosen = NDArray[np.int64]
+ComparedNumbers = NDArray[np.int64]
 """Numbers of records of a shard, ascending."""
 
 
@@ -51,7 +51,7 @@ class Side:
     they were not looked up."""
     cache: LocalStorage | None = None
     """The folder that holds these files, which a worker has to see."""
-    chosen: Sequence[Chosen] | None = None
+    chosen: Sequence[ComparedNumbers] | None = None
     """By shard, the records that are compared; None for all."""
 
     @property
