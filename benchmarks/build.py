@@ -63,8 +63,8 @@ def main() -> None:
     worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     ratio = size / result.manifest.raw.decoded
     print(
-        f"tfrecreg {source} seconds={took:.3f} processor={worked:.3f} bytes={size} examples={records} "
-        f"of_raw={ratio:.4f} parent_kib={parent} worker_kib={worker}"
+        f"tfrecreg {source} seconds={took:.3f} processor={worked:.3f} bytes={size} "
+        f"examples={records} of_raw={ratio:.4f} parent_kib={parent} worker_kib={worker}"
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from tfrecreg.api import BadAnnotation, SkipImage, safe
-from tfrecreg_voc.xml_reader import XmlError, parse_xml, text_of
+from tfrecreg_voc.xml_reader import XmlError, child_text, parse_xml
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
@@ -52,22 +52,22 @@ class VocAnnotation:
         size = self._root.find("size")
         if size is None:
             return 0, 0
-        return _pixels(text_of(size, "width")), _pixels(text_of(size, "height"))
+        return _pixels(child_text(size, "width")), _pixels(child_text(size, "height"))
 
     @property
     def filename(self) -> str:
         """The name that it has for its image, without folders."""
-        return text_of(self._root, "filename").replace("\\", "/").rpartition("/")[2]
+        return child_text(self._root, "filename").replace("\\", "/").rpartition("/")[2]
 
     @property
     def segmented(self) -> bool:
         """Whether it says that the image is segmented."""
-        return _flag(text_of(self._root, "segmented")) == 1
+        return _flag(child_text(self._root, "segmented")) == 1
 
     @property
     def class_names(self) -> set[str]:
         """The classes of its objects."""
-        return {text_of(each, "name") for each in self._root.findall("object")} - {""}
+        return {child_text(each, "name") for each in self._root.findall("object")} - {""}
 
     def objects(self) -> Iterator[VocObject | BadAnnotation]:
         """Its objects, and why others cannot be read."""
@@ -79,7 +79,7 @@ class VocAnnotation:
 
 
 def _object(element: Element) -> VocObject:
-    name = text_of(element, "name")
+    name = child_text(element, "name")
     if not name:
         raise BadAnnotation("has no name")
     box = element.find("bndbox")
@@ -89,16 +89,16 @@ def _object(element: Element) -> VocObject:
     return VocObject(
         name=name,
         box=(xmin, ymin, xmax, ymax),
-        difficult=_flag(text_of(element, "difficult")),
-        truncated=_flag(text_of(element, "truncated")),
-        occluded=_flag(text_of(element, "occluded")),
-        pose=text_of(element, "pose") or "Unspecified",
+        difficult=_flag(child_text(element, "difficult")),
+        truncated=_flag(child_text(element, "truncated")),
+        occluded=_flag(child_text(element, "occluded")),
+        pose=child_text(element, "pose") or "Unspecified",
         parts=len(element.findall("part")),
     )
 
 
 def _number(box: Element, side: str) -> float:
-    text = text_of(box, side)
+    text = child_text(box, side)
     try:
         if "_" in text:  # Python takes `1_0` for ten
             raise ValueError

@@ -20,7 +20,7 @@ class XmlError(ValueError):
     """The document cannot be read. The text is the reason."""
 
 
-def text_of(element: Element, tag: str) -> str:
+def child_text(element: Element, tag: str) -> str:
     """The own text of the first child with this tag, without the white space around it; empty
     without one.
     """

@@ -7,6 +7,7 @@
 - `file_splits`: splits by the names of files
 - `schema_text`: schemas that a source writes
 - `parquet`: Parquet files, whose sizes are checked before they take memory
+- `parquet_pages`: the headers of their pages
 - `bundled`: the schema that a source's package carries
 - `objects`: objects in images, the same in the records of all sources that annotate
 - `python_data`: the data of a program as a source

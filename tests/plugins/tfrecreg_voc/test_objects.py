@@ -191,6 +191,14 @@ def test_xml_that_is_none_or_an_attack_skips_the_image(
     assert says in skipped.detail
 
 
+def test_a_name_in_pieces_is_one_text(raw: Any) -> None:
+    raw.one()
+    name = "<name>\n ca<!-- a comment --><b>x</b>t<![CDATA[&]]>s </name>"
+    xml = raw.xml(raw.object()).replace("<name>cat</name>", name)
+    raw.put("Annotations/a.xml", xml)
+    assert raw.values()["image/object/class/text"] == (b"cat&s",)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"])
 def test_the_encoding_is_that_of_the_declaration(raw: Any, encoding: str) -> None:
     declared = "utf-8" if encoding == "utf-8-sig" else encoding

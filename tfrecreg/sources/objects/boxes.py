@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import RawDataError
@@ -180,8 +179,8 @@ class Boxes:
         """The features, all of one length, under `prefix`."""
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(_COLUMNS)
         return {
-            name: make(values)
-            for (name, make), values in zip(_columns(prefix), columns, strict=True)
+            f"{prefix}/{name}": make(values)
+            for (name, make), values in zip(_COLUMNS.items(), columns, strict=True)
         }
 
     def things(self) -> list[int]:
@@ -220,12 +219,6 @@ class Boxes:
                 hint="fix the file, or leave them out: --option dangling=drop",
             )
         self._view.remarks.add("SRC025", detail)
-
-
-@lru_cache
-def _columns(prefix: str) -> list[tuple[str, Callable[[Sequence[Any]], Feature]]]:
-    """The columns under a prefix: their names are the same for all images."""
-    return [(f"{prefix}/{name}", make) for name, make in _COLUMNS.items()]
 
 
 def _area_of_box(bbox: Sequence[float] | None) -> float:
