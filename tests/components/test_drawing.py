@@ -17,6 +17,7 @@ from tfrecreg.components.drawing import (
     ClassMark,
     Drawing,
     DrawnObject,
+    draw_over,
     drawing_of,
     marks_of,
     overlay,
@@ -228,3 +229,12 @@ def png(pixels: np.ndarray[Any, Any]) -> bytes:
     out = BytesIO()
     Image.fromarray(pixels).save(out, "PNG")
     return out.getvalue()
+
+
+def test_a_notebook_draws_over_the_first_image() -> None:
+    record = to_example({**boxes((0, 1, 0, 1)), LABEL: [3]})
+    first, second = draw_over(record, ["<img>", "<img>"])
+    assert first.startswith('<div style="position:relative')
+    assert overlay(drawing_of(record, {})) in first
+    assert second == "<img>"
+    assert list(draw_over(None, ["<img>"])) == list(draw_over(to_example({"x": 1}), ["<img>"]))

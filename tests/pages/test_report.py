@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import re
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from diff_support import example, put_build
-from hostile_support import NAMES
+from hostile_support import NAMES, hostile_report
 from memory_support import PRINT_PEAK, on_linux
 from page_support import read_page
 from PIL import Image
@@ -24,13 +25,15 @@ from statistics_support import needs_tfdv
 from tests_support import flip
 
 import tfrecreg
+from tfrecreg.components.charts import Bars
+from tfrecreg.components.colors import COLORS
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.pages.collect import BUDGET, _with_anomalies, make_page
-from tfrecreg.pages.content import Bars
+from tfrecreg.pages.collect import BUDGET, Surveys, _with_anomalies, make_page
 from tfrecreg.pages.make import diff_page
+from tfrecreg.pages.render import render_page
 from tfrecreg.progress import SILENT
 
 STATISTICS = {"Statistics of train: 200 examples", "Statistics of test: 60 examples"}
@@ -242,6 +245,107 @@ def png() -> bytes:
     return out.getvalue()
 
 
+def objects(rng: np.random.Generator, count: int) -> dict[str, object]:
+    """Features of many objects with boxes and names."""
+    left, top = rng.random((2, count), np.float32) / 2
+    return {
+        "image/object/bbox/xmin": left,
+        "image/object/bbox/xmax": left + np.float32(0.4),
+        "image/object/bbox/ymin": top,
+        "image/object/bbox/ymax": top + np.float32(0.4),
+        "image/object/class/label": rng.integers(0, 90, count),
+        "image/object/class/text": [
+            f"a class with a long name {number}" for number in range(count)
+        ],
+    }
+
+
+def test_drawings_count_for_the_size_of_the_page(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    records = [{"image/encoded": png(), "n": at, **objects(rng, 60)} for at in range(60)]
+    made = tfrecreg.report(write(tmp_path / "boxes.tfrecord", records), budget=700_000)
+    assert 400_000 < len(made.html) < 700_000
+    assert re.fullmatch(r"\d+ images", made.left_out[0])
+
+
+def test_boxes_have_the_color_and_the_name_of_their_class(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    record = {**objects(rng, 3), "image/encoded": png(), "image/object/class/label": [1, 9, 2]}
+    html = tfrecreg.report(write(tmp_path / "three.tfrecord", [record])).html
+    page = read_page(html)
+    assert [f'stroke="{COLORS[number]}"' in html for number in (1, 2, 3)] == [True, True, False]
+    assert html.count('<span class="swatch c1"></span>') == 2
+    # In the caption, in a title and on the box.
+    assert page.text.count("a class with a long name 1") >= 3
+
+
+def test_classes_stand_together_and_train_comes_before_test(tmp_path: Path) -> None:
+    for split in ("test", "extra", "val", "train"):
+        records = [{"image/class/label": at % 12, "n": at} for at in range(300)]
+        write(tmp_path / f"x-{split}.tfrecord-00000-of-00001", records)
+    (target,) = make_page(str(tmp_path), budget=BUDGET).targets
+    order = ["train", "validation", "test", "extra"]
+    assert [each.heading for each in target.galleries] == [f"Sample of {name}" for name in order]
+    charts = [each for each in target.charts if isinstance(each, Bars)]
+    assert [[each.name for each in chart.series] for chart in charts] == [order]
+    for gallery in target.galleries:
+        labels = [record.label for record in gallery.records]
+        assert [label for label, _ in itertools.groupby(labels)] == [str(n) for n in range(12)]
+    text = read_page(tfrecreg.report(str(tmp_path)).html).text
+    assert "Records 1,200 train 300, validation 300, test 300, extra 300" in text
+
+
+def test_findings_have_no_empty_columns(digits_original: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.tfrecord").write_bytes(b"")
+    (target,) = make_page(str(tmp_path / "empty.tfrecord"), budget=BUDGET).targets
+    (finding,) = target.findings
+    assert finding.table() == (("shard",), ((str(tmp_path / "empty.tfrecord"),),))
+
+
+def test_a_page_of_nothing_and_one_of_many_findings(tmp_path: Path) -> None:
+    empty = read_page(tfrecreg.report(write(tmp_path / "empty.tfrecord", [])).html)
+    assert empty.headings[1:] == ["Verdict", "Findings"]
+    report = hostile_report("name")
+    findings = tuple(
+        replace(each, message=f"message {at}") for at in range(110) for each in report.findings
+    )
+    (many,) = Surveys().page([replace(report, findings=findings)]).targets
+    assert (len(many.findings), many.more_findings) == (200, len(findings) + 1 - 200)
+    html = render_page(Surveys().page([replace(report, findings=findings)]))
+    assert len(html) < 400_000
+    assert html.count('<details class="finding') == 200
+    assert re.search(r"\d+ more findings not on this page", read_page(html).text)
+
+
+def test_growth_is_shown_from_two_states_on(digits_registry: Path) -> None:
+    registry = tfrecreg.open(digits_registry)
+    alone = make_page("digits@1.0.0", registry=registry, budget=BUDGET)
+    assert "Growth over versions" not in [each.heading for each in alone.targets[0].charts]
+    both = make_page("digits", registry=registry, budget=BUDGET)
+    chart = bars(both, "Growth over versions")
+    assert (chart.labels, chart.series[0].values) == (("1.0.0", "build"), (260, 260))
+
+
+def test_extremes_are_shown_once_with_all_that_they_are(tmp_path: Path) -> None:
+    records = []
+    for number in range(30):
+        out = BytesIO()
+        sides = (300, 20) if number == 7 else (20, 20 + number)
+        Image.new("L", sides, number).save(out, "PNG")
+        records.append({"image/encoded": out.getvalue()})
+    page = make_page(write(tmp_path / "sizes.tfrecord", records), budget=BUDGET)
+    gallery = page.targets[0].galleries[-1]
+    assert gallery.heading == "Extremes"
+    found = dict(zip([each.record for each in gallery.records], gallery.tags, strict=True))
+    assert len(found) == len(gallery.records)
+    assert found[7].startswith("largest, widest")
+    assert found[0].startswith("smallest")
+    assert "darkest" in found[0]
+    alike = [{"image/encoded": png(), "n": number} for number in range(10)]
+    (target,) = make_page(write(tmp_path / "alike.tfrecord", alike), budget=BUDGET).targets
+    assert [each.heading for each in target.galleries] == ["Sample"]
+
+
 def test_hostile_records_stay_in_their_cells(tmp_path: Path) -> None:
     names = [name for name in NAMES if name and name.encode("utf-8", "replace").decode() == name]
     records = [
@@ -433,6 +537,9 @@ def test_images_without_pillow_are_one_notice(
     assert len(told) == 1
     assert "Sample of" not in made.html
     assert len(made.html) < 120_000
+    told.clear()
+    tfrecreg.open(digits_registry).site(digits_registry.parent / "public", progress=Told())
+    assert len([each for each in told if each.startswith(notice)]) == 1
     (report,) = made.reports
     assert report.status == "fail"
 

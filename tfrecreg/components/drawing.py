@@ -168,9 +168,24 @@ def overlay(drawing: Drawing) -> Markup:
     names = Markup().join(_name(each) for each in drawing.objects if each.box and each.mark.name)
     crowded = " crowd" if len(drawing.objects) > _CROWD else ""
     return Markup(
-        '<svg class="overlay{}" aria-hidden="true"><svg viewBox="0 0 {} {}" '
-        'preserveAspectRatio="none" fill="none">{}</svg>{}</svg>'
+        '<svg class="overlay{}" width="100%" height="100%" aria-hidden="true">'
+        '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" fill="none">{}</svg>{}</svg>'
     ).format(crowded, _UNITS, _UNITS, shapes, names)
+
+
+def draw_over(example: Example | None, images: Iterable[str]) -> Iterator[str]:
+    """The images of a record as HTML, the first with its objects drawn over it: for a notebook,
+    which has no style sheet of ours.
+    """
+    drawing = drawing_of(example, {}) if example is not None else Drawing()
+    for number, image in enumerate(images):
+        if number or not drawing.objects:
+            yield image
+            continue
+        yield (
+            f'<div style="position:relative;display:inline-block;line-height:0">{image}'
+            f'<div style="position:absolute;inset:0">{overlay(drawing)}</div></div>'
+        )
 
 
 def _shapes(mark: ClassMark, objects: Sequence[DrawnObject]) -> Markup:

@@ -124,7 +124,7 @@ def _read_shard(
                     continue
                 damage = f"{damage}; this is what its bytes show"
             shown = shown_record(shard, index, (number, offset, length), payload, decoders)
-            example = decode_or_none(payload) if payload is not None else None
+            example = shown.example
             image, problem = None, ""
             marks: tuple[ClassMark, ...] = ()
             if example is not None:
