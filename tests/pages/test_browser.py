@@ -102,7 +102,9 @@ def test_a_page_works_by_mouse_and_keyboard(
 
 
 def test_hostile_names_do_nothing(look: Any) -> None:
-    reports = [hostile_report(name, target=safe(name) or "digits") for name in NAMES]
+    reports = [
+        hostile_report(name, target=f"{number} {safe(name)}") for number, name in enumerate(NAMES)
+    ]
     pages = [
         render_page(Surveys().page(reports[start : start + 40]))
         for start in range(0, len(reports), 40)

@@ -167,6 +167,7 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
     text = read_page(made.html).text
     assert "Difference from digits@1.0.0" in text
     assert "Changed: 1 example" in text
+    assert text.index("train 200 200 0 0 1") < text.index("test 60 60 0 0 0")
     assert "Changed labels feature before after examples image/class/label" in text
     assert "a major number" in text
     assert re.search(r"Classes: image/class/label before after", text)

@@ -91,7 +91,7 @@ def _classes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Figure]:
     number, most = min(total.items(), key=lambda each: (-each[1], each[0]))
     share = 100 * most / sum(total.values())
     name = name_of_class(feature, number, target.labels)
-    note = f"most frequent: {name}, {share:.0f} %"
+    note = f"most frequent: {name}, {share:.0f}\N{NO-BREAK SPACE}%"
     yield Figure(name="Classes", value=f"{len(total):,}", note=note)
 
 

@@ -12,9 +12,10 @@ import hashlib
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -26,6 +27,7 @@ from tfrecreg.components.drawing import overlay
 from tfrecreg.components.style import tokens
 from tfrecreg.components.svg import bar_chart, histogram, number_of, scatter_chart
 from tfrecreg.pages.content import Page, PageDifference
+from tfrecreg.shards import in_reading_order
 from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
 from tfrecreg.text import safe, si_bytes
 
@@ -132,6 +134,7 @@ def _environment() -> Environment:
         data_uri=_data_uri,
         shown=lambda text: safe(text, limit=400),
         lines=_lines,
+        in_order=_in_order,
         next=next,
         overlay=lambda image: overlay(image.drawing),
         ticks=_ticks,
@@ -154,6 +157,17 @@ def _chart(chart: Any) -> Markup:
 
 def _data_uri(image: PageImage) -> str:
     return f"data:image/{image.format};base64,{base64.b64encode(image.data).decode('ascii')}"
+
+
+def _in_order(splits: Iterable[Any], name: str) -> list[Any]:
+    """Things of splits in the order of reading.
+
+    Args:
+        name: the attribute or number that has the name of the split: ``name``, ``statistics.split``
+            or ``0``.
+    """
+    get = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
+    return sorted(splits, key=lambda each: in_reading_order(get(each)))
 
 
 def _ticks(text: str) -> Markup:
