@@ -7,7 +7,10 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
-__all__ = ["ReadPage", "read_page"]
+import numpy as np
+from hostile_support import NAMES
+
+__all__ = ["ReadPage", "hostile_records", "read_page"]
 
 _VOID = {"br", "img", "input", "meta", "rect", "circle", "path"}
 _ATTRIBUTES = re.compile(
@@ -93,3 +96,21 @@ def read_page(html: str) -> ReadPage:
         assert f"{kind}-src 'sha256-{digest}'" in page.policy
     assert page.policy.startswith("default-src 'none'; img-src data:;")
     return page
+
+
+def hostile_records(image: bytes) -> list[dict[str, object]]:
+    """Records with hostile names of features, classes and objects, and markup for an image."""
+    names = [name for name in NAMES if name and name.encode("utf-8", "replace").decode() == name]
+    markup = b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'><script>alert(1)</script>"
+    return [
+        {
+            "image/encoded": image if number else markup,
+            name: name,
+            "image/class/text": name,
+            "image/class/label": number,
+            "image/object/class/text": [name],
+            **{f"image/object/bbox/{side}": np.zeros(1, np.float32) for side in ("xmin", "ymin")},
+            **{f"image/object/bbox/{side}": np.ones(1, np.float32) for side in ("xmax", "ymax")},
+        }
+        for number, name in enumerate(names)
+    ]

@@ -6,11 +6,14 @@ import json
 import shutil
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hostile_support import NAMES, hostile_report
+from page_support import hostile_records
+from PIL import Image
 
 import tfrecreg
 from tfrecreg.pages.collect import Surveys
@@ -99,6 +102,19 @@ def test_a_page_works_by_mouse_and_keyboard(
             assert used["unfolded"] == used["all"]
             assert used["folded"] == 0
             assert used["one_unfolded"] == 1
+
+
+def test_hostile_records_do_nothing(look: Any, tmp_path: Path) -> None:
+    out = BytesIO()
+    Image.new("RGB", (80, 40)).save(out, "PNG")
+    path = tmp_path / "hostile.tfrecord"
+    with tfrecreg.TFRecordWriter(path) as writer:
+        for record in hostile_records(out.getvalue()):
+            writer.write(record)
+    (told,) = look(tfrecreg.report(str(path)).html, schemes="light")
+    expect_quiet(told)
+    assert told["images"] > 50
+    assert told["used"]["overlay_fits"]
 
 
 def test_hostile_names_do_nothing(look: Any) -> None:

@@ -47,7 +47,7 @@ def _rows(bars: Bars, most: int) -> Iterator[Markup]:
         for number, series in enumerate(bars.series):
             value = series.values[at]
             width = round(room * value / most, 1)
-            title = f"{label}, {series.name}: {number_of(value, bars.unit)}"
+            title = f"{label}, {series.name}: {_number_of(value, bars.unit)}"
             yield Markup(
                 '<g><title>{}</title><rect class="s{}" x="{}" y="{}" width="{}" height="{}"/>'
                 '<text class="number" x="{}" y="{}">{}</text></g>'
@@ -60,12 +60,12 @@ def _rows(bars: Bars, most: int) -> Iterator[Markup]:
                 _BAR,
                 _LABELS + width + 6,
                 top + _BAR,
-                number_of(value, bars.unit),
+                _number_of(value, bars.unit),
             )
             top += _ROW
 
 
-def number_of(value: int, unit: str) -> str:
+def _number_of(value: int, unit: str) -> str:
     """A number as a chart shows it: bytes in words, all else in full."""
     return si_bytes(value) if unit == "B" else f"{value:,}"
 

@@ -25,7 +25,7 @@ from tfrecreg._version import __version__
 from tfrecreg.components.charts import Bars, Histogram
 from tfrecreg.components.drawing import overlay
 from tfrecreg.components.style import tokens
-from tfrecreg.components.svg import bar_chart, histogram, number_of, scatter_chart
+from tfrecreg.components.svg import bar_chart, histogram, scatter_chart
 from tfrecreg.pages.content import Page, PageDifference
 from tfrecreg.shards import in_reading_order
 from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
@@ -140,7 +140,6 @@ def _environment() -> Environment:
         ticks=_ticks,
         count=lambda number: f"{number:,}",
         plural=_plural,
-        amount=number_of,
         stats_row=stats_row,
     )
     environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
