@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from tfrecreg.components.charts import Bars, Histogram, Scatter, Series
-from tfrecreg.components.svg import bar_chart, histogram, scatter_chart
+from tfrecreg.components.svg import bar_chart, column_chart, scatter_chart
 
 Numbers = tuple[float, ...]
 
@@ -93,11 +93,11 @@ def test_classes_have_their_colors_beside_their_labels() -> None:
 
 
 def test_columns_stand_side_by_side_and_say_what_they_count() -> None:
-    chart = histogram(Histogram(heading="x", columns=(("0", 64), ("1 to 2", 0), ("3", 1))))
+    chart = column_chart(Histogram(heading="x", columns=(("0", 64), ("1 to 2", 0), ("3", 1))))
     assert places(chart, "rect", "x", "y", "width", "height") == [
         ((0, 0, 79, 64), ""),
         ((80, 64, 79, 0), ""),
         ((160, 63, 79, 1), ""),
     ]
     assert [text for _, text in places(chart, "title")] == ["0: 64", "1 to 2: 0", "3: 1"]
-    assert histogram(Histogram(heading="x", columns=()))
+    assert column_chart(Histogram(heading="x", columns=()))

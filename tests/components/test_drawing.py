@@ -13,9 +13,9 @@ from PIL import Image
 
 from tfrecreg.components.colors import COLORS, class_color
 from tfrecreg.components.drawing import (
-    Box,
     ClassMark,
     Drawing,
+    DrawnBox,
     DrawnObject,
     draw_over,
     drawing_of,
@@ -55,8 +55,8 @@ def test_boxes_are_clipped_and_have_the_classes_of_their_objects() -> None:
         "image/object/class/text": ["cat", "dog"],
     }
     first, second = drawn(record)
-    assert first.box == Box(0.25, 0.0, 0.25, 0.5)
-    assert second.box == Box(0.0, 0.0, 1.0, 1.0)
+    assert first.box == DrawnBox(0.25, 0.0, 0.25, 0.5)
+    assert second.box == DrawnBox(0.0, 0.0, 1.0, 1.0)
     assert first.mark == ClassMark("cat", class_color("cat"))
     assert second.mark == ClassMark("dog", class_color("dog"))
 
@@ -146,7 +146,7 @@ def test_names_of_a_crowd_wait_until_the_image_is_enlarged() -> None:
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_hostile_class_stays_a_name(name: str) -> None:
     mark = ClassMark(safe(name), 1)
-    box = DrawnObject(mark=mark, box=Box(0, 0, 1, 1), points=((0.5, 0.5),))
+    box = DrawnObject(mark=mark, box=DrawnBox(0, 0, 1, 1), points=((0.5, 0.5),))
     svg = ElementTree.fromstring(overlay(Drawing(objects=(box,))))
     assert [each.tag for each in svg.iter()] == [
         *("svg", "svg", "g", "title", "path", "path", "path", "path"),

@@ -11,7 +11,7 @@ import tfrecreg
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.example.model import Kind
 from tfrecreg.pages.collect import BUDGET, make_page
-from tfrecreg.pages.features import FeatureCounts, PageFeature
+from tfrecreg.pages.features import FeatureTally, PageFeature
 
 NONE = np.zeros(0, np.int64)
 
@@ -85,7 +85,7 @@ def test_features_beyond_the_limit_are_only_counted(tmp_path: Path) -> None:
 
 
 def test_a_sample_keeps_the_lowest_hashes() -> None:
-    counts = FeatureCounts()
+    counts = FeatureTally()
     for order in range(5000, 0, -1):
         counts.add(Kind.INT64, 1, (order,), order)
     counts.cut()

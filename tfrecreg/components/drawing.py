@@ -52,7 +52,7 @@ class ClassMark(NamedTuple):
     """Objects of the class in the record; 1 for the class of the image itself."""
 
 
-class Box(NamedTuple):
+class DrawnBox(NamedTuple):
     """A box, in fractions of the sides of the image."""
 
     left: float
@@ -66,7 +66,7 @@ class DrawnObject:
     """One object of a record."""
 
     mark: ClassMark
-    box: Box | None = None
+    box: DrawnBox | None = None
     polygons: tuple[Outline, ...] = ()
     """Outlines of its mask."""
     strips: tuple[Strip, ...] = ()
@@ -223,7 +223,7 @@ def _mask_path(each: DrawnObject) -> str:
     return "".join((*outlines, *map(_rectangle, each.strips)))
 
 
-def _rectangle(box: Box | Strip) -> str:
+def _rectangle(box: DrawnBox | Strip) -> str:
     left, top, width, height = (_number(_UNITS * side) for side in box)
     return f"M{left} {top}h{width}v{height}H{left}z"
 
@@ -269,13 +269,13 @@ def _integers(example: Example, name: str) -> Sequence[int] | None:
     return feature.values if feature is not None and feature.kind is Kind.INT64 else None
 
 
-def _boxes(example: Example) -> Iterator[Box]:
+def _boxes(example: Example) -> Iterator[DrawnBox]:
     sides = [_floats(example, name) for name in BOX]
     if any(side is None for side in sides) or len({len(side or ()) for side in sides}) != 1:
         return
     for each in zip(*(side or () for side in sides), strict=True):
         left, right, top, bottom = map(_clipped, each)
-        yield Box(left, top, max(right - left, 0), max(bottom - top, 0))
+        yield DrawnBox(left, top, max(right - left, 0), max(bottom - top, 0))
 
 
 def _points(example: Example, objects: int) -> list[Outline]:

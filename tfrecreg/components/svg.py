@@ -70,7 +70,7 @@ def _number_of(value: int, unit: str) -> str:
     return si_bytes(value) if unit == "B" else f"{value:,}"
 
 
-def histogram(chart: Histogram) -> Markup:
+def column_chart(chart: Histogram) -> Markup:
     """Columns side by side, each with its values and their number as a title."""
     most = max((count for _, count in chart.columns), default=0) or 1
     width = round(_COLUMNS / max(len(chart.columns), 1), 2)

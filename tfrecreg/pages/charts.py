@@ -59,10 +59,9 @@ def class_charts(
         if len(shown) > _BARS:
             shown.sort(key=lambda number: (-total[number], number))
             rest = [total[number] for number in shown[_BARS:]]
-            note = (
-                f"the {_BARS} most frequent of {len(total):,} classes; "
-                f"the others have {min(rest):,} to {max(rest):,} values each"
-            )
+            few, many = min(rest), max(rest)
+            note = f"the {_BARS} most frequent of {len(total):,} classes; the others have "
+            note += f"{few:,} each" if few == many else f"{few:,} to {many:,} each"
             shown = shown[:_BARS]
         yield Bars(
             heading=f"Classes: {safe(feature)}",

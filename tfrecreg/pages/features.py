@@ -33,7 +33,7 @@ _Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(slots=True)
-class FeatureCounts:
+class FeatureTally:
     """One feature, over the records of a shard or a split. Of bytes, the values are the sizes."""
 
     kinds: set[str] = field(default_factory=set)
@@ -113,7 +113,7 @@ class FeatureCounts:
         if len(self.sample) == _SAMPLE:
             self.bar = self.sample[-1][0]
 
-    def merge(self, other: FeatureCounts) -> None:
+    def merge(self, other: FeatureTally) -> None:
         """Add the same feature of other records."""
         self.kinds |= other.kinds
         self.records += other.records
@@ -131,7 +131,7 @@ class FeaturesSurvey:
     """Counts of all features, by name."""
 
     def __init__(self) -> None:
-        self.counts: dict[str, FeatureCounts] = {}
+        self.counts: dict[str, FeatureTally] = {}
         self.more: set[str] = set()
         """Some names of features that are not counted."""
 
@@ -177,14 +177,14 @@ class FeaturesSurvey:
                 mine.merge(counts)
         self.more |= other.more
 
-    def _of(self, name: str) -> FeatureCounts | None:
+    def _of(self, name: str) -> FeatureTally | None:
         counts = self.counts.get(name)
         if counts is None:
             if len(self.counts) >= _FEATURES:
                 if len(self.more) < _FEATURES:
                     self.more.add(name)
                 return None
-            counts = self.counts[name] = FeatureCounts()
+            counts = self.counts[name] = FeatureTally()
         return counts
 
 
@@ -224,7 +224,7 @@ def page_features(
     return tuple(_page_feature(name, each, records) for name, each in shown), more
 
 
-def _page_feature(name: str, counts: FeatureCounts, records: int) -> PageFeature:
+def _page_feature(name: str, counts: FeatureTally, records: int) -> PageFeature:
     is_size = counts.kinds == {"bytes"}
     words = _size if is_size else _number
     fewest, most = min(counts.fewest, counts.most), counts.most
@@ -242,7 +242,7 @@ def _page_feature(name: str, counts: FeatureCounts, records: int) -> PageFeature
     )
 
 
-def _histogram(name: str, counts: FeatureCounts, words: Any) -> Histogram | None:
+def _histogram(name: str, counts: FeatureTally, words: Any) -> Histogram | None:
     values = np.array([value for _, each in counts.sample for value in each], np.float64)
     values = values[np.isfinite(values)]
     if not values.size:

@@ -25,7 +25,7 @@ from tfrecreg._version import __version__
 from tfrecreg.components.charts import Bars, Histogram
 from tfrecreg.components.drawing import overlay
 from tfrecreg.components.style import tokens
-from tfrecreg.components.svg import bar_chart, histogram, scatter_chart
+from tfrecreg.components.svg import bar_chart, column_chart, scatter_chart
 from tfrecreg.pages.content import Page, PageDifference
 from tfrecreg.shards import in_reading_order
 from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
@@ -150,7 +150,7 @@ def _environment() -> Environment:
 
 def _chart(chart: Any) -> Markup:
     if isinstance(chart, Histogram):
-        return histogram(chart)
+        return column_chart(chart)
     return bar_chart(chart) if isinstance(chart, Bars) else scatter_chart(chart)
 
 
