@@ -1,6 +1,6 @@
 """Screenshots of pages about generated data, taken with Chromium: `make screenshots`.
 
-They go to `screenshots`, and the first one to `docs/images/page.png`, which the README shows.
+They go to `screenshots`, and that of `shapes` to `docs/images/page.png`, which the guide shows.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import tfrecreg
 ROOT = Path(__file__).parents[1]
 SHOWN = ROOT / "docs" / "images" / "page.png"
 SIZES = {
+    "shapes": (1200, 1330),
     "damaged": (1200, 1330),
     "digits": (1200, 2600),
-    "shapes": (1200, 2600),
     "folders": (1200, 2600),
 }
 """Width and height of the window by page."""
@@ -57,27 +57,28 @@ def write_shapes(raw: Path) -> None:
     """A COCO dataset of shapes."""
     rng = random.Random(1)
     (raw / "images").mkdir(parents=True)
-    images, annotations = [], []
-    for number in range(60):
-        image, found = drawing(rng, rng.randrange(1, 6))
-        name = f"{number:04}.jpg"
-        image.save(raw / "images" / name, quality=90)
-        width, height = image.size
-        images.append({"id": number, "file_name": name, "width": width, "height": height})
-        for label, box in found:
-            annotations.append(
-                {
-                    "id": len(annotations) + 1,
-                    "image_id": number,
-                    "category_id": label + 1,
-                    "bbox": box,
-                    "area": box[2] * box[3],
-                    "iscrowd": 0,
-                }
-            )
     categories = [{"id": number + 1, "name": name} for number, name in enumerate(SHAPES)]
-    document = {"images": images, "annotations": annotations, "categories": categories}
-    (raw / "instances_train.json").write_text(json.dumps(document), "utf-8")
+    for split, first, count in (("train", 0, 60), ("test", 60, 20)):
+        images, annotations = [], []
+        for number in range(first, first + count):
+            image, found = drawing(rng, rng.randrange(1, 6))
+            name = f"{number:04}.jpg"
+            image.save(raw / "images" / name, quality=90)
+            width, height = image.size
+            images.append({"id": number, "file_name": name, "width": width, "height": height})
+            for label, box in found:
+                annotations.append(
+                    {
+                        "id": len(annotations) + 1,
+                        "image_id": number,
+                        "category_id": label + 1,
+                        "bbox": box,
+                        "area": box[2] * box[3],
+                        "iscrowd": 0,
+                    }
+                )
+        document = {"images": images, "annotations": annotations, "categories": categories}
+        (raw / f"instances_{split}.json").write_text(json.dumps(document), "utf-8")
 
 
 def write_folders(raw: Path) -> None:
@@ -125,8 +126,8 @@ def main() -> None:
         make_pages(Path(temporary))
         for name, size in SIZES.items():
             photograph(browser, Path(temporary) / f"{name}.html", size, output / f"{name}.png")
-    with Image.open(output / "damaged.png") as image:
-        image.convert("RGB").quantize(64).save(SHOWN, optimize=True)
+    with Image.open(output / "shapes.png") as image:
+        image.convert("RGB").quantize(128).save(SHOWN, optimize=True)
 
 
 if __name__ == "__main__":

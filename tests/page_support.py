@@ -7,13 +7,17 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
-__all__ = ["ReadPage", "read_page"]
+import numpy as np
+from hostile_support import NAMES
 
-_VOID = {"br", "img", "input", "meta", "rect", "circle", "path", "polygon"}
+__all__ = ["ReadPage", "hostile_records", "read_page"]
+
+_VOID = {"br", "img", "input", "meta", "rect", "circle", "path"}
 _ATTRIBUTES = re.compile(
-    r"aria-[a-z]+|data-[a-z-]+|alt|charset|class|colspan|content|cx|cy|d|height|hidden|href"
-    r"|http-equiv|id|lang|name|open|points|preserveaspectratio|r|role|scope|src|tabindex|text-anchor|type|value"
-    r"|viewbox|width|x|y"
+    r"aria-[a-z]+|data-[a-z-]+|alt|charset|class|colspan|content|cx|cy|d|dx|dy|fill|fill-opacity"
+    r"|font-size|height|hidden|href|http-equiv|id|lang|name|open|paint-order|preserveaspectratio|r"
+    r"|role|scope|src|stroke|stroke-linecap|stroke-linejoin|stroke-width|tabindex|text-anchor|type"
+    r"|value|vector-effect|viewbox|width|x|y"
 )
 _LINK = re.compile(r"#[a-z0-9-]+|(\.\./)?([A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+\.html")
 _IMAGE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/]+=*")
@@ -92,3 +96,21 @@ def read_page(html: str) -> ReadPage:
         assert f"{kind}-src 'sha256-{digest}'" in page.policy
     assert page.policy.startswith("default-src 'none'; img-src data:;")
     return page
+
+
+def hostile_records(image: bytes) -> list[dict[str, object]]:
+    """Records with hostile names of features, classes and objects, and markup for an image."""
+    names = [name for name in NAMES if name and name.encode("utf-8", "replace").decode() == name]
+    markup = b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'><script>alert(1)</script>"
+    return [
+        {
+            "image/encoded": image if number else markup,
+            name: name,
+            "image/class/text": name,
+            "image/class/label": number,
+            "image/object/class/text": [name],
+            **{f"image/object/bbox/{side}": np.zeros(1, np.float32) for side in ("xmin", "ymin")},
+            **{f"image/object/bbox/{side}": np.ones(1, np.float32) for side in ("xmax", "ymax")},
+        }
+        for number, name in enumerate(names)
+    ]

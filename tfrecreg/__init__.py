@@ -28,8 +28,8 @@ their use. All other modules are private and may change with any version:
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`; `bundled` and
   `entry_points`, finding plugins; `builtin`, the bundled features; `guard`, through which
   all their code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
-- `operations`: the commands as functions; `library`: handles with these as verbs; `pages`: HTML;
-  `cli`: the command line; `commands`, its parts, and `render`, the printed form of results
+- `operations`: the commands as functions; `library`: handles with these as verbs; `pages`: HTML,
+  of `components`; `cli`: the command line; `commands`, its parts; `render`, the printed form
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.
 """

@@ -116,7 +116,7 @@ def test_a_check_that_fails_leaves_a_page_that_says_so(cli, here: Path) -> None:
     assert done.code == 2
     page = read_page((here / "page.html").read_text("utf-8"))
     assert "Incomplete" in page.text
-    assert "no dataset `nothing`" in page.text
+    assert "no dataset nothing" in page.text
 
 
 def test_a_gate_writes_a_page_without_records(cli, here: Path) -> None:

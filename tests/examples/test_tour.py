@@ -35,6 +35,6 @@ def test_the_notebook_runs_and_shows_what_it_makes(tmp_path: Path) -> None:
     assert "<b>mnist: pass</b>, 5,000 records in 8 shards" in html["report"]
     assert "<td>CRC002</td>" in html['build.check(only=["crc"])']
     assert "mnist@1.0.0" in html["first"]
-    assert html["first.report()"].startswith("<iframe srcdoc=")
+    assert html["first.report()"].startswith("<iframe title=")
     assert "mnist@1.0.0 → mnist@2.0.0: 1 changed, major" in html["changes"]
     assert float(shown["accuracy"]["text/plain"]) >= 0.9  # by chance it is 0.1

@@ -211,7 +211,11 @@ def test_handles_show_themselves(reg: tr.Registry) -> None:
     assert repr(report) == "<Report digits: pass, 260 records in 4 shards>"
     assert "digits: pass</b>, 260 records in 4 shards" in report._repr_html_()
     assert len(repr(build.report())) < 200
-    assert build.report()._repr_html_().startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
+    frame = build.report()._repr_html_()
+    assert frame.startswith(
+        '<iframe title="Page of digits" sandbox="allow-scripts" srcdoc="&lt;!DOC'
+    )
+    assert "href=&quot;about:srcdoc#verdict-1&quot;" in frame
 
 
 def test_a_report_prints_its_findings(reg: tr.Registry) -> None:

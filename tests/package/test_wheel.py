@@ -29,6 +29,7 @@ from tfrecreg import __version__
 from tfrecreg.codes import PAGES
 
 TEMPLATES = (
+    "base.html.j2",
     "difference.html.j2",
     "index.html.j2",
     "macros.html.j2",
@@ -127,6 +128,7 @@ def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
     known = (".py", ".pbtxt", "/py.typed")
     others = {name for name in files if not name.endswith(known) and ".dist-info/" not in name}
     others -= {f"tfrecreg/codes/{page}.md" for page in PAGES}
+    others -= {"tfrecreg/components/tokens.css"}
     others -= {f"tfrecreg/pages/templates/{name}" for name in TEMPLATES}
     others -= {path.relative_to(CHECKOUT).as_posix() for path in PLUGIN_TEMPLATES}
     assert others == ({LIBRARY} if has_compiler() else set())

@@ -6,11 +6,14 @@ import json
 import shutil
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hostile_support import NAMES, hostile_report
+from page_support import hostile_records
+from PIL import Image
 
 import tfrecreg
 from tfrecreg.pages.collect import Surveys
@@ -59,9 +62,11 @@ def expect_quiet(told: dict[str, Any]) -> None:
     assert told["console"] == []
     assert told["dialogs"] == []
     assert told["requests"] == []
-    assert told["serious"] == []
+    assert told["violations"] == []
     assert told["broken"] == 0
     assert told["overflow"] <= 0
+    assert told["overflow_narrow"] <= 0
+    assert all(told["enlarged_without_script"].values())
     assert told["without_script"] == 0
     assert told["sections"] > 0
 
@@ -82,9 +87,12 @@ def test_a_page_works_by_mouse_and_keyboard(
         expect_quiet(told)
         assert told["images"] > images
         used = told["used"]
-        assert used["zoomed"]
+        assert told["enlarged_without_script"]["enlarged"]
+        assert used["enlarged"]
+        assert used["overlay_fits"]
         assert used["closed"]
-        assert used["zoomed_by_key"]
+        assert used["by_arrows"]
+        assert used["closed_by_key"]
         assert used["theme_changes"]
         if "all" in used:
             assert used["all"] > 1
@@ -96,8 +104,23 @@ def test_a_page_works_by_mouse_and_keyboard(
             assert used["one_unfolded"] == 1
 
 
+def test_hostile_records_do_nothing(look: Any, tmp_path: Path) -> None:
+    out = BytesIO()
+    Image.new("RGB", (80, 40)).save(out, "PNG")
+    path = tmp_path / "hostile.tfrecord"
+    with tfrecreg.TFRecordWriter(path) as writer:
+        for record in hostile_records(out.getvalue()):
+            writer.write(record)
+    (told,) = look(tfrecreg.report(str(path)).html, schemes="light")
+    expect_quiet(told)
+    assert told["images"] > 50
+    assert told["used"]["overlay_fits"]
+
+
 def test_hostile_names_do_nothing(look: Any) -> None:
-    reports = [hostile_report(name, target=safe(name) or "digits") for name in NAMES]
+    reports = [
+        hostile_report(name, target=f"{number} {safe(name)}") for number, name in enumerate(NAMES)
+    ]
     pages = [
         render_page(Surveys().page(reports[start : start + 40]))
         for start in range(0, len(reports), 40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import re
 import shutil
 import subprocess
@@ -16,22 +17,26 @@ from typing import Any
 import numpy as np
 import pytest
 from diff_support import example, put_build
-from hostile_support import NAMES
+from hostile_support import hostile_report
 from memory_support import PRINT_PEAK, on_linux
-from page_support import read_page
+from page_support import hostile_records, read_page
 from PIL import Image
 from statistics_support import needs_tfdv
 from tests_support import flip
 
 import tfrecreg
+from tfrecreg.components.charts import Bars
+from tfrecreg.components.colors import COLORS
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.pages.collect import BUDGET, _with_anomalies, make_page
-from tfrecreg.pages.content import Bars
+from tfrecreg.pages.collect import BUDGET, Surveys, _with_anomalies, make_page
 from tfrecreg.pages.make import diff_page
+from tfrecreg.pages.render import render_page
 from tfrecreg.progress import SILENT
+
+STATISTICS = {"Statistics of train: 200 examples", "Statistics of test: 60 examples"}
 
 
 def bars(page: tfrecreg.pages.Page, heading: str) -> Bars:
@@ -44,17 +49,23 @@ def bars(page: tfrecreg.pages.Page, heading: str) -> Bars:
 def test_the_page_of_a_release(digits_original: Path) -> None:
     made = tfrecreg.report("digits@1.0.0", registry=digits_original)
     page = read_page(made.html)
-    assert page.headings[:5] == [
+    assert page.headings[:6] == [
         "digits@1.0.0",
         "Verdict",
-        "Contact sheet",
-        "Sample of test",
+        "Classes: image/class/label",
+        "Sample",
         "Sample of train",
+        "Sample of test",
     ]
+    features = page.headings.index("Features")
+    assert page.headings[features + 1] == "image/class/label int64"
+    assert features < page.headings.index("Provenance")
     assert page.headings[-4:] == ["Ledger", "Releases", "Code that loads it", "Schema"]
     assert 118 < page.images <= 138
     assert "Pass" in page.text
-    assert "260 records in 4 shards" in page.text
+    assert "Records 260 train 200, test 60 Size" in page.text
+    assert "4 shards Findings 0 Classes 10" in page.text
+    assert "Image size 28 × 28 all images Features 5" in page.text
     assert made.left_out == ()
 
 
@@ -156,6 +167,7 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
     text = read_page(made.html).text
     assert "Difference from digits@1.0.0" in text
     assert "Changed: 1 example" in text
+    assert text.index("train 200 200 0 0 1") < text.index("test 60 60 0 0 0")
     assert "Changed labels feature before after examples image/class/label" in text
     assert "a major number" in text
     assert re.search(r"Classes: image/class/label before after", text)
@@ -213,7 +225,7 @@ def test_records_without_images(tmp_path: Path, count: int) -> None:
     path = write(tmp_path / "plain.tfrecord", [{"x": [1.5, 2.0]} for _ in range(count)])
     page = read_page(tfrecreg.report(path).html)
     assert page.images == 0
-    assert f"{count} record" in page.text
+    assert f"Records {count} Size" in page.text
     assert "1.5, 2" in page.text
 
 
@@ -221,121 +233,10 @@ def test_a_thousand_classes(tmp_path: Path) -> None:
     records = [{"image/class/label": number % 1000} for number in range(3000)]
     page = make_page(write(tmp_path / "many.tfrecord", records), budget=BUDGET)
     chart = bars(page, "Classes: image/class/label")
-    assert chart.note == "the 40 most frequent of 1,000 classes"
-    assert chart.series[0].values == (3,) * 40
+    assert chart.note == "the 20 most frequent of 1,000 classes; the others have 3 each"
+    assert chart.series[0].values == (3,) * 20
     (target,) = page.targets
     assert len({each.label for each in target.galleries[0].records}) == 60
-
-
-def test_boxes_and_keypoints_are_drawn(tmp_path: Path) -> None:
-    record = {
-        "image/encoded": png(),
-        "image/object/bbox/xmin": np.array([0.25, -1.0], np.float32),
-        "image/object/bbox/xmax": np.array([0.5, 2.0], np.float32),
-        "image/object/bbox/ymin": np.array([0.0, float("nan")], np.float32),
-        "image/object/bbox/ymax": np.array([0.5, 1.0], np.float32),
-        "image/object/class/text": ["cat", "dog"],
-        "image/object/keypoint/x": np.array([0.5, 0.1], np.float32),
-        "image/object/keypoint/y": np.array([0.5, 0.1], np.float32),
-        "image/object/keypoint/visibility": [2, 0],
-        "image/object/polygon/x": np.array([0.0, 0.5, 1.5, 0.2], np.float32),
-        "image/object/polygon/y": np.array([0.0, 0.5, 1.0, 0.2], np.float32),
-        "image/object/polygon/points": [3, 4],
-    }
-    page = make_page(write(tmp_path / "boxes.tfrecord", [record]), budget=BUDGET)
-    (target,) = page.targets
-    (shown,) = target.galleries[0].records
-    assert shown.image is not None
-    assert [tuple(box) for box in shown.image.boxes] == [
-        (0.25, 0.0, 0.25, 0.5, "cat"),
-        (0.0, 0.0, 1.0, 1.0, "dog"),
-    ]
-    assert shown.image.points == ((0.5, 0.5),)
-    # The second polygon has fewer corners than it says.
-    assert shown.image.polygons == (((0.0, 0.0), (0.5, 0.5), (1.0, 1.0)),)
-    assert shown.label == "cat, dog"
-
-
-class TestMasks:
-    """Run lengths and images as masks."""
-
-    SIZE = (40, 80)
-    """Height and width."""
-
-    def drawn(self, folder: Path, masks: dict[str, Any]) -> tuple[np.ndarray[Any, Any], str]:
-        """What the strips cover, at the size of the image, and the page."""
-        path = write(folder / "masks.tfrecord", [{"image/encoded": png(), **masks}])
-        (target,) = make_page(path, budget=BUDGET).targets
-        (shown,) = target.galleries[0].records
-        assert shown.image is not None
-        height, width = self.SIZE
-        covered = np.zeros(self.SIZE, np.bool_)
-        for strip in shown.image.strips:
-            top, left = round(strip.top * height), round(strip.left * width)
-            bottom = top + round(strip.height * height)
-            covered[top:bottom, left : left + round(strip.width * width)] = True
-        return covered, tfrecreg.report(path).html
-
-    def mask(self) -> np.ndarray[Any, Any]:
-        """A block of whole columns and a part of others, on lines that are drawn."""
-        mask = np.zeros(self.SIZE, np.uint8)
-        mask[10:30, 20:40] = 1
-        mask[:, 50:60] = 1
-        return mask
-
-    def test_run_lengths_are_drawn(self, tmp_path: Path) -> None:
-        coder = pytest.importorskip("pycocotools.mask", reason="the extra `coco` is not installed")
-        counts = coder.encode(np.asfortranarray(self.mask()))["counts"]
-        masks = {
-            "image/object/rle/counts": [counts, b"\xff"],
-            "image/object/rle/size": [40, 80] * 2,
-        }
-        covered, page = self.drawn(tmp_path, masks)
-        assert (covered == self.mask().astype(np.bool_)).all()
-        assert '<path class="mask" d="M20,10h2v20h-2z' in page
-
-    @pytest.mark.parametrize("value", [1, 255])
-    def test_images_are_drawn(self, tmp_path: Path, value: int) -> None:
-        out = BytesIO()
-        Image.fromarray(self.mask() * value).save(out, "PNG")
-        covered, page = self.drawn(
-            tmp_path, {"image/object/mask": [b"no image", png(), out.getvalue()]}
-        )
-        assert (covered == self.mask().astype(np.bool_)).all()
-        assert '<path class="mask"' in page
-
-    @pytest.mark.parametrize(
-        ("counts", "size"),
-        [
-            (b"", [40, 80]),
-            (b"0", [40, 80]),
-            (b"00000000", [0, 80]),
-            (b"01", [-40, -80]),
-            (b"0oooooooo1", [40, 80]),  # a number of too many digits
-            (b"0`1", [1, 1]),  # beyond the end
-            (b"0N", [40, 80]),  # less than nothing
-            (b"01", [40]),
-        ],
-    )
-    def test_what_covers_nothing_is_not_drawn(
-        self, tmp_path: Path, counts: bytes, size: list[int]
-    ) -> None:
-        masks = {"image/object/rle/counts": [counts], "image/object/rle/size": size}
-        covered, page = self.drawn(tmp_path, masks)
-        assert not covered.any()
-        assert 'class="mask"' not in page
-
-    def test_what_is_drawn_is_bounded(self, tmp_path: Path) -> None:
-        out = BytesIO()
-        Image.fromarray(np.indices((64, 64)).sum(axis=0).astype(np.uint8) % 2).save(out, "PNG")
-        path = write(
-            tmp_path / "many.tfrecord",
-            [{"image/encoded": png(), "image/object/mask": [out.getvalue()] * 3}],
-        )
-        (target,) = make_page(path, budget=BUDGET).targets
-        (shown,) = target.galleries[0].records
-        assert shown.image is not None
-        assert len(shown.image.strips) == 1000
 
 
 def png() -> bytes:
@@ -344,21 +245,109 @@ def png() -> bytes:
     return out.getvalue()
 
 
+def objects(rng: np.random.Generator, count: int) -> dict[str, object]:
+    """Features of many objects with boxes and names."""
+    left, top = rng.random((2, count), np.float32) / 2
+    return {
+        "image/object/bbox/xmin": left,
+        "image/object/bbox/xmax": left + np.float32(0.4),
+        "image/object/bbox/ymin": top,
+        "image/object/bbox/ymax": top + np.float32(0.4),
+        "image/object/class/label": rng.integers(0, 90, count),
+        "image/object/class/text": [
+            f"a class with a long name {number}" for number in range(count)
+        ],
+    }
+
+
+def test_drawings_count_for_the_size_of_the_page(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    records = [{"image/encoded": png(), "n": at, **objects(rng, 60)} for at in range(60)]
+    made = tfrecreg.report(write(tmp_path / "boxes.tfrecord", records), budget=700_000)
+    assert 400_000 < len(made.html) < 700_000
+    assert re.fullmatch(r"\d+ images", made.left_out[0])
+
+
+def test_boxes_have_the_color_and_the_name_of_their_class(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    record = {**objects(rng, 3), "image/encoded": png(), "image/object/class/label": [1, 9, 2]}
+    html = tfrecreg.report(write(tmp_path / "three.tfrecord", [record])).html
+    page = read_page(html)
+    assert [f'stroke="{COLORS[number]}"' in html for number in (1, 2, 3)] == [True, True, False]
+    assert html.count('<span class="swatch c1"></span>') == 2
+    # In the caption, in a title and on the box.
+    assert page.text.count("a class with a long name 1") >= 3
+
+
+def test_classes_stand_together_and_train_comes_before_test(tmp_path: Path) -> None:
+    for split in ("test", "extra", "val", "train"):
+        records = [{"image/class/label": at % 12, "n": at} for at in range(300)]
+        write(tmp_path / f"x-{split}.tfrecord-00000-of-00001", records)
+    (target,) = make_page(str(tmp_path), budget=BUDGET).targets
+    order = ["train", "validation", "test", "extra"]
+    assert [each.heading for each in target.galleries] == [f"Sample of {name}" for name in order]
+    charts = [each for each in target.charts if isinstance(each, Bars)]
+    assert [[each.name for each in chart.series] for chart in charts] == [order]
+    for gallery in target.galleries:
+        labels = [record.label for record in gallery.records]
+        assert [label for label, _ in itertools.groupby(labels)] == [str(n) for n in range(12)]
+    text = read_page(tfrecreg.report(str(tmp_path)).html).text
+    assert "Records 1,200 train 300, validation 300, test 300, extra 300" in text
+
+
+def test_findings_have_no_empty_columns(digits_original: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.tfrecord").write_bytes(b"")
+    (target,) = make_page(str(tmp_path / "empty.tfrecord"), budget=BUDGET).targets
+    (finding,) = target.findings
+    assert finding.table() == (("shard",), ((str(tmp_path / "empty.tfrecord"),),))
+
+
+def test_a_page_of_nothing_and_one_of_many_findings(tmp_path: Path) -> None:
+    empty = read_page(tfrecreg.report(write(tmp_path / "empty.tfrecord", [])).html)
+    assert empty.headings[1:] == ["Verdict", "Findings"]
+    report = hostile_report("name")
+    findings = tuple(
+        replace(each, message=f"message {at}") for at in range(110) for each in report.findings
+    )
+    (many,) = Surveys().page([replace(report, findings=findings)]).targets
+    assert (len(many.findings), many.more_findings) == (200, len(findings) + 1 - 200)
+    html = render_page(Surveys().page([replace(report, findings=findings)]))
+    assert len(html) < 400_000
+    assert html.count('<details class="finding') == 200
+    assert re.search(r"\d+ more findings not on this page", read_page(html).text)
+
+
+def test_growth_is_shown_from_two_states_on(digits_registry: Path) -> None:
+    registry = tfrecreg.open(digits_registry)
+    alone = make_page("digits@1.0.0", registry=registry, budget=BUDGET)
+    assert "Growth over versions" not in [each.heading for each in alone.targets[0].charts]
+    both = make_page("digits", registry=registry, budget=BUDGET)
+    chart = bars(both, "Growth over versions")
+    assert (chart.labels, chart.series[0].values) == (("1.0.0", "build"), (260, 260))
+
+
+def test_extremes_are_shown_once_with_all_that_they_are(tmp_path: Path) -> None:
+    records = []
+    for number in range(30):
+        out = BytesIO()
+        sides = (300, 20) if number == 7 else (20, 20 + number)
+        Image.new("L", sides, number).save(out, "PNG")
+        records.append({"image/encoded": out.getvalue()})
+    page = make_page(write(tmp_path / "sizes.tfrecord", records), budget=BUDGET)
+    gallery = page.targets[0].galleries[-1]
+    assert gallery.heading == "Extremes"
+    found = dict(zip([each.record for each in gallery.records], gallery.tags, strict=True))
+    assert len(found) == len(gallery.records)
+    assert found[7].startswith("largest, widest")
+    assert found[0].startswith("smallest")
+    assert "darkest" in found[0]
+    alike = [{"image/encoded": png(), "n": number} for number in range(10)]
+    (target,) = make_page(write(tmp_path / "alike.tfrecord", alike), budget=BUDGET).targets
+    assert [each.heading for each in target.galleries] == ["Sample"]
+
+
 def test_hostile_records_stay_in_their_cells(tmp_path: Path) -> None:
-    names = [name for name in NAMES if name and name.encode("utf-8", "replace").decode() == name]
-    records = [
-        {
-            "image/encoded": png(),
-            name: name,
-            "image/class/text": name,
-            "image/class/label": number,
-            "image/object/class/text": [name],
-            **{f"image/object/bbox/{side}": np.zeros(1, np.float32) for side in ("xmin", "ymin")},
-            **{f"image/object/bbox/{side}": np.ones(1, np.float32) for side in ("xmax", "ymax")},
-        }
-        for number, name in enumerate(names)
-    ]
-    made = tfrecreg.report(write(tmp_path / "names.tfrecord", records))
+    made = tfrecreg.report(write(tmp_path / "names.tfrecord", hostile_records(png())))
     page = read_page(made.html)
     assert page.images > 50
     assert made.left_out == ()
@@ -467,8 +456,7 @@ def test_statistics_anomalies_and_drift(digits_original: Path, tmp_path: Path) -
     build = tfrecreg.open(root)["digits"].build(raw=root / "raw", base="none")
     made = build.report(against="digits@1.0.0", statistics=True)
     page = read_page(made.html)
-    assert "Statistics" in page.headings
-    assert "train: 200 examples" in page.headings
+    assert "Statistics of train: 200 examples" in page.headings
     assert "image/class/label int64 100 % 1" in page.text
     (report,) = made.reports
     assert {"statistics", "drift"} <= set(report.validators)
@@ -506,7 +494,7 @@ def test_statistics_are_made_in_the_pass_of_the_check_by_its_engine(
             path.name for path in (root / "data/digits").glob("*.tfrecord-*")
         )
         pages.append(read_page(made.html))
-        assert {"train: 200 examples", "test: 60 examples"} <= set(pages[-1].headings)
+        assert set(pages[-1].headings) >= STATISTICS
     monkeypatch.undo()
     apart = tfrecreg.stats("digits", registry=root)
     assert all(split.cached for split in apart.splits)
@@ -536,6 +524,9 @@ def test_images_without_pillow_are_one_notice(
     assert len(told) == 1
     assert "Sample of" not in made.html
     assert len(made.html) < 120_000
+    told.clear()
+    tfrecreg.open(digits_registry).site(digits_registry.parent / "public", progress=Told())
+    assert len([each for each in told if each.startswith(notice)]) == 1
     (report,) = made.reports
     assert report.status == "fail"
 
@@ -554,7 +545,7 @@ def test_statistics_without_tfdv_have_no_anomalies(
         "digits", registry=digits_original, statistics=True, against="digits@1.0.0", progress=Told()
     )
     headings = read_page(made.html).headings
-    assert {"train: 200 examples", "test: 60 examples"} <= set(headings)
+    assert set(headings) >= STATISTICS
     assert [each for each in told if each.startswith("no anomalies and no drift: ")] == told
     assert len(told) == 1
     (report,) = made.reports

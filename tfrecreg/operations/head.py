@@ -70,11 +70,14 @@ class ShownRecord(ShortRepr):
     """Parts of a payload that is not an Example."""
     images: tuple[ShownImage, ...] = field(default=(), repr=False)
     """The encoded images among the values of an Example."""
+    example: Example | None = field(default=None, repr=False, compare=False)
     saved: tuple[str, ...] = ()
     """Paths of the saved images, absolute and not escaped."""
 
     def _repr_html_(self) -> str:
-        """Its place, its features and thumbnails of its images, for a notebook."""
+        """Its place, its features and its images with their objects, for a notebook."""
+        from tfrecreg.components.drawing import draw_over  # only notebooks draw
+
         key = "" if self.key is None else f", key {self.key}"
         rows: Iterable[tuple[str, str, str]]
         if self.features is None:
@@ -85,7 +88,7 @@ class ShownRecord(ShortRepr):
         return (
             f"<p><b>{escape(self.shard)}</b>, record {self.record}{escape(key)} "
             f"{escape(self.start)}</p><table>{''.join(f'<tr><td>{each}' for each in cells)}</table>"
-            f"{''.join(image.thumbnail_html() for image in self.images)}"
+            f"{''.join(draw_over(self.example, (each.thumbnail_html() for each in self.images)))}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -387,6 +390,7 @@ def shown_record(
         payload=kind.value if kind is not None else None,
         parts=describe_payload(payload, kind, values) if payload is not None else (),
         images=tuple(images_in(example, decoders)) if example is not None else (),
+        example=example,
     )
 
 

@@ -13,15 +13,16 @@ The contents of a page, as data:
 - `survey`: counts and a sample of the records, from the pass of the check
 - `selection`: the same of the records that a condition selects
 - `records`: records and their images as a page shows them
-- `masks`: masks of objects that are run lengths or images
 - `difference`: two versions, with the records that differ
 - `looks`: the darkest, lightest and least sharp images of the sample
+- `overview`: the six numbers at the top
+- `features`: what is counted of features
 - `charts`: the numbers as charts
 - `budget`: the size of a page
 
 And how it looks:
 
 - `render`: the content of a page as HTML
-- `svg`: charts as SVG
+- :mod:`tfrecreg.components`: colors of classes, drawings of records and charts as SVG
 - `templates`: the HTML, the styles and the script of a page
 """

@@ -1,4 +1,4 @@
-"""Charts as SVG. Colors and fonts are those of the page's styles; all texts are escaped."""
+"""Charts as SVG. Colors and fonts are those of `tokens.css`; all texts are escaped."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
 
-from tfrecreg.pages.content import Bars, Scatter
+from tfrecreg.components.charts import Bars, Histogram, Scatter
 from tfrecreg.text import si_bytes
 
-_WIDTH = 640
-_LABELS = 180
+_WIDTH = 480
+_LABELS = 150
 """Width of the column of labels."""
-_NUMBERS = 80
+_NUMBERS = 66
 """Width of the column of numbers."""
 _ROW, _BAR = 20, 14
-_LABEL_CHARACTERS = 26
+_LABEL_CHARACTERS = 20
 _COLORS = 6
 """Classes `s0` to `s5` of the styles."""
-_PLOT, _MARGIN = 320, 44
+_PLOT, _MARGIN = 260, 44
 """Height of a scatter chart, and the space for its axes."""
+_COLUMNS, _TALL = 240, 64
+"""Width and height of a histogram."""
 
 
 def bar_chart(bars: Bars) -> Markup:
@@ -36,12 +38,16 @@ def _rows(bars: Bars, most: int) -> Iterator[Markup]:
     for at, label in enumerate(bars.labels):
         top = _ROW * at * len(bars.series)
         yield Markup('<text class="label" x="{}" y="{}" text-anchor="end">{}</text>').format(
-            _LABELS - 8, top + _BAR, _short(label)
+            _LABELS - (24 if bars.colors else 8), top + _BAR, _short(label)
         )
+        if bars.colors:
+            yield Markup('<rect class="key c{}" x="{}" y="{}" width="11" height="11"/>').format(
+                bars.colors[at], _LABELS - 18, top + 4
+            )
         for number, series in enumerate(bars.series):
             value = series.values[at]
             width = round(room * value / most, 1)
-            title = f"{label}, {series.name}: {number_of(value, bars.unit)}"
+            title = f"{label}, {series.name}: {_number_of(value, bars.unit)}"
             yield Markup(
                 '<g><title>{}</title><rect class="s{}" x="{}" y="{}" width="{}" height="{}"/>'
                 '<text class="number" x="{}" y="{}">{}</text></g>'
@@ -54,14 +60,36 @@ def _rows(bars: Bars, most: int) -> Iterator[Markup]:
                 _BAR,
                 _LABELS + width + 6,
                 top + _BAR,
-                number_of(value, bars.unit),
+                _number_of(value, bars.unit),
             )
             top += _ROW
 
 
-def number_of(value: int, unit: str) -> str:
+def _number_of(value: int, unit: str) -> str:
     """A number as a chart shows it: bytes in words, all else in full."""
     return si_bytes(value) if unit == "B" else f"{value:,}"
+
+
+def column_chart(chart: Histogram) -> Markup:
+    """Columns side by side, each with its values and their number as a title."""
+    most = max((count for _, count in chart.columns), default=0) or 1
+    width = round(_COLUMNS / max(len(chart.columns), 1), 2)
+    columns = []
+    for at, (values, count) in enumerate(chart.columns):
+        height = max(round(_TALL * count / most, 1), 1.0 if count else 0.0)
+        columns.append(
+            Markup(
+                '<g><title>{}</title><rect class="s0" x="{}" y="{}" width="{}" height="{}"/></g>'
+            ).format(
+                f"{values}: {count:,}",
+                round(at * width, 1),
+                round(_TALL - height, 1),
+                round(width - 1, 1),
+                height,
+            )
+        )
+    base = Markup('<path class="axis" d="M0 {}H{}"/>').format(_TALL + 0.5, _COLUMNS)
+    return _svg(_TALL + 1, chart.heading, Markup("").join(columns) + base, _COLUMNS)
 
 
 def scatter_chart(scatter: Scatter) -> Markup:
@@ -69,7 +97,8 @@ def scatter_chart(scatter: Scatter) -> Markup:
     widths = [point[0] for point in scatter.points]
     heights = [point[1] for point in scatter.points]
     most = max(point[2] for point in scatter.points)
-    across, down = _Axis(widths, _WIDTH - 2 * _MARGIN), _Axis(heights, _PLOT - 2 * _MARGIN)
+    across = _Axis(widths, _WIDTH - 2 * _MARGIN, gap=48)
+    down = _Axis(heights, _PLOT - 2 * _MARGIN, gap=20)
     base = _PLOT - _MARGIN
     parts = [
         Markup('<path class="axis" d="M{0} {1}H{2}M{0} {1}V{0}"/>').format(
@@ -85,7 +114,7 @@ def scatter_chart(scatter: Scatter) -> Markup:
     for tick in down.ticks():
         parts.append(
             Markup('<text class="number" x="{}" y="{}" text-anchor="end">{}</text>').format(
-                _MARGIN - 6, base - down.at(tick) + 4, tick
+                _MARGIN - 6, round(base - down.at(tick) + 4, 1), tick
             )
         )
     for width, height, count in scatter.points:
@@ -95,7 +124,7 @@ def scatter_chart(scatter: Scatter) -> Markup:
                 '<circle class="s0 point" cx="{}" cy="{}" r="{}"><title>{}</title></circle>'
             ).format(
                 _MARGIN + across.at(width),
-                base - down.at(height),
+                round(base - down.at(height), 1),
                 round(3 + 9 * math.sqrt(count / most), 1),
                 title,
             )
@@ -104,10 +133,11 @@ def scatter_chart(scatter: Scatter) -> Markup:
 
 
 class _Axis:
-    """A logarithmic axis in pixels."""
+    """A logarithmic axis in pixels, with at least `gap` pixels between its ticks."""
 
-    def __init__(self, values: Sequence[int], length: int) -> None:
+    def __init__(self, values: Sequence[int], length: int, gap: int) -> None:
         self._low, self._high = min(values), max(values)
+        self._length, self._gap = length, gap
         low, high = math.log(self._low), math.log(self._high)
         if high - low < 1e-9:
             low, high = low - 0.5, high + 0.5
@@ -118,18 +148,20 @@ class _Axis:
         return round((math.log(value) - self._start) * self._scale, 1)
 
     def ticks(self) -> list[int]:
-        """The lowest and the highest value, and round ones between."""
-        ends = {self._low, self._high}
-        powers = (2**power for power in range(31))
-        between = [each for each in powers if 1.4 * self._low < each < self._high / 1.4]
-        return sorted(ends.union(between[:: 1 + len(between) // 8]))
+        """The lowest and the highest value, and powers of two between."""
+        step = math.ceil(self._gap / (self._scale * math.log(2)))
+        inner = self._length - self._gap
+        between = [
+            2**power for power in range(0, 31, step) if self._gap <= self.at(2**power) <= inner
+        ]
+        return sorted({self._low, self._high, *between})
 
 
 def _short(label: str) -> str:
     return label if len(label) <= _LABEL_CHARACTERS else label[: _LABEL_CHARACTERS - 1] + "…"
 
 
-def _svg(height: int, label: str, content: Markup) -> Markup:
+def _svg(height: int, label: str, content: Markup, width: int = _WIDTH) -> Markup:
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-    ).format(_WIDTH, height, escape(label), content)
+    ).format(width, height, escape(label), content)
