@@ -1,0 +1,139 @@
+/** The bar over the grid: order, size of tiles, drawing, and what to do with the selection. */
+
+import { address, ask, words } from './api.js';
+import { copy, counted, el, toast } from './dom.js';
+import { layersMenu } from './layers.js';
+import { menu } from './menu.js';
+import { amend, go, view } from './state.js';
+
+const SIZES = { min: 80, max: 400, step: 8 };
+
+/**
+ * @param {HTMLElement} place
+ * @param {{resize: (size: number) => void, redraw: () => void, about: () => import('./api.js').About,
+ *   selection: () => import('./api.js').Selection | null}} calls
+ */
+export function drawBar(place, calls) {
+  const { sort, direction } = order(calls.about());
+  place.replaceChildren(
+    el('label', { class: 'inline' }, el('span', { text: 'Sort' }), sort), direction,
+    slider(calls.resize), layersMenu(calls.redraw), use(calls));
+}
+
+/** @param {import('./api.js').About} about */
+function order(about) {
+  const columns = about.columns ?? [];
+  const sort = el('select', { disabled: !columns.length, title: columns.length ? 'Sort by a column' : 'Sorting needs the catalog' },
+    el('option', { value: '', text: 'as stored' }),
+    ...columns.map(({ name }) => el('option', { value: name, text: name, selected: name === view.sort })));
+  sort.addEventListener('change', () => go({ sort: sort.value, desc: false, at: 0 }));
+  const direction = el('button', {
+    type: 'button', class: 'icon', disabled: !view.sort, 'aria-pressed': String(view.desc),
+    'aria-label': 'Largest first', title: view.desc ? 'Largest first' : 'Smallest first', text: view.desc ? '↓' : '↑',
+    on: { click: () => go({ desc: !view.desc, at: 0 }) },
+  });
+  return { sort, direction };
+}
+
+/** The size of tiles that this browser was left with. */
+export function keptSize() {
+  const size = Number(localStorage.getItem('tfrecreg-size'));
+  return size >= SIZES.min && size <= SIZES.max ? size : 160;
+}
+
+/** @param {(size: number) => void} resize */
+function slider(resize) {
+  const input = el('input', { type: 'range', ...SIZES, value: keptSize(), 'aria-label': 'Size of tiles' });
+  input.addEventListener('input', () => {
+    localStorage.setItem('tfrecreg-size', input.value);
+    resize(Number(input.value));
+  });
+  return el('label', { class: 'inline slider', title: 'Size of tiles' }, el('span', { text: 'Size' }), input);
+}
+
+/** @param {Parameters<typeof drawBar>[1]} calls */
+function use(calls) {
+  return menu('Use', 'Copy or save the selection', (close) => {
+    const selection = calls.selection();
+    if (!selection) return [el('p', { class: 'faint', text: 'There is no selection yet.' })];
+    const line = (/** @type {string} */ title, /** @type {string} */ text) => el('button', {
+      type: 'button', class: 'item', title: text, on: { click: () => { void copy(text); close(); } },
+    }, el('span', { text: title }), el('code', { text }));
+    return [
+      el('h3', { text: `Copy what gives these ${counted(selection.count, 'record')}` }),
+      line('Command line', selection.cli), line('Python', selection.python),
+      line('Address of this view', location.href),
+      el('h3', { text: 'Save the selection' }),
+      ...saves(selection, close),
+    ];
+  });
+}
+
+/** @param {import('./api.js').Selection} selection @param {() => void} close */
+function saves(selection, close) {
+  /** @type {[string, string, string][]} */
+  const kinds = [['keys', 'Keys', 'CSV: split, key, shard, record'], ['waiver', 'Waiver', 'TOML for the gate']];
+  if (selection.toml) kinds.push(['toml', 'Derived dataset', 'TOML that builds it']);
+  return kinds.map(([as, title, what]) => el('button', {
+    type: 'button', class: 'item', data: { save: as }, on: { click: () => { void save(selection, as); close(); } },
+  }, el('span', { text: title }), el('span', { class: 'faint', text: what })));
+}
+
+/**
+ * Save a file of the server; what it refuses is said instead of saved.
+ * @param {import('./api.js').Selection} selection @param {string} as
+ */
+async function save(selection, as) {
+  const answer = await fetch(address(`/api/t/${view.t}/save`, { selection: selection.selection, as })).catch(() => null);
+  if (!answer?.ok) {
+    const told = await answer?.json().catch(() => null);
+    toast(told?.error?.message ?? 'the viewer does not answer');
+    return;
+  }
+  const name = /filename="?([^";]+)"?/.exec(answer.headers.get('Content-Disposition') ?? '')?.[1];
+  const url = URL.createObjectURL(await answer.blob());
+  const link = el('a', { href: url, download: name ?? `${as}.${as === 'keys' ? 'csv' : 'toml'}` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  toast(`Saved ${link.download}`);
+}
+
+/**
+ * The choice of the dataset at the top: what was named, and what the registry has.
+ * @param {any} choice @param {import('./api.js').Targets} targets
+ */
+export function drawTargets(choice, targets) {
+  const named = targets.targets.map(({ id, name }) => el('option', { value: `t${id}`, text: name, selected: id === view.t }));
+  const names = new Set(targets.targets.map(({ name }) => name));
+  const others = references(targets).filter((name) => !names.has(name)).map((name) => el('option', { value: `r${name}`, text: name }));
+  choice.replaceChildren(
+    ...(view.t < 0 ? [el('option', { value: '', text: 'Choose a dataset', selected: true })] : []), ...named,
+    ...(others.length ? [el('optgroup', { label: 'In the registry' }, ...others)] : []));
+}
+
+/** All references of a registry: builds, and versions with the newest first. @param {import('./api.js').Targets} targets */
+export function references(targets) {
+  return targets.datasets.flatMap(({ name, versions, build }) => [
+    ...(build ? [name] : []), ...[...versions].reverse().map((version) => `${name}@${version}`),
+  ]);
+}
+
+/**
+ * The number of the target with this name, opened where it must be.
+ * @param {string} name @returns {Promise<number>}
+ */
+export async function openTarget(name) {
+  try {
+    return (await ask('/api/open', { name })).id;
+  } catch (error) {
+    toast(words(error));
+    return -1;
+  }
+}
+
+/** Fit the address to what the server has: a number of a target that is none is the first one. @param {import('./api.js').Targets} targets */
+export function settleTarget(targets) {
+  const known = targets.targets.some(({ id }) => id === view.t);
+  if (!known && targets.targets.length) amend({ t: targets.targets[0].id });
+  else if (!known) amend({ t: -1 });
+}
