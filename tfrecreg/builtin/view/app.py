@@ -1,0 +1,223 @@
+"""The addresses of the viewer, and their answers as JSON or bytes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+import anyio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tfrecreg.builtin.view.browsed import Browsed, Opened
+from tfrecreg.builtin.view.images import SIZES, Kept, Picture, Thumbnails, whole
+from tfrecreg.builtin.view.shards import ChangedShardError
+from tfrecreg.errors import NoSuchNameError, NoSuchRecordError, StorageError, TfrecregError, UsageError
+from tfrecreg.json_data import json_data
+from tfrecreg.text import safe
+
+_THREADS = 6
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_IMMUTABLE = "private, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Bytes with their media type."""
+
+    body: bytes = field(repr=False)
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+
+class Asked:
+    """The parameters of a request, converted.
+
+    Raises:
+        UsageError: by methods: one is missing, or not of its kind.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._path = request.path_params
+        self._query = request.query_params
+        self.range = request.headers.get("range", "")
+
+    def text(self, name: str, default: str = "") -> str:
+        """The last value of a parameter."""
+        found = self._query.getlist(name)
+        return found[-1] if found else default
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """All values of a parameter that are not empty."""
+        return tuple(each for each in self._query.getlist(name) if each)
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """A number of the path or the query."""
+        found = self._path.get(name)
+        if found is None:
+            found = self.text(name, "" if default is None else str(default))
+        text = str(found)
+        if not (text.isascii() and text.isdigit() and len(text) < 16):
+            raise UsageError(f"`{safe(name)}` should be a number, found `{safe(text, limit=40)}`")
+        return int(text)
+
+    def name(self, name: str) -> str:
+        """A part of the path."""
+        return str(self._path[name])
+
+
+Handler = Callable[[Asked], Answer | dict[str, Any]]
+
+
+class Viewer:
+    """The handlers of all addresses.
+
+    Args:
+        opened: the targets.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._kept = Kept()
+        self._thumbnails = Thumbnails()
+
+    def close(self) -> None:
+        """End its processes and all work in the background."""
+        self._thumbnails.close()
+        self._opened.close()
+
+    def app(self) -> Starlette:
+        """The application."""
+        limit = anyio.CapacityLimiter(_THREADS)
+        of_target = "/api/t/{target}"
+        of_record = "{shard}/{record}"
+        handlers: dict[str, Handler] = {
+            "/": lambda _: static("index.html"),
+            "/static/{path:path}": lambda asked: static(asked.name("path")),
+            "/api/targets": lambda _: self._opened.to_json(),
+            "/api/open": lambda asked: self._opened.open(asked.text("name")).entry(),
+            of_target: lambda asked: self._of(asked).summary(),
+            f"{of_target}/records": self._records,
+            f"{of_target}/thumb/{of_record}": self._thumb,
+            f"{of_target}/image/{of_record}": self._image,
+        }
+        routes = [
+            Route(path, _endpoint(handler, limit), methods=["GET"])
+            for path, handler in handlers.items()
+        ]
+        return Starlette(routes=routes, exception_handlers={HTTPException: _unknown})
+
+    def _of(self, asked: Asked) -> Browsed:
+        return self._opened[asked.number("target")]
+
+    def _records(self, asked: Asked) -> dict[str, Any]:
+        start, count = asked.number("from", 0), asked.number("count", 60)
+        return self._of(asked).records(asked.text("selection"), start, count)
+
+    def _thumb(self, asked: Asked) -> Answer:
+        browsed = self._of(asked)
+        size = min(max(asked.number("size", 160), SIZES[0]), SIZES[1])
+        number = browsed.shards.number(asked.number("shard"), asked.number("record"))
+        seen, record = browsed.shards.place(number)
+        version = asked.text("v")
+        if version and version != seen.identity:
+            raise ChangedShardError("this address is of another state of the shard")
+        browsed.shards.expect_same(seen)
+
+        def make() -> Picture:
+            try:
+                return self._thumbnails.thumbnail(browsed.image(number), size)
+            except ValueError as error:
+                raise UsageError(f"the image does not decode: {safe(str(error), limit=300)}") from None
+
+        picture = self._kept((seen.identity, record, size), make)
+        cache = _IMMUTABLE if version else "no-store"
+        return Answer(picture.data, picture.media_type, {"cache-control": cache})
+
+    def _image(self, asked: Asked) -> Answer:
+        browsed = self._of(asked)
+        number = browsed.shards.number(asked.number("shard"), asked.number("record"))
+        picture = whole(browsed.image(number, asked.text("feature") or None))
+        return Answer(picture.data, picture.media_type)
+
+
+def static(path: str) -> Answer:
+    """A file of the browser's side.
+
+    Raises:
+        NoSuchNameError: there is none of that name.
+    """
+    parts = path.split("/")
+    place = files("tfrecreg.builtin.view") / "static"
+    for part in parts:
+        # By names that the folder has, so that no path leads out of it.
+        found = next((each for each in place.iterdir() if each.name == part), None)
+        if found is None or (found.is_dir() and part == parts[-1]):
+            raise NoSuchNameError(f"there is no file `{safe(path)}`")
+        if part != parts[-1] and not found.is_dir():
+            raise NoSuchNameError(f"there is no file `{safe(path)}`")
+        place = found
+    kind = _TYPES.get(parts[-1].rpartition(".")[2])
+    if kind is None:
+        raise NoSuchNameError(f"there is no file `{safe(path)}`")
+    return Answer(place.read_bytes(), kind, {"cache-control": "no-cache"})
+
+
+def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Request], Any]:
+    async def endpoint(request: Request) -> Response:
+        asked = Asked(request)
+        return await anyio.to_thread.run_sync(_answered, handler, asked, limiter=limit)
+
+    return endpoint
+
+
+def _answered(handler: Handler, asked: Asked) -> Response:
+    """The answer to one request, or the error in its form."""
+    try:
+        found = handler(asked)
+    except TfrecregError as error:
+        return _error(_status(error), error.message, error.hint)
+    except Exception as error:
+        # A bug of ours, or of a plugin: the viewer goes on.
+        traceback.print_exc(file=sys.stderr)
+        return _error(500, f"{type(error).__name__}: {safe(str(error), limit=300)}", "")
+    if isinstance(found, Answer):
+        headers = {"cache-control": "no-store", **found.headers}
+        return Response(found.body, found.status, headers, found.media_type)
+    return _json(200, found)
+
+
+def _status(error: TfrecregError) -> int:
+    if isinstance(error, NoSuchRecordError | NoSuchNameError):
+        return 404
+    return 409 if isinstance(error, StorageError) else 400
+
+
+def _json(status: int, document: object) -> Response:
+    # In ASCII: names that are not UTF-8 have surrogate escapes.
+    body = json.dumps(json_data(document), allow_nan=False).encode("ascii")
+    return Response(body, status, {"cache-control": "no-store"}, "application/json")
+
+
+def _error(status: int, message: str, hint: str) -> Response:
+    return _json(status, {"error": {"message": message, "hint": hint}})
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    del request
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return _error(status, "there is nothing at this address", "")

@@ -1,0 +1,258 @@
+"""The records that are chosen: an array of their numbers, kept under a short name."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.builtin.query.sql import shown_text, sql_name, sql_text
+from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.shards import SeenShards
+from tfrecreg.errors import UsageError
+from tfrecreg.scan.interface import Target
+from tfrecreg.suggest import did_you_mean
+from tfrecreg.text import safe
+
+_KEPT_BYTES = 48 << 20
+"""Bytes of the numbers of selections that are kept."""
+_PLACES = 20_000
+"""Records that a condition names one by one, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a selection is made by."""
+
+    splits: tuple[str, ...] = ()
+    """None for all."""
+    where: tuple[str, ...] = ()
+    """Conditions in SQL that hold together."""
+    sort: str = ""
+    """A column; empty for the order of the records."""
+    descending: bool = False
+    findings: tuple[str, ...] = ()
+    """Codes of findings: records with one of them."""
+    changed_since: str = ""
+    """A version: records that it does not have, or has otherwise."""
+
+    @property
+    def name(self) -> str:
+        """A short name, empty for all records in their order."""
+        if self == Choice():
+            return ""
+        return blake3(repr(self).encode("utf-8", "replace")).hexdigest(8)
+
+    @property
+    def condition(self) -> str:
+        """The conditions as one; empty without any."""
+        if len(self.where) == 1:
+            return self.where[0]
+        return " AND ".join(f"({each})" for each in self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Chosen records."""
+
+    choice: Choice
+    numbers: npt.NDArray[np.int64] | range = field(repr=False)
+    """In their order."""
+    milliseconds: int = 0
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class Selections:
+    """The selections of a target. Safe for threads.
+
+    Args:
+        special: makes the numbers for `findings` and `changed_since`.
+    """
+
+    def __init__(self, target: Target, shards: SeenShards, catalog: Catalog) -> None:
+        self._target = target
+        self._shards = shards
+        self._catalog = catalog
+        self._kept: OrderedDict[str, Selection] = OrderedDict()
+        self._choices: OrderedDict[str, Choice] = OrderedDict()
+        self._lock = threading.Lock()
+        self.special: Any = None
+        self._starts = {
+            shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
+        }
+
+    def get(self, name: str) -> Selection:
+        """The selection of that name; made again where it was dropped.
+
+        Raises:
+            UsageError: no choice has that name.
+        """
+        if not name:
+            return Selection(Choice(), range(len(self._shards)))
+        with self._lock:
+            found = self._kept.get(name)
+            choice = self._choices.get(name)
+            if found is not None:
+                self._kept.move_to_end(name)
+        if found is not None:
+            return found
+        if choice is None:
+            raise UsageError(f"there is no selection `{safe(name)}`", hint="select again")
+        return self.select(choice)
+
+    def select(self, choice: Choice) -> Selection:
+        """The records of a choice.
+
+        Raises:
+            UsageError: a split, a column or a condition is wrong, or the catalog is not there.
+        """
+        name = choice.name
+        with self._lock:
+            found = self._kept.get(name)
+        if found is not None:
+            return found
+        began = time.monotonic()
+        numbers: npt.NDArray[np.int64] | range
+        if not (choice.where or choice.sort):
+            numbers = self._of_splits(choice.splits)
+        else:
+            numbers = self._asked(choice)
+        for wanted in self.special(choice) if choice.findings or choice.changed_since else ():
+            numbers = np.asarray(numbers, np.int64)
+            numbers = numbers[np.isin(numbers, wanted)]
+        took = round(1000 * (time.monotonic() - began))
+        made = Selection(choice, numbers, took)
+        if name:
+            self._keep(name, made)
+        return made
+
+    def sql(self, selection: Selection) -> str:
+        """The condition for exactly these records; empty for all.
+
+        Raises:
+            UsageError: they have to be named one by one, and are too many.
+        """
+        choice = selection.choice
+        parts = [f"(\n{each}\n)" for each in choice.where]
+        if choice.splits:
+            parts.append(f"split IN ({', '.join(map(sql_text, choice.splits))})")
+        if choice.findings or choice.changed_since:
+            if len(selection) > _PLACES:
+                raise UsageError(
+                    f"{len(selection):,} records are too many for facets",
+                    hint="add a condition",
+                )
+            places = map(self._shards.place, map(int, selection.numbers))
+            rows = [f"({sql_text(seen.name)}, {record})" for seen, record in places]
+            parts.append(f"(shard, record) IN ({', '.join(rows)})" if rows else "false")
+        return " AND ".join(parts)
+
+    def _keep(self, name: str, made: Selection) -> None:
+        with self._lock:
+            self._kept[name] = made
+            self._choices[name] = made.choice
+            while len(self._choices) > 1000:
+                self._choices.popitem(last=False)
+            held = sum(_bytes(each) for each in self._kept.values())
+            while held > _KEPT_BYTES and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                held -= _bytes(dropped)
+
+    def _of_splits(self, splits: Sequence[str]) -> npt.NDArray[np.int64] | range:
+        if not splits:
+            return range(len(self._shards))
+        known = self._shards.splits
+        for each in splits:
+            if each not in known:
+                raise UsageError(f"there is no split `{safe(each)}`{did_you_mean(each, known)}")
+        starts = self._shards.starts
+        parts = [
+            np.arange(starts[seen.number], starts[seen.number + 1])
+            for name, shards in known.items()
+            if name in splits
+            for seen in shards
+        ]
+        first, last = int(parts[0][0]) if len(parts[0]) else 0, 0
+        numbers = np.concatenate(parts)
+        if len(numbers):
+            first, last = int(numbers[0]), int(numbers[-1])
+            if last - first + 1 == len(numbers):
+                return range(first, last + 1)
+        return numbers
+
+    def _asked(self, choice: Choice) -> npt.NDArray[np.int64]:
+        where = import_module("tfrecreg.builtin.query.where")
+        for each in choice.where:
+            where._expect_expression(each)
+        self._of_splits(choice.splits)
+        condition = self.sql(Selection(Choice(choice.splits, choice.where), range(0)))
+        sql = "SELECT shard, record FROM records"
+        if condition:
+            sql = f"{sql} WHERE {condition}"
+        if choice.sort:
+            columns = dict(self._catalog.columns or ()) or self._columns()
+            if choice.sort not in columns:
+                raise UsageError(
+                    f"there is no column `{safe(choice.sort)}`{did_you_mean(choice.sort, columns)}"
+                )
+            way = "DESC" if choice.descending else "ASC"
+            sql += f" ORDER BY {sql_name(choice.sort)} {way} NULLS LAST, split, shard, record"
+        parts: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+        with self._catalog.asking() as questions:
+            for each in choice.where:
+                _expect_condition(questions.connection, each)
+            _, batches = questions.connection.batches(sql)
+            for batch in batches:
+                names = batch.column(0).dictionary_encode()
+                starts = np.array(
+                    [self._starts[name] for name in names.dictionary.to_pylist()], np.int64
+                )
+                records = batch.column(1).to_numpy(zero_copy_only=False)
+                parts.append(starts[names.indices.to_numpy()] + records)
+        numbers = np.concatenate(parts)
+        return numbers if choice.sort else np.sort(numbers)
+
+    def _columns(self) -> dict[str, str]:
+        with self._catalog.asking() as questions:
+            return dict(questions.connection.describe("records"))
+
+
+def _expect_condition(connection: Any, where: str) -> None:
+    kind = connection.relation(f"SELECT (\n{where}\n) FROM records").types[0]
+    if str(kind) != "BOOLEAN":
+        raise UsageError(
+            f"`{safe(where.strip(), limit=200)}` is {kind}, and a condition is BOOLEAN",
+            hint="as in: label = 'cat' AND width >= 224",
+        )
+
+
+def _bytes(selection: Selection) -> int:
+    return 0 if isinstance(selection.numbers, range) else selection.numbers.nbytes
+
+
+def command_line(target: str, choice: Choice) -> str:
+    """The command that shows the same records in a terminal."""
+    words = ["tfrecreg", "head", target]
+    words += ["--split", "+".join(choice.splits)] if choice.splits else []
+    words += ["--where", choice.condition] if choice.where else []
+    return shlex.join(words)
+
+
+def python_line(target: str, splits: Iterable[str], choice: Choice) -> str:
+    """The line of Python that gives the same records."""
+    chosen = "+".join(choice.splits or splits)
+    words = [repr(target)]
+    words += [repr(chosen)] if chosen else []
+    words += [f"where={choice.condition!r}"] if choice.where else []
+    return f"tfrecreg.data_source({', '.join(words)})"
