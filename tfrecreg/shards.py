@@ -34,6 +34,7 @@ _USUAL = {
     "test": "test",
     "testing": "test",
 }
+_READING_ORDER = {"train": 0, "validation": 1, "test": 2}
 # Splits other than the three, or ambiguous ones: `eval` is the validation split in TFX and the test
 # split elsewhere.
 _OTHER = "eval|evaluation|extra|holdout|minival|test[-_]?dev|trainval|unlabell?ed|unsupervised"
@@ -322,6 +323,11 @@ def bounds(records: int, shards: int) -> Iterator[tuple[int, int]]:
     """The first record and the end of each shard: contiguous, sizes differ by at most one."""
     for number in range(shards):
         yield number * records // shards, (number + 1) * records // shards
+
+
+def in_reading_order(split: str) -> tuple[int, str]:
+    """The sort key of splits for people: train, validation, test, then by name."""
+    return _READING_ORDER.get(normal_split(split), len(_READING_ORDER)), split
 
 
 def parse_shard_size(text: str) -> int:

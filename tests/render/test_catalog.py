@@ -27,11 +27,11 @@ from tfrecreg.operations.catalog import Listed, LogEntry
 from tfrecreg.operations.origin import Origin
 from tfrecreg.render.catalog import (
     feature_sizes,
-    in_reading_order,
     print_list,
     print_log,
     print_manifest,
 )
+from tfrecreg.shards import in_reading_order
 from tfrecreg.sources.interface import Skipped
 
 

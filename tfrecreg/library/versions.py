@@ -39,7 +39,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
     """What a build and a release have in common."""
 
     def __repr__(self) -> str:
-        from tfrecreg.render.catalog import in_reading_order
+        from tfrecreg.shards import in_reading_order
 
         splits = sorted(self.manifest.splits, key=lambda each: in_reading_order(each.name))
         records = ", ".join(f"{each.records:,} {safe(each.name)}" for each in splits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tfrecreg.components.drawing import overlay
 from tfrecreg.pages.records import PageRecord
 
 _RECORD = 1500
@@ -30,9 +31,7 @@ class Budget:
         image = record.image
         if image is None:
             return record
-        drawn = 120 * (len(image.boxes) + len(image.points)) + 16 * sum(map(len, image.polygons))
-        drawn += 40 * len(image.strips)
-        image_size = len(image.data) * 4 // 3 + drawn
+        image_size = len(image.data) * 4 // 3 + len(overlay(image.drawing))
         if image_size > self.left:
             self.images += 1
             return replace(record, image=None, problem="the image is left out: the page is full")

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from tfrecreg.components.charts import Bars, Scatter, Series
+from tfrecreg.components.colors import class_color
+from tfrecreg.components.drawing import name_of_class
 from tfrecreg.manifest.model import Manifest
-from tfrecreg.pages.content import Bars, Scatter, Series
-from tfrecreg.pages.records import name_of_class
+from tfrecreg.operations.catalog import LogEntry
 from tfrecreg.pages.survey import Survey
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
 
-_BARS = 40
+_BARS = 20
 """Bars of a chart, at most; the most frequent classes have one each."""
 _POINTS = 600
 """Points of a scatter chart."""
@@ -22,14 +24,25 @@ _OBJECTS = 20
 
 
 def charts_of(
-    report: Report, target: Target, splits: Mapping[str, Survey]
+    target: Target, splits: Mapping[str, Survey], history: Sequence[LogEntry]
 ) -> Iterator[Bars | Scatter]:
-    """The charts of a target, the most asked for first, from surveys by split."""
-    splits = dict(sorted(splits.items()))
+    """The charts that say most about a target: classes, sizes of images, growth over releases.
+
+    Args:
+        splits: surveys by split, in the order in which they are shown.
+        history: releases of the dataset, the newest first.
+    """
     yield from class_charts(splits, target.labels)
-    yield from _bytes(report, target.manifest)
     yield from _sizes(splits)
+    yield from _growth(target.manifest, history)
+
+
+def feature_charts(
+    report: Report, manifest: Manifest | None, splits: Mapping[str, Survey]
+) -> Iterator[Bars | Scatter]:
+    """Charts about objects and about bytes."""
     yield from _objects(splits)
+    yield from _bytes(report, manifest)
 
 
 def class_charts(
@@ -45,7 +58,11 @@ def class_charts(
         note = ""
         if len(shown) > _BARS:
             shown.sort(key=lambda number: (-total[number], number))
-            note = f"the {_BARS} most frequent of {len(total):,} classes"
+            rest = [total[number] for number in shown[_BARS:]]
+            note = (
+                f"the {_BARS} most frequent of {len(total):,} classes; "
+                f"the others have {min(rest):,} to {max(rest):,} values each"
+            )
             shown = shown[:_BARS]
         yield Bars(
             heading=f"Classes: {safe(feature)}",
@@ -56,6 +73,7 @@ def class_charts(
                 for split, each in counts.items()
             ),
             note=note,
+            colors=tuple(map(class_color, shown)),
         )
 
 
@@ -104,6 +122,23 @@ def _sizes(splits: Mapping[str, Survey]) -> Iterator[Scatter]:
         note=f"the {_POINTS:,} most frequent of {len(sizes):,} sizes"
         if len(sizes) > _POINTS
         else "",
+    )
+
+
+def _growth(manifest: Manifest | None, history: Sequence[LogEntry]) -> Iterator[Bars]:
+    """Records by release, the oldest first, and of the build behind them, if it is not released."""
+    counts = [(entry.version, entry.records) for entry in reversed(history)]
+    if manifest is not None and manifest.release is None and counts:
+        counts.append(("build", sum(split.records for split in manifest.splits)))
+    if len(counts) < 2:
+        return
+    shown = counts[-_BARS:]
+    yield Bars(
+        heading="Growth over versions",
+        unit="records",
+        labels=tuple(version for version, _ in shown),
+        series=(Series(name="records", values=tuple(records for _, records in shown)),),
+        note=f"the newest {_BARS} of {len(counts)}" if len(counts) > _BARS else "",
     )
 
 

@@ -17,7 +17,7 @@ from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
 from tfrecreg.pages.budget import Budget
-from tfrecreg.pages.charts import charts_of
+from tfrecreg.pages.charts import charts_of, feature_charts
 from tfrecreg.pages.content import (
     Gallery,
     Page,
@@ -27,7 +27,9 @@ from tfrecreg.pages.content import (
     TargetPage,
 )
 from tfrecreg.pages.difference import difference_of
-from tfrecreg.pages.looks import look_galleries
+from tfrecreg.pages.features import page_features
+from tfrecreg.pages.looks import striking_looks
+from tfrecreg.pages.overview import figures_of
 from tfrecreg.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.plugins.manager import code_named
@@ -36,17 +38,22 @@ from tfrecreg.registry.lookup import Build, Release, Resolved, resolve
 from tfrecreg.registry.registry import Registry, RegistryLike, open_registry
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target, Validator
+from tfrecreg.shards import in_reading_order
 from tfrecreg.shardset.find import TargetsLike, find, named_targets, resolve_in
 from tfrecreg.statistics.make import Stats, StatsOfCheck
 from tfrecreg.statistics.tfdv import missing_tfdv
-from tfrecreg.text import safe
+from tfrecreg.text import count, safe
 
 _FINDINGS = 200
 """Findings of a target that are shown."""
 _PLACES = 6
 """Locations of a finding that are shown with their records."""
 _SAMPLE = 60
-"""Records of a split in the contact sheet."""
+"""Records of a split in its sample."""
+_STRIKING = 3
+"""Records of each extreme."""
+_FEATURES = 60
+"""Features of a target that are shown."""
 BUDGET = 8_000_000
 """Default size of a page in bytes."""
 _HTML = 300_000
@@ -105,7 +112,11 @@ class Surveys:
             seen = self._surveyed.get(report.target)
             if seen is None:  # it could not be read: the report has the reason
                 pages.append(
-                    TargetPage(report=report, findings=tuple(_findings(report, {}, {}, None)))
+                    TargetPage(
+                        report=report,
+                        findings=tuple(_findings(report, {}, {}, None)),
+                        figures=figures_of(report, None, {}, ()),
+                    )
                 )
                 continue
             page = _page_of(report, seen, spent, notice)
@@ -177,14 +188,24 @@ def _expect_one_version(targets: TargetsLike, registry: RegistryLike | None) -> 
 
 
 def _page_of(report: Report, surveyed: _Surveyed, budget: Budget, notice: str) -> TargetPage:
-    target, splits = surveyed.target, surveyed.survey.splits
+    target, surveys = surveyed.target, surveyed.survey.splits
+    splits = {name: surveys[name] for name in sorted(surveys, key=in_reading_order)}
+    provenance = provenance_of(_resolved(target)) if target.home is not None else None
+    history = provenance.history if provenance is not None else ()
+    features, more = page_features(
+        {name: each.features for name, each in splits.items()}, report.records, _FEATURES
+    )
     return TargetPage(
         report=report,
+        figures=figures_of(report, target, splits, history),
+        charts=tuple(charts_of(target, splits, history)),
         findings=tuple(_read_findings(report, target, budget, notice)),
         galleries=() if notice else tuple(_galleries(target, splits, budget)),
-        charts=tuple(charts_of(report, target, splits)),
+        features=features,
+        more_features=more,
+        more_charts=tuple(feature_charts(report, target.manifest, splits)),
         statistics=_statistics(report, surveyed.statistics),
-        provenance=provenance_of(_resolved(target)) if target.home is not None else None,
+        provenance=provenance,
     )
 
 
@@ -294,41 +315,60 @@ def _command(target: Target, place: PagePlace) -> str:
 
 def _galleries(target: Target, splits: Mapping[str, Survey], budget: Budget) -> Iterator[Gallery]:
     sample: list[PageRecord] = []
-    for split, survey in sorted(splits.items()):
-        picks = _sample(survey)
-        records = _page_records(target, picks, budget)
+    for split, survey in splits.items():
+        records = _page_records(target, _sample(survey), budget)
         name = f"Sample of {safe(split)}" if split else "Sample"
-        note = f"{len(records)} of {survey.records:,} records, chosen by a hash of their content"
+        note = (
+            f"{len(records):,} of {count(survey.records, 'record')}, "
+            "chosen by a hash of their content, in order of their classes"
+        )
         sample += records
         if records:
             yield Gallery(heading=name, records=records, note=note)
+    yield from _extremes(target, splits, sample, budget)
+
+
+def _extremes(
+    target: Target, splits: Mapping[str, Survey], sample: Sequence[PageRecord], budget: Budget
+) -> Iterator[Gallery]:
+    """One gallery of all extremes, each record once, with what it is an example of."""
     whole = Survey()
     for survey in splits.values():
         for name, picks in survey.extremes.items():
             whole.keep_extreme(name, picks)
         whole.count_sizes(survey.sizes)
         whole.objects.update(survey.objects)
-    for name, heading in EXTREMES.items():
-        differs = len(whole.objects if name == "objects" else whole.sizes) > 1
-        if name in whole.extremes and differs:
-            records = _page_records(target, whole.extremes[name], budget)
-            if records:
-                yield Gallery(heading=heading, records=records)
-    for gallery in look_galleries(sample):
-        spent = (budget.spend(record) for record in gallery.records)
-        yield replace(gallery, records=tuple(each for each in spent if each is not None))
+    named: list[tuple[str, PagePlace]] = []
+    for name, words in EXTREMES.items():
+        if len(whole.objects if name == "objects" else whole.sizes) > 1:
+            picks = whole.extremes.get(name, [])[:_STRIKING]
+            named += ((words, PagePlace(pick.shard, pick.record)) for pick in picks)
+    read = read_records(target, (place for _, place in named))
+    chosen = [(words, read[place]) for words, place in named if place in read]
+    chosen += ((words, record) for words, found in striking_looks(sample) for record in found)
+    tags: dict[tuple[str, int], list[str]] = {}
+    records: dict[tuple[str, int], PageRecord] = {}
+    for words, record in chosen:
+        key = record.shard, record.record
+        tags.setdefault(key, []).append(words)
+        if key not in records and (spent := budget.spend(record)) is not None:
+            records[key] = spent
+    if records:
+        said = tuple(", ".join(tags[key]) for key in records)
+        yield Gallery(heading="Extremes", records=tuple(records.values()), tags=said)
 
 
 def _sample(survey: Survey) -> list[Pick]:
-    """Records of every class in turn, up to the size of a contact sheet; then of any."""
-    classes = [picks for number, picks in sorted(survey.samples.items(), key=_class_order)]
-    chosen: dict[tuple[str, int], Pick] = {}
+    """Records of every class, as many of each as fit, in order of the classes; then of any."""
+    classes = [picks for _, picks in sorted(survey.samples.items(), key=_class_order)]
+    chosen: dict[tuple[str, int], tuple[int, Pick]] = {}
     for round_ in range(max(map(len, classes), default=0)):
-        for picks in classes:
+        for at, picks in enumerate(classes):
             if round_ < len(picks) and len(chosen) < _SAMPLE:
                 pick = picks[round_]
-                chosen.setdefault((pick.shard, pick.record), pick)
-    return list(chosen.values())
+                chosen.setdefault((pick.shard, pick.record), (at, pick))
+    # Sorting keeps the order of each class.
+    return [pick for _, pick in sorted(chosen.values(), key=lambda each: each[0])]
 
 
 def _class_order(item: tuple[int | None, list[Pick]]) -> tuple[bool, int]:

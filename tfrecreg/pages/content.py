@@ -8,46 +8,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tfrecreg.components.charts import Bars, Scatter
 from tfrecreg.findings import Finding, Location
 from tfrecreg.gating import Waiver
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.catalog import LogEntry
 from tfrecreg.operations.diff.result import DiffResult, RecordDiff
+from tfrecreg.pages.features import PageFeature
 from tfrecreg.pages.records import PageRecord
 from tfrecreg.reports.model import Report
 from tfrecreg.statistics.make import Stats
+from tfrecreg.text import safe
+
+_COLUMNS = ("split", "shard", "record", "offset", "feature", "key", "expected and found")
+"""Headings of the locations of a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """Numbers of one split, or of the data before and after."""
+class Figure:
+    """One of the numbers at the top."""
 
     name: str
-    values: tuple[int, ...]
-    """One per bar of its chart."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bars:
-    """A bar chart."""
-
-    heading: str
-    unit: str
-    """What is counted: ``records``, or ``B`` for bytes."""
-    labels: tuple[str, ...]
-    """One per bar."""
-    series: tuple[Series, ...]
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scatter:
-    """Images by width and height."""
-
-    heading: str
-    points: tuple[tuple[int, int, int], ...]
-    """Width and height in pixels, and the number of images."""
-    note: str = ""
+    value: str
+    note: str
+    """More about it, or an empty text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +41,8 @@ class Gallery:
     heading: str
     records: tuple[PageRecord, ...]
     note: str = ""
+    tags: tuple[str, ...] = ()
+    """What each record is an example of, in words; empty where nothing is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +68,26 @@ class PageFinding:
     explanation: str
     """The page of its code; empty if the code is unknown here."""
     locations: tuple[PageLocation, ...]
+
+    def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+        """Headings and rows of its locations, without columns that no location fills."""
+        rows = [
+            (
+                each.split or "",
+                each.shard or "",
+                "" if each.record is None else f"{each.record:,}",
+                "" if each.offset is None else f"{each.offset:,}",
+                each.feature or "",
+                each.key or "",
+                each.detail or "",
+            )
+            for each in (place.location for place in self.locations)
+        ]
+        used = [at for at in range(len(_COLUMNS)) if any(row[at] for row in rows)]
+        return (
+            tuple(_COLUMNS[at] for at in used),
+            tuple(tuple(safe(row[at], limit=400) for at in used) for row in rows),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,9 +131,17 @@ class TargetPage:
     report: Report
     findings: tuple[PageFinding, ...]
     """The worst first; accepted ones last."""
-    galleries: tuple[Gallery, ...] = ()
-    """The contact sheet: a sample, and the extremes."""
+    figures: tuple[Figure, ...] = ()
+    """Six numbers, at most."""
     charts: tuple[Bars | Scatter, ...] = ()
+    """The charts below them: classes, sizes of images, growth."""
+    galleries: tuple[Gallery, ...] = ()
+    """A sample of each split, and the extremes."""
+    features: tuple[PageFeature, ...] = ()
+    more_features: int = 0
+    """Features that are not shown."""
+    more_charts: tuple[Bars | Scatter, ...] = ()
+    """Charts about features: objects, and bytes."""
     statistics: Stats | None = None
     """Statistics; None if they were not asked for."""
     difference: PageDifference | None = None

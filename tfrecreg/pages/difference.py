@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from tfrecreg.components.charts import Bars
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError
@@ -11,7 +12,7 @@ from tfrecreg.operations.diff.result import RecordDiff
 from tfrecreg.operations.diff.run import diff
 from tfrecreg.pages.budget import Budget
 from tfrecreg.pages.charts import class_charts
-from tfrecreg.pages.content import Bars, PageChange, PageDifference
+from tfrecreg.pages.content import PageChange, PageDifference
 from tfrecreg.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.pages.survey import Survey, SurveyValidator
 from tfrecreg.progress import Progress

@@ -7,17 +7,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tfrecreg.images.pixels import decode_pixels
-from tfrecreg.pages.content import Gallery
 from tfrecreg.pages.records import PageRecord
 
-_SHOWN = 6
-"""Images of each gallery."""
-_ENOUGH = 3 * _SHOWN
+_SHOWN = 3
+"""Images of each kind."""
+_ENOUGH = 6 * _SHOWN
 """Images of a sample from which on the extremes of it say something."""
 
 
-def look_galleries(sample: Sequence[PageRecord]) -> Iterator[Gallery]:
-    """Galleries of the extremes of a sample; none if it is small.
+def striking_looks(sample: Sequence[PageRecord]) -> Iterator[tuple[str, list[PageRecord]]]:
+    """The extremes of a sample, in words, with their records; none if it is small.
 
     Sharpness is the variance of the Laplacian, the usual measure of focus (Pech-Pacheco et al.,
     "Diatom autofocusing in brightfield microscopy", ICPR 2000), of the thumbnail's grey values.
@@ -29,15 +28,14 @@ def look_galleries(sample: Sequence[PageRecord]) -> Iterator[Gallery]:
             judged.append((record, float(grey.mean()), _sharpness(grey)))
     if len(judged) < _ENOUGH:
         return
-    note = f"of {len(judged)} images of the sample"
     by_light = sorted(judged, key=lambda each: each[1])
     by_focus = sorted(judged, key=lambda each: each[2])
-    for heading, chosen in (
-        ("Darkest images", by_light[:_SHOWN]),
-        ("Lightest images", by_light[: -_SHOWN - 1 : -1]),
-        ("Least sharp images", by_focus[:_SHOWN]),
+    for words, chosen in (
+        ("darkest of the sample", by_light[:_SHOWN]),
+        ("lightest of the sample", by_light[: -_SHOWN - 1 : -1]),
+        ("least sharp of the sample", by_focus[:_SHOWN]),
     ):
-        yield Gallery(heading=heading, records=tuple(each[0] for each in chosen), note=note)
+        yield words, [each[0] for each in chosen]
 
 
 def _sharpness(grey: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:

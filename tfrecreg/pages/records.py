@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tfrecreg.components.drawing import ClassMark, Drawing, drawing_of, marks_of
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.example.decode import decode_or_none
-from tfrecreg.example.model import Example, Kind
+from tfrecreg.example.model import Example
 from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownFeature, shown_record
-from tfrecreg.pages.masks import PageStrip, strips_of
 from tfrecreg.plugins.decoders import Decoders, target_decoders
 from tfrecreg.records.access import Records
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.reader import HOLD_LIMIT
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.text import safe, safe_value
-from tfrecreg.validators.annotations.label_features import BOX, IMAGE_LABEL, KEYPOINTS, OBJECT_LABEL
+from tfrecreg.text import safe
 
-_SIDE = 160
+_SIDE = 240
 """Pixels of the shorter side of a thumbnail, at most."""
-_BOXES = 60
-"""Boxes drawn on an image."""
-_CORNERS = 2000
-"""Corners of polygons drawn on an image."""
-_CLASSES = 6
-"""Classes of objects named below an image."""
-_POINTS = 400
-"""Keypoints drawn on an image."""
 _FEATURES = 60
 """Features shown of a record."""
-
-
-POLYGONS = tuple(f"image/object/polygon/{name}" for name in ("x", "y", "points"))
-"""Corners of all polygons of a record, and the number of corners of each."""
 
 
 class PagePlace(NamedTuple):
@@ -48,17 +33,6 @@ class PagePlace(NamedTuple):
     """The shard's name, as in locations."""
     record: int
     """Number in its shard, from 0."""
-
-
-class PageBox(NamedTuple):
-    """A box on an image, in fractions of its sides, clipped to it."""
-
-    left: float
-    top: float
-    width: float
-    height: float
-    label: str
-    """Class of the object, escaped; empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +45,7 @@ class PageImage:
     width: int
     """Pixels of the image itself, not of the thumbnail."""
     height: int
-    boxes: tuple[PageBox, ...] = ()
-    more_boxes: int = 0
-    """Boxes that are not drawn."""
-    points: tuple[tuple[float, float], ...] = ()
-    """Visible keypoints, in fractions of the sides."""
-    polygons: tuple[tuple[tuple[float, float], ...], ...] = ()
-    """Outlines of masks, in fractions of the sides."""
-    strips: tuple[PageStrip, ...] = ()
-    """Masks that are not polygons."""
+    drawing: Drawing = field(default_factory=Drawing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +58,19 @@ class PageRecord:
     offset: int | None
     length: int | None
     key: str | None
-    label: str
-    """Its class, or the classes of its objects; empty without any."""
+    marks: tuple[ClassMark, ...]
+    """Its class, or the classes of its objects, the most frequent first; empty without any."""
     features: tuple[ShownFeature, ...]
     more_features: int
     image: PageImage | None
     problem: str
     """Why it, or its image, cannot be shown; empty if it can."""
+
+    @property
+    def label(self) -> str:
+        """Its classes in words."""
+        named = [f"{name} × {number}" if number > 1 else name for name, _, number in self.marks]
+        return ", ".join(named)
 
 
 def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
@@ -146,10 +118,10 @@ def _read_shard(
                 damage = f"{damage}; this is what its bytes show"
             shown = shown_record(shard, index, (number, offset, length), payload, decoders)
             example = decode_or_none(payload) if payload is not None else None
-            image, problem, label = None, "", ""
+            image, problem, marks = None, "", ()
             if example is not None:
                 image, problem = _thumbnail(shown.images, example, labels)
-                label = _label_of(example, labels)
+                marks = marks_of(example, labels)
             features = shown.features or ()
             found[place] = PageRecord(
                 split=safe(shard.split),
@@ -158,7 +130,7 @@ def _read_shard(
                 offset=offset,
                 length=length,
                 key=shown.key,
-                label=label,
+                marks=marks,
                 features=features[:_FEATURES],
                 more_features=max(len(features) - _FEATURES, 0),
                 image=image,
@@ -196,41 +168,12 @@ def _unread(
         offset=offset,
         length=None,
         key=safe(key) if key is not None else None,
-        label="",
+        marks=(),
         features=(),
         more_features=0,
         image=None,
         problem=reason,
     )
-
-
-def _label_of(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
-    for name in dict.fromkeys((IMAGE_LABEL, *sorted(labels))):
-        feature = example.get(name)
-        if feature is not None and feature.kind is Kind.INT64 and feature.count == 1:
-            return name_of_class(name, int(feature.values[0]), labels, example)
-    counts = Counter(box.label for box in _boxes(example, labels) if box.label)
-    named = [f"{name} × {number}" if number > 1 else name for name, number in counts.most_common()]
-    more = [f"{len(named) - _CLASSES} more"] if len(named) > _CLASSES else []
-    return ", ".join(named[:_CLASSES] + more)
-
-
-def name_of_class(
-    feature: str, number: int, labels: Mapping[str, Sequence[str]], example: Example | None = None
-) -> str:
-    """The name of a class, escaped; its number if it has none.
-
-    Args:
-        labels: class names in order of their numbers, by feature.
-        example: may have the name of its class, where `labels` do not.
-    """
-    names = labels.get(feature, ())
-    if 0 <= number < len(names) and names[number]:
-        return safe(names[number], limit=60)
-    text = example.get(feature.replace("class/label", "class/text")) if example else None
-    if text is not None and text.kind is Kind.BYTES and text.count == 1:
-        return safe_value(text.values[0])
-    return str(number)
 
 
 def _thumbnail(
@@ -249,73 +192,11 @@ def _thumbnail(
         return None, f"{error.message}: {error.hint}"
     if made is None:
         return None, ""
-    boxes = _boxes(example, labels)
     page_image = PageImage(
         format=made.format,
         data=made.data,
         width=header.width,
         height=header.height,
-        boxes=tuple(boxes[:_BOXES]),
-        more_boxes=max(len(boxes) - _BOXES, 0),
-        points=_points(example),
-        polygons=_polygons(example),
-        strips=strips_of(example),
+        drawing=drawing_of(example, labels),
     )
     return page_image, ""
-
-
-def _floats(example: Example, name: str) -> Sequence[float] | None:
-    feature = example.get(name)
-    return feature.values if feature is not None and feature.kind is Kind.FLOAT else None
-
-
-def _boxes(example: Example, labels: Mapping[str, Sequence[str]]) -> list[PageBox]:
-    sides = [_floats(example, name) for name in BOX]
-    if any(side is None for side in sides) or len({len(side or ()) for side in sides}) != 1:
-        return []
-    numbers = example.get(OBJECT_LABEL)
-    texts = example.get("image/object/class/text")
-    found = []
-    for at, (xmin, xmax, ymin, ymax) in enumerate(
-        zip(*(side or () for side in sides), strict=True)
-    ):
-        label = ""
-        if texts is not None and texts.kind is Kind.BYTES and at < texts.count:
-            label = safe_value(texts.values[at])
-        elif numbers is not None and numbers.kind is Kind.INT64 and at < numbers.count:
-            label = name_of_class(OBJECT_LABEL, int(numbers.values[at]), labels)
-        left, right, top, bottom = (_clipped(each) for each in (xmin, xmax, ymin, ymax))
-        found.append(PageBox(left, top, max(right - left, 0), max(bottom - top, 0), label))
-    return found
-
-
-def _points(example: Example) -> tuple[tuple[float, float], ...]:
-    x, y = (_floats(example, name) for name in KEYPOINTS[:2])
-    if x is None or y is None:
-        return ()
-    seen = example.get(KEYPOINTS[2])
-    visible = seen.values if seen is not None and seen.kind is Kind.INT64 else (1,) * len(x)
-    rows = zip(x, y, visible, strict=False)
-    points = [(_clipped(left), _clipped(top)) for left, top, how in rows if how]
-    return tuple(points[:_POINTS])
-
-
-def _polygons(example: Example) -> tuple[tuple[tuple[float, float], ...], ...]:
-    """The outlines that the source `coco` writes: the corners of all polygons in one list."""
-    x, y = (_floats(example, name) for name in POLYGONS[:2])
-    counts = example.get(POLYGONS[2])
-    if x is None or y is None or counts is None or counts.kind is not Kind.INT64:
-        return ()
-    corners = [(_clipped(left), _clipped(top)) for left, top in zip(x, y, strict=False)]
-    found, start = [], 0
-    for count in counts.values:
-        end = start + count
-        if count < 0 or end > min(len(corners), _CORNERS):
-            break
-        found.append(tuple(corners[start:end]))
-        start = end
-    return tuple(found)
-
-
-def _clipped(share: float) -> float:
-    return min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0

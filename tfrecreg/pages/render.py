@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import itertools
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +18,14 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tfrecreg._version import __version__
-from tfrecreg.pages.content import Bars, Page, PageDifference
-from tfrecreg.pages.svg import bar_chart, number_of, scatter_chart
+from tfrecreg.components.charts import Bars, Histogram
+from tfrecreg.components.drawing import overlay
+from tfrecreg.components.style import tokens
+from tfrecreg.components.svg import bar_chart, histogram, number_of, scatter_chart
+from tfrecreg.pages.content import Page, PageDifference
 from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
 from tfrecreg.text import safe, si_bytes
 
@@ -28,12 +33,16 @@ if TYPE_CHECKING:
     from tfrecreg.pages.records import PageImage, PageRecord
 
 _TEMPLATES = (
+    "base.html.j2",
     "page.html.j2",
     "index.html.j2",
     "records.html.j2",
     "difference.html.j2",
     "macros.html.j2",
 )
+
+
+_TICKS = re.compile(r"`([^`\n]+)`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +90,7 @@ def render_difference(found: PageDifference) -> str:
 
 
 def _render(template: str, **content: Any) -> str:
-    style, script = _text("page.css"), _text("page.js")
+    style, script = tokens() + _text("page.css"), _text("page.js")
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -101,6 +110,7 @@ def _render(template: str, **content: Any) -> str:
             style=Markup(style),
             script=Markup(script),
             version=__version__,
+            ids=itertools.count(1),
         )
     )
     # Names may have bytes that were not UTF-8: they are lone surrogates here.
@@ -122,7 +132,9 @@ def _environment() -> Environment:
         data_uri=_data_uri,
         shown=lambda text: safe(text, limit=400),
         lines=_lines,
-        share=lambda number: f"{number:.4f}".rstrip("0").rstrip("."),
+        next=next,
+        overlay=lambda image: overlay(image.drawing),
+        ticks=_ticks,
         count=lambda number: f"{number:,}",
         plural=_plural,
         amount=number_of,
@@ -134,11 +146,18 @@ def _environment() -> Environment:
 
 
 def _chart(chart: Any) -> Markup:
+    if isinstance(chart, Histogram):
+        return histogram(chart)
     return bar_chart(chart) if isinstance(chart, Bars) else scatter_chart(chart)
 
 
 def _data_uri(image: PageImage) -> str:
     return f"data:image/{image.format};base64,{base64.b64encode(image.data).decode('ascii')}"
+
+
+def _ticks(text: str) -> Markup:
+    """A text with names in backticks, which become code."""
+    return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def _plural(number: int, noun: str) -> str:

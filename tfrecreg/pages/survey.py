@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Finding, Measure
+from tfrecreg.pages.features import FeaturesSurvey
 from tfrecreg.plugins.decoders import Decoders, decoders_of
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Part, Shard, Target, Validator, Visitor
@@ -46,13 +47,13 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio: multiplying by it spreads hashes (Knuth, TAOCP 3, 6.4)."""
 
 EXTREMES: Mapping[str, str] = {
-    "largest": "Largest images",
-    "smallest": "Smallest images",
-    "widest": "Widest images",
-    "tallest": "Tallest images",
-    "objects": "Most objects",
+    "largest": "largest",
+    "smallest": "smallest",
+    "widest": "widest",
+    "tallest": "tallest",
+    "objects": "most objects",
 }
-"""Extremes by name, with their headings."""
+"""Extremes by name, in words."""
 
 
 class Pick(NamedTuple):
@@ -82,6 +83,7 @@ class Survey:
     samples: dict[int | None, list[Pick]] = field(default_factory=dict)
     """Records by class; None has records of any class."""
     extremes: dict[str, list[Pick]] = field(default_factory=dict)
+    features: FeaturesSurvey = field(default_factory=FeaturesSurvey)
     uncounted: int = 0
     """Values of classes and sizes beyond those that are counted one by one."""
 
@@ -97,6 +99,7 @@ class Survey:
             self.keep(number, picks)
         for name, picks in other.extremes.items():
             self.keep_extreme(name, picks)
+        self.features.merge(other.features)
         self.uncounted += other.uncounted
         return self
 
@@ -166,9 +169,12 @@ class SurveyVisitor(Visitor):
         self._survey.keep(None, self._lower(pool, order, numbers, _OF_NO_CLASS))
         tables = tables_of(batch)
         for table in tables.tables:
-            self._look_at_table(tables, table, order[table.positions], numbers[table.positions])
+            hashes = order[table.positions]
+            self._survey.features.add_table(table, hashes, batch.memory)
+            self._look_at_table(tables, table, hashes, numbers[table.positions])
         for position, example in tables.examples():
             if example is not None:
+                self._survey.features.add(example, int(order[position]))
                 self._look_at(example, int(order[position]), int(numbers[position]))
 
     def close(self, end: StreamEnd) -> Survey:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.commands.console import PlainTable, line, print_facts
+from tfrecreg.shards import in_reading_order
 from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 _FEATURES = 6
 """The number of features named in one line, the largest first."""
 _LABELS = 12
-_READING_ORDER = {"train": 0, "validation": 1, "test": 2}
-
-
-def in_reading_order(split: str) -> tuple[int, str]:
-    """The sort key of splits for people: train, validation, test, then by name."""
-    return _READING_ORDER.get(split, len(_READING_ORDER)), split
 
 
 def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) -> str:

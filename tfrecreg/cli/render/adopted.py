@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.commands.console import PlainTable, line
-from tfrecreg.render.catalog import in_reading_order, print_manifest
+from tfrecreg.render.catalog import print_manifest
 from tfrecreg.render.findings import print_findings
+from tfrecreg.shards import in_reading_order
 from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:

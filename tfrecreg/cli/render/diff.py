@@ -15,8 +15,8 @@ from tfrecreg.operations.diff.result import (
     RecordDiff,
     SideSummary,
 )
-from tfrecreg.render.catalog import in_reading_order
 from tfrecreg.render.schema_changes import print_changes
+from tfrecreg.shards import in_reading_order
 from tfrecreg.text import count, safe, si_bytes
 
 _LABELS = 20

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tfrecreg.commands.console import PlainTable, line
 from tfrecreg.render.built import print_growth
-from tfrecreg.render.catalog import in_reading_order
+from tfrecreg.shards import in_reading_order
 from tfrecreg.text import count, safe, si_bytes
 
 if TYPE_CHECKING:

@@ -54,24 +54,24 @@
     filter();
   });
 
-  const dialog = document.querySelector("dialog");
-  if (!dialog) return;
-  dialog.querySelector("[data-close]").addEventListener("click", () => { dialog.close(); });
-  const place = dialog.querySelector("[data-zoomed]");
-  all("figure .frame").forEach((frame) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "frame";
-    button.setAttribute("aria-label", `Enlarge: ${frame.querySelector("img").alt}`);
-    button.append(...frame.childNodes);
-    frame.replaceWith(button);
-    button.addEventListener("click", () => {
-      const large = document.createElement("div");
-      large.className = "frame";
-      large.append(...[...button.childNodes].map((each) => each.cloneNode(true)));
-      const caption = button.closest("figure").querySelector("figcaption").cloneNode(true);
-      place.replaceChildren(large, caption);
-      dialog.showModal();
-    });
+  // An enlarged record is the target of a link, which needs no script. Keys make it quicker.
+  const enlarged = () => document.querySelector("figure:target");
+  const go = (place) => { location.replace(`#${place}`); };
+  addEventListener("keydown", (event) => {
+    const figure = enlarged();
+    if (!figure || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Escape") {
+      const card = figure.parentElement;
+      go(card.id);
+      card.querySelector(".frame").focus({ preventScroll: true });
+    } else if (step) {
+      const figures = all("figure:has(.frame)").filter((each) => each === figure || each.checkVisibility());
+      const next = figures[figures.indexOf(figure) + step];
+      if (next) {
+        go(next.id);
+        next.querySelector(".close").focus();
+      }
+    }
   });
 })();

@@ -1,4 +1,4 @@
-"""Charts as SVG. Colors and fonts are those of the page's styles; all texts are escaped."""
+"""Charts as SVG. Colors and fonts are those of `tokens.css`; all texts are escaped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
 
-from tfrecreg.pages.content import Bars, Scatter
+from tfrecreg.components.charts import Bars, Histogram, Scatter
 from tfrecreg.text import si_bytes
 
 _WIDTH = 640
@@ -21,6 +21,8 @@ _COLORS = 6
 """Classes `s0` to `s5` of the styles."""
 _PLOT, _MARGIN = 320, 44
 """Height of a scatter chart, and the space for its axes."""
+_COLUMNS, _TALL = 240, 64
+"""Width and height of a histogram."""
 
 
 def bar_chart(bars: Bars) -> Markup:
@@ -36,8 +38,12 @@ def _rows(bars: Bars, most: int) -> Iterator[Markup]:
     for at, label in enumerate(bars.labels):
         top = _ROW * at * len(bars.series)
         yield Markup('<text class="label" x="{}" y="{}" text-anchor="end">{}</text>').format(
-            _LABELS - 8, top + _BAR, _short(label)
+            _LABELS - (24 if bars.colors else 8), top + _BAR, _short(label)
         )
+        if bars.colors:
+            yield Markup('<rect class="key c{}" x="{}" y="{}" width="11" height="11"/>').format(
+                bars.colors[at], _LABELS - 18, top + 4
+            )
         for number, series in enumerate(bars.series):
             value = series.values[at]
             width = round(room * value / most, 1)
@@ -62,6 +68,28 @@ def _rows(bars: Bars, most: int) -> Iterator[Markup]:
 def number_of(value: int, unit: str) -> str:
     """A number as a chart shows it: bytes in words, all else in full."""
     return si_bytes(value) if unit == "B" else f"{value:,}"
+
+
+def histogram(chart: Histogram) -> Markup:
+    """Columns side by side, each with its values and their number as a title."""
+    most = max((count for _, count in chart.columns), default=0) or 1
+    width = round(_COLUMNS / max(len(chart.columns), 1), 2)
+    columns = []
+    for at, (values, count) in enumerate(chart.columns):
+        height = max(round(_TALL * count / most, 1), 1.0 if count else 0.0)
+        columns.append(
+            Markup(
+                '<rect class="s0" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>'
+            ).format(
+                round(at * width, 1),
+                round(_TALL - height, 1),
+                round(width - 1, 1),
+                height,
+                f"{values}: {count:,}",
+            )
+        )
+    base = Markup('<path class="axis" d="M0 {}H{}"/>').format(_TALL + 0.5, _COLUMNS)
+    return _svg(_TALL + 1, chart.heading, Markup("").join(columns) + base, _COLUMNS)
 
 
 def scatter_chart(scatter: Scatter) -> Markup:
@@ -129,7 +157,7 @@ def _short(label: str) -> str:
     return label if len(label) <= _LABEL_CHARACTERS else label[: _LABEL_CHARACTERS - 1] + "…"
 
 
-def _svg(height: int, label: str, content: Markup) -> Markup:
+def _svg(height: int, label: str, content: Markup, width: int = _WIDTH) -> Markup:
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
-    ).format(_WIDTH, height, escape(label), content)
+    ).format(width, height, escape(label), content)

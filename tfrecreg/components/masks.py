@@ -1,4 +1,4 @@
-"""Masks of objects as strips that a page draws: from run lengths, and from one image per object.
+"""Masks of objects as strips that are drawn: from run lengths, and from one image per object.
 
 Both are forms that the source `coco` writes. The text form of run lengths is that of COCO's
 `maskApi.c`: columns from the left, each from the top, as numbers of zeros and ones in turn. A
@@ -31,14 +31,14 @@ reads it.
 _LINES = 64
 """Columns or rows of a mask that are drawn; the others look like their neighbours."""
 _MASKS = 60
-"""Masks drawn on an image, as many as boxes."""
+"""Masks drawn on an image, as many as objects."""
 _STRIPS = 1000
 """Strips drawn on an image."""
 _DIGITS = 7
 """Digits of a number below 2^31."""
 
 
-class PageStrip(NamedTuple):
+class Strip(NamedTuple):
     """A rectangle that an object covers, in fractions of the sides of the image."""
 
     left: float
@@ -47,12 +47,17 @@ class PageStrip(NamedTuple):
     height: float
 
 
-def strips_of(example: Example) -> tuple[PageStrip, ...]:
-    """The strips of all masks of a record. Masks that do not parse or decode are left out."""
-    return tuple(islice(_strips(example), _STRIPS))
+def strips_of(example: Example) -> list[tuple[Strip, ...]]:
+    """The strips of the mask of each object. A mask that does not parse or decode has none."""
+    found: list[tuple[Strip, ...]] = []
+    left = _STRIPS
+    for strips in islice(_masks(example), _MASKS):
+        found.append(tuple(islice(strips, left)))
+        left -= len(found[-1])
+    return found
 
 
-def _strips(example: Example) -> Iterator[PageStrip]:
+def _masks(example: Example) -> Iterator[Iterator[Strip]]:
     counts, sizes = example.get(COUNTS), example.get(SIZE)
     if (
         counts is not None
@@ -61,15 +66,15 @@ def _strips(example: Example) -> Iterator[PageStrip]:
         and sizes.kind is Kind.INT64
     ):
         pairs = zip(sizes.values[::2], sizes.values[1::2], strict=False)
-        for text, (height, width) in islice(zip(counts.values, pairs, strict=False), _MASKS):
-            yield from _of_runs(text, height, width)
+        for text, (height, width) in zip(counts.values, pairs, strict=False):
+            yield _of_runs(text, height, width)
+        return
     images = example.get(MASK)
     if images is not None and images.kind is Kind.BYTES:
-        for data in islice(images.values, _MASKS):
-            yield from _of_image(data)
+        yield from map(_of_image, images.values)
 
 
-def _of_runs(text: bytes, height: int, width: int) -> Iterator[PageStrip]:
+def _of_runs(text: bytes, height: int, width: int) -> Iterator[Strip]:
     """One strip for each run in a column that is drawn."""
     if min(height, width) < 1:
         return
@@ -87,7 +92,7 @@ def _of_runs(text: bytes, height: int, width: int) -> Iterator[PageStrip]:
             top = max(start - column * height, 0)
             bottom = min(end - column * height, height)
             right = min(column + step, width)
-            yield PageStrip(
+            yield Strip(
                 column / width, top / height, (right - column) / width, (bottom - top) / height
             )
 
@@ -113,7 +118,7 @@ def _numbers(text: bytes) -> Iterator[int]:
         value = shift = 0
 
 
-def _of_image(data: bytes) -> Iterator[PageStrip]:
+def _of_image(data: bytes) -> Iterator[Strip]:
     """One strip for each run in a row of the image, made small."""
     conversion = Conversion(shorter=_LINES, width=0, height=0, format="ppm", quality=0)
     try:
@@ -130,4 +135,4 @@ def _of_image(data: bytes) -> Iterator[PageStrip]:
     edges = np.diff(inside, axis=1)
     starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
     for (row, left), (_, right) in zip(starts.tolist(), ends.tolist(), strict=True):
-        yield PageStrip(left / width, row / height, (right - left) / width, 1 / height)
+        yield Strip(left / width, row / height, (right - left) / width, 1 / height)
