@@ -1,22 +1,22 @@
 /** The viewer: what the address says is what is shown; everything else only changes the address. */
 
-import { ask, isAbort, lastOnly, words } from './api.js';
-import { drawTargets, settleTarget } from './bar.js';
-import { Compare } from './compare.js';
-import { drawDatasets, visit } from './datasets.js';
-import { byId, count, el } from './dom.js';
-import { drawFindings } from './findings.js';
-import { RecordPanel } from './record.js';
-import { Records } from './records.js';
-import { begin, go, NO_FILTERS, onChange, view } from './state.js';
-import { beginTheme } from './theme.js';
+import { ask, isAbort, lastOnly, words } from './page/api.js';
+import { drawTargets, settleTarget } from './page/targets.js';
+import { Compare } from './tabs/compare.js';
+import { drawDatasets, visit } from './tabs/datasets.js';
+import { byId, count, el } from './page/dom.js';
+import { drawFindings } from './tabs/findings.js';
+import { RecordPanel } from './record/record.js';
+import { Records } from './grid/records.js';
+import { begin, go, NO_FILTERS, onChange, view } from './page/state.js';
+import { beginTheme } from './page/theme.js';
 
-/** @typedef {import('./api.js').About} About */
+/** @typedef {import('./page/api.js').About} About */
 /** Milliseconds between questions while the catalog or a check is being made. */
 const POLL = 700;
 const TABS = ['grid', 'findings', 'compare'];
 
-/** @type {import('./api.js').Targets} */
+/** @type {import('./page/api.js').Targets} */
 let targets = { targets: [], datasets: [], registry: null };
 /** @type {About | null} */
 let about = null;
@@ -132,7 +132,7 @@ async function again(told) {
 /** The number at the tab of the findings. */
 async function countFindings() {
   try {
-    const found = /** @type {import('./api.js').Findings} */ (await askFindings(`/api/t/${view.t}/findings`));
+    const found = /** @type {import('./page/api.js').Findings} */ (await askFindings(`/api/t/${view.t}/findings`));
     const total = found.cards.reduce((sum, card) => sum + card.count, 0);
     byId('findings-count').hidden = total === 0;
     byId('findings-count').textContent = count(total);
@@ -150,7 +150,7 @@ async function showFindings() {
   await countFindings();
 }
 
-/** @param {import('./api.js').Findings} found */
+/** @param {import('./page/api.js').Findings} found */
 function draw(found) {
   drawFindings(byId('findings-view'), view.t, found, {
     open: (place) => go({ open: `${place.shard}.${place.record}`, position: -1 }),

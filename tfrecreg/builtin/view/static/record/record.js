@@ -1,14 +1,14 @@
 /** One record, enlarged: what it shows, where it is, what is found in it, all its features. */
 
-import { ask, isAbort, lastOnly, words } from './api.js';
-import { count, counted, el } from './dom.js';
+import { ask, isAbort, lastOnly, words } from '../page/api.js';
+import { count, counted, el } from '../page/dom.js';
 import { describe } from './describe.js';
-import { drawShapes } from './shapes.js';
+import { drawShapes } from '../grid/shapes.js';
 import { Zoom } from './zoom.js';
 
-/** @typedef {import('./api.js').Whole} Whole */
-/** @typedef {{open: (place: import('./api.js').Place, at: number) => void, close: () => void,
- *   pages: () => import('./pages.js').Pages | null, about: () => import('./api.js').About | null}} Calls */
+/** @typedef {import('../page/api.js').Whole} Whole */
+/** @typedef {{open: (place: import('../page/api.js').Place, at: number) => void, close: () => void,
+ *   pages: () => import('../grid/pages.js').Pages | null, about: () => import('../page/api.js').About | null}} Calls */
 
 export class RecordPanel {
   /** @param {HTMLDialogElement} dialog @param {Calls} calls */
@@ -46,7 +46,7 @@ export class RecordPanel {
 
   /**
    * Show a record of a target. What was shown stays until the new one is there.
-   * @param {number} target @param {import('./api.js').Place} place @param {number} at
+   * @param {number} target @param {import('../page/api.js').Place} place @param {number} at
    */
   async show(target, { shard, record }, at) {
     this.target = target;
@@ -54,6 +54,8 @@ export class RecordPanel {
     if (!this.dialog.open) {
       this.blank('Loading…');
       this.dialog.showModal();
+      // Up and down scroll what is known about the record, left and right go on.
+      this.facts.focus();
     }
     try {
       const whole = await this.ask(`/api/t/${target}/record/${shard}/${record}`);
@@ -80,7 +82,7 @@ export class RecordPanel {
     this.facts.replaceChildren();
   }
 
-  /** @param {unknown} error @param {import('./api.js').Place} place */
+  /** @param {unknown} error @param {import('../page/api.js').Place} place */
   fail(error, { shard, record }) {
     this.record = null;
     this.blank(`Record ${record} of shard ${shard}`);
@@ -187,8 +189,8 @@ export class RecordPanel {
 
 /**
  * The record at a place, as a tile wants it: the codes of its findings only.
- * @param {number} target @param {import('./api.js').Place} place
- * @returns {Promise<import('./api.js').Rec>}
+ * @param {number} target @param {import('../page/api.js').Place} place
+ * @returns {Promise<import('../page/api.js').Rec>}
  */
 export async function fetchRecord(target, { shard, record }) {
   const whole = /** @type {Whole} */ (await ask(`/api/t/${target}/record/${shard}/${record}`));

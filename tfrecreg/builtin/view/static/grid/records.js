@@ -1,16 +1,16 @@
 /** The tab of all records: the search, the filters at the side, and the grid. */
 
-import { isAbort, lastOnly, words } from './api.js';
+import { isAbort, lastOnly, words } from '../page/api.js';
 import { drawBar, keptSize } from './bar.js';
-import { byId, count, counted, later } from './dom.js';
+import { byId, count, counted, later } from '../page/dom.js';
 import { drawFacets, splitsOnly } from './facets.js';
 import { Grid } from './grid.js';
 import { seeClasses, setClasses } from './layers.js';
 import { hasShapes } from './shapes.js';
-import { go, NO_FILTERS, question, scrolled, view } from './state.js';
+import { go, NO_FILTERS, question, scrolled, view } from '../page/state.js';
 
-/** @typedef {import('./api.js').Rec} Rec */
-/** @typedef {import('./api.js').About} About */
+/** @typedef {import('../page/api.js').Rec} Rec */
+/** @typedef {import('../page/api.js').About} About */
 
 export class Records {
   /** @param {{open: (record: Rec, at: number) => void, redraw: () => void}} calls */
@@ -18,7 +18,7 @@ export class Records {
     this.calls = calls;
     /** @type {About | null} */
     this.about = null;
-    /** @type {import('./api.js').Selection | null} */
+    /** @type {import('../page/api.js').Selection | null} */
     this.selection = null;
     /** @type {string[]} */
     this.versions = [];
@@ -103,7 +103,7 @@ export class Records {
     this.bar();
   }
 
-  /** @param {import('./api.js').Selection} told */
+  /** @param {import('../page/api.js').Selection} told */
   async show(told) {
     this.selection = told;
     this.say(told);
@@ -112,7 +112,7 @@ export class Records {
     if (told.count === 0) this.grid.empty(told.of === 0 ? 'There are no records.' : 'No record fits. Take back a filter, or change the condition.');
   }
 
-  /** @param {import('./api.js').Selection} told */
+  /** @param {import('../page/api.js').Selection} told */
   say(told) {
     byId('where-error').textContent = '';
     byId('where').removeAttribute('aria-invalid');

@@ -1,17 +1,17 @@
 /** The bar over the grid: order, size of tiles, drawing, and what to do with the selection. */
 
-import { address, ask, words } from './api.js';
-import { copy, counted, el, toast } from './dom.js';
+import { address } from '../page/api.js';
+import { copy, counted, el, toast } from '../page/dom.js';
 import { layersMenu } from './layers.js';
-import { menu } from './menu.js';
-import { amend, go, view } from './state.js';
+import { menu } from '../page/menu.js';
+import { go, view } from '../page/state.js';
 
 const SIZES = { min: 80, max: 400, step: 8 };
 
 /**
  * @param {HTMLElement} place
- * @param {{resize: (size: number) => void, redraw: () => void, about: () => import('./api.js').About,
- *   selection: () => import('./api.js').Selection | null}} calls
+ * @param {{resize: (size: number) => void, redraw: () => void, about: () => import('../page/api.js').About,
+ *   selection: () => import('../page/api.js').Selection | null}} calls
  */
 export function drawBar(place, calls) {
   const { sort, direction } = order(calls.about());
@@ -20,7 +20,7 @@ export function drawBar(place, calls) {
     slider(calls.resize), layersMenu(calls.redraw), use(calls));
 }
 
-/** @param {import('./api.js').About} about */
+/** @param {import('../page/api.js').About} about */
 function order(about) {
   const columns = about.columns ?? [];
   const sort = el('select', { disabled: !columns.length, title: columns.length ? 'Sort by a column' : 'Sorting needs the catalog' },
@@ -69,7 +69,7 @@ function use(calls) {
   });
 }
 
-/** @param {import('./api.js').Selection} selection @param {() => void} close */
+/** @param {import('../page/api.js').Selection} selection @param {() => void} close */
 function saves(selection, close) {
   /** @type {[string, string, string][]} */
   const kinds = [['keys', 'Keys', 'CSV: split, key, shard, record'], ['waiver', 'Waiver', 'TOML for the gate']];
@@ -81,7 +81,7 @@ function saves(selection, close) {
 
 /**
  * Save a file of the server; what it refuses is said instead of saved.
- * @param {import('./api.js').Selection} selection @param {string} as
+ * @param {import('../page/api.js').Selection} selection @param {string} as
  */
 async function save(selection, as) {
   const answer = await fetch(address(`/api/t/${view.t}/save`, { selection: selection.selection, as })).catch(() => null);
@@ -96,44 +96,4 @@ async function save(selection, as) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
   toast(`Saved ${link.download}`);
-}
-
-/**
- * The choice of the dataset at the top: what was named, and what the registry has.
- * @param {any} choice @param {import('./api.js').Targets} targets
- */
-export function drawTargets(choice, targets) {
-  const named = targets.targets.map(({ id, name }) => el('option', { value: `t${id}`, text: name, selected: id === view.t }));
-  const names = new Set(targets.targets.map(({ name }) => name));
-  const others = references(targets).filter((name) => !names.has(name)).map((name) => el('option', { value: `r${name}`, text: name }));
-  choice.replaceChildren(
-    ...(view.t < 0 ? [el('option', { value: '', text: 'Choose a dataset', selected: true })] : []), ...named,
-    ...(others.length ? [el('optgroup', { label: 'In the registry' }, ...others)] : []));
-}
-
-/** All references of a registry: builds, and versions with the newest first. @param {import('./api.js').Targets} targets */
-export function references(targets) {
-  return targets.datasets.flatMap(({ name, versions, build }) => [
-    ...(build ? [name] : []), ...[...versions].reverse().map((version) => `${name}@${version}`),
-  ]);
-}
-
-/**
- * The number of the target with this name, opened where it must be.
- * @param {string} name @returns {Promise<number>}
- */
-export async function openTarget(name) {
-  try {
-    return (await ask('/api/open', { name })).id;
-  } catch (error) {
-    toast(words(error));
-    return -1;
-  }
-}
-
-/** Fit the address to what the server has: a number of a target that is none is the first one. @param {import('./api.js').Targets} targets */
-export function settleTarget(targets) {
-  const known = targets.targets.some(({ id }) => id === view.t);
-  if (!known && targets.targets.length) amend({ t: targets.targets[0].id });
-  else if (!known) amend({ t: -1 });
 }

@@ -1,7 +1,7 @@
 /** The menu of what is drawn: boxes, masks, keypoints, names, and each class. */
 
-import { count, el } from './dom.js';
-import { menu } from './menu.js';
+import { count, el } from '../page/dom.js';
+import { menu } from '../page/menu.js';
 import { className, layers, safeColor, UNNAMED } from './shapes.js';
 
 /** Classes that the menu lists at once; its search box finds the others. */
@@ -10,13 +10,13 @@ const LISTED = 200;
 /** @type {Map<string, string>} */
 const classes = new Map();
 
-/** Start with these classes, in their order. @param {import('./api.js').Class[]} known */
+/** Start with these classes, in their order. @param {import('../page/api.js').Class[]} known */
 export function setClasses(known) {
   classes.clear();
   for (const each of known) classes.set(each.name, safeColor(each.color));
 }
 
-/** Add the classes of a record that no list had. @param {import('./api.js').Rec} record */
+/** Add the classes of a record that no list had. @param {import('../page/api.js').Rec} record */
 export function seeClasses(record) {
   for (const shape of [...record.boxes, ...record.polygons]) {
     const name = className(shape);

@@ -1,11 +1,11 @@
 /** A histogram to brush: by the mouse, or by two number fields. */
 
-import { count, el, short, svg } from './dom.js';
+import { count, el, short, svg } from '../page/dom.js';
 
 const HEIGHT = 48;
 
 /**
- * @param {import('./api.js').Facet} facet
+ * @param {import('../page/api.js').Facet} facet
  * @param {[number, number] | null} range what is chosen now
  * @param {(range: [number, number] | null, below: boolean) => void} choose `below`: without its end
  */
@@ -29,7 +29,7 @@ export function drawHistogram(facet, range, choose) {
   return el('div', { class: 'histogram' }, chart, el('div', { class: 'ends' }, low, el('span', { text: 'to' }), high));
 }
 
-/** @param {import('./api.js').Facet} facet @param {number[]} edges */
+/** @param {import('../page/api.js').Facet} facet @param {number[]} edges */
 function bars(facet, edges) {
   const counts = facet.counts ?? [];
   const all = Array.isArray(facet.of) ? facet.of : counts;

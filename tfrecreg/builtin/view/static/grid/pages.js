@@ -1,6 +1,6 @@
 /** The records of a selection, fetched by pages and kept while they may be looked at again. */
 
-import { ask, isAbort } from './api.js';
+import { ask, isAbort } from '../page/api.js';
 
 export const PAGE = 60;
 /** Pages that are kept: 12,000 records of about a kilobyte. */
@@ -20,7 +20,7 @@ export class Pages {
     this.total = total;
     this.arrived = arrived;
     this.failed = failed;
-    /** @type {Map<number, import('./api.js').Rec[]>} */
+    /** @type {Map<number, import('../page/api.js').Rec[]>} */
     this.pages = new Map();
     /** @type {Map<number, AbortController>} */
     this.asked = new Map();
@@ -77,7 +77,7 @@ export class Pages {
     this.arrived();
   }
 
-  /** @param {number} page @param {import('./api.js').Rec[]} records */
+  /** @param {number} page @param {import('../page/api.js').Rec[]} records */
   keep(page, records) {
     this.pages.set(page, records);
     const oldest = this.pages.keys().next().value;

@@ -1,6 +1,6 @@
 /** Boxes, masks and keypoints over an image, and which of them are shown. */
 
-import { el, svg } from './dom.js';
+import { el, svg } from '../page/dom.js';
 
 /** What is drawn: kinds of shapes, and the classes that are hidden. */
 export const layers = { boxes: true, masks: true, points: true, names: true, hidden: new Set() };
@@ -26,7 +26,7 @@ export function inkOn(color) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? '#000000' : '#ffffff';
 }
 
-/** @param {import('./api.js').Rec} record */
+/** @param {import('../page/api.js').Rec} record */
 export function hasShapes(record) {
   return record.boxes.length + record.polygons.length + record.points.length > 0;
 }
@@ -39,7 +39,7 @@ function isShown(shape) {
 /**
  * The shapes of a record, to lie over its image: everything is placed in fractions, so it fits
  * whatever size the image is given.
- * @param {import('./api.js').Rec} record
+ * @param {import('../page/api.js').Rec} record
  * @param {boolean} named whether boxes carry the names of their classes
  */
 export function drawShapes(record, named) {
@@ -54,7 +54,7 @@ export function drawShapes(record, named) {
   return el('div', { class: 'over' }, drawing, ...names);
 }
 
-/** @param {import('./api.js').Box} box */
+/** @param {import('../page/api.js').Box} box */
 function drawBox(box) {
   const place = { x: box.x0, y: box.y0, width: Math.max(0, box.x1 - box.x0), height: Math.max(0, box.y1 - box.y0) };
   // The dark line below keeps the colored one visible on an image of its own color.
@@ -64,7 +64,7 @@ function drawBox(box) {
   ];
 }
 
-/** @param {import('./api.js').Polygon} polygon */
+/** @param {import('../page/api.js').Polygon} polygon */
 function drawMask(polygon) {
   const points = polygon.points.filter(isPoint).map(([x, y]) => `${x},${y}`).join(' ');
   const color = safeColor(polygon.color);
@@ -83,12 +83,14 @@ function drawPoint([x, y]) {
   return [svg('path', { ...line, class: 'point edge' }), svg('path', { ...line, class: 'point' })];
 }
 
-/** @param {import('./api.js').Box} box */
+/**
+ * The name of a box: above it where there is room, and never past the right end of the image.
+ * @param {import('../page/api.js').Box} box
+ */
 function drawName(box) {
   const color = safeColor(box.color);
-  const style = {
-    left: `${100 * Math.min(Math.max(box.x0, 0), 1)}%`, top: `${100 * Math.min(Math.max(box.y0, 0), 1)}%`,
-    background: color, color: inkOn(color),
-  };
-  return el('bdi', { class: 'name', style, text: className(box) || 'object' });
+  const percent = (/** @type {number} */ share) => `${100 * Math.min(Math.max(share, 0), 1)}%`;
+  const side = box.x0 > 0.6 ? { right: percent(1 - box.x1) } : { left: percent(box.x0) };
+  const style = { ...side, top: percent(box.y0), background: color, color: inkOn(color) };
+  return el('bdi', { class: box.y0 > 0.12 ? 'name above' : 'name', style, text: className(box) || 'object' });
 }

@@ -1,12 +1,12 @@
 /** A shard as a strip of its bytes: the damage in place, and below it what salvage would keep. */
 
-import { bytes, count, counted, el, svg } from './dom.js';
+import { bytes, count, counted, el, svg } from '../page/dom.js';
 
 const WIDTH = 1000;
 /** A damaged byte of a gigabyte is drawn this wide, to be seen. */
 const LEAST = 4;
 
-/** @param {import('./api.js').Strip} strip */
+/** @param {import('../page/api.js').Strip} strip */
 export function drawStrip(strip) {
   const size = Math.max(1, strip.bytes);
   const kept = strip.kept.reduce((sum, { from, to }) => sum + to - from, 0);

@@ -1,10 +1,10 @@
 /** The datasets of a registry, where no target was named. */
 
-import { openTarget } from './bar.js';
-import { counted, el } from './dom.js';
-import { go, NO_FILTERS } from './state.js';
+import { openTarget } from '../page/targets.js';
+import { counted, el } from '../page/dom.js';
+import { go, NO_FILTERS } from '../page/state.js';
 
-/** @param {HTMLElement} place @param {import('./api.js').Targets} targets */
+/** @param {HTMLElement} place @param {import('../page/api.js').Targets} targets */
 export function drawDatasets(place, targets) {
   const cards = targets.datasets.map(({ name, versions, build }) => {
     const newest = versions[versions.length - 1];

@@ -1,13 +1,13 @@
 /** What checks have found, as cards with the records they are about. */
 
-import { words } from './api.js';
-import { count, counted, el } from './dom.js';
-import { fetchRecord } from './record.js';
+import { words } from '../page/api.js';
+import { count, counted, el } from '../page/dom.js';
+import { fetchRecord } from '../record/record.js';
 import { drawStrip } from './strip.js';
-import { CAPTION, drawTile } from './tile.js';
+import { CAPTION, drawTile } from '../grid/tile.js';
 
-/** @typedef {import('./api.js').Card} Card */
-/** @typedef {import('./api.js').Place} Place */
+/** @typedef {import('../page/api.js').Card} Card */
+/** @typedef {import('../page/api.js').Place} Place */
 const SIZE = { width: 140, height: 119 };
 /** Records and pairs that a card shows at first. */
 const FEW = 6;
@@ -15,7 +15,7 @@ const FEW = 6;
 /**
  * @param {HTMLElement} place
  * @param {number} target
- * @param {import('./api.js').Findings} found
+ * @param {import('../page/api.js').Findings} found
  * @param {{open: (place: Place) => void, filter: (code: string) => void, filters: boolean}} calls
  */
 export function drawFindings(place, target, found, calls) {
@@ -26,13 +26,13 @@ export function drawFindings(place, target, found, calls) {
     ...found.cards.map((card) => drawCard(target, card, calls))));
 }
 
-/** @param {import('./api.js').Findings} found */
+/** @param {import('../page/api.js').Findings} found */
 function heading(found) {
   if (found.cards.length) return counted(found.cards.reduce((sum, card) => sum + card.count, 0), 'finding');
   return found.state === 'checking' ? 'Checking…' : 'No findings';
 }
 
-/** @param {import('./api.js').Findings} found */
+/** @param {import('../page/api.js').Findings} found */
 function state(found) {
   if (found.state === 'checking') {
     const progress = found.of ? `Checked ${count(found.done ?? 0)} of ${count(found.of)} records.` : 'The check is running.';

@@ -1,10 +1,10 @@
 /** One record as a tile: an image with its shapes, a text, numbers, a sound, bytes, or a problem. */
 
-import { address } from './api.js';
-import { el } from './dom.js';
+import { address } from '../page/api.js';
+import { el } from '../page/dom.js';
 import { drawShapes } from './shapes.js';
 
-/** @typedef {import('./api.js').Rec} Rec */
+/** @typedef {import('../page/api.js').Rec} Rec */
 /** Height of the caption below the picture, in pixels, as the style sheet has it. */
 export const CAPTION = 38;
 

@@ -1,14 +1,14 @@
 /** What is known about a record, as sections beside its picture. */
 
-import { ask, words } from './api.js';
-import { bytes, copy, count, counted, el, short } from './dom.js';
+import { ask, words } from '../page/api.js';
+import { bytes, copy, count, counted, el, short, svg } from '../page/dom.js';
 
-/** @typedef {import('./api.js').Whole} Whole */
+/** @typedef {import('../page/api.js').Whole} Whole */
 /** Characters of a value that are shown at first. */
 const LONG = 400;
 
 /**
- * @param {number} target @param {Whole} whole @param {import('./api.js').About | null} about
+ * @param {number} target @param {Whole} whole @param {import('../page/api.js').About | null} about
  * @returns {Node[]}
  */
 export function describe(target, whole, about) {
@@ -47,7 +47,8 @@ function place(whole) {
 
 /** @param {string} name @param {string} value */
 function copier(name, value) {
-  return el('button', { type: 'button', class: 'copy', text: '⧉', title: `Copy: ${name}`, 'aria-label': `Copy: ${name}`, on: { click: () => void copy(value) } });
+  return el('button', { type: 'button', class: 'copy', title: `Copy: ${name}`, 'aria-label': `Copy: ${name}`, on: { click: () => void copy(value) } },
+    svg('svg', { viewBox: '0 0 12 12', width: 12, height: 12, 'aria-hidden': 'true' }, svg('path', { d: 'M4 4V1.5h6.5V8H8M1.5 4H8v6.5H1.5z' })));
 }
 
 /** @param {Whole} whole */
@@ -55,14 +56,14 @@ function features(whole) {
   return section(`Features (${whole.features.length})`, el('div', { class: 'features' }, ...whole.features.map(feature)));
 }
 
-/** @param {import('./api.js').Feature} each */
+/** @param {import('../page/api.js').Feature} each */
 function feature(each) {
   return el('div', { class: 'feature' },
     el('div', { class: 'feature-head' }, el('bdi', { class: 'mono strong', text: each.name }), el('span', { class: 'faint', text: `${each.type} · ${counted(each.count, 'value')}` })),
     ...valueOf(each), each.note ? el('p', { class: 'faint', text: each.note }) : null);
 }
 
-/** @param {import('./api.js').Feature} each @returns {Node[]} */
+/** @param {import('../page/api.js').Feature} each @returns {Node[]} */
 function valueOf(each) {
   if (each.hex && (each.kind === 'bytes' || each.kind === 'image' || each.kind === 'audio')) return [folded('Bytes', dump(each.hex))];
   if (each.text) return [long(each.text, each.kind === 'text' ? 'prose' : 'mono')];

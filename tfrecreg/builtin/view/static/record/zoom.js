@@ -1,6 +1,6 @@
 /** An image to zoom and pan: wheel, drag, pinch, keys, buttons. */
 
-import { el } from './dom.js';
+import { el } from '../page/dom.js';
 
 const MOST = 40;
 const STEP = 1.25;

@@ -1,11 +1,11 @@
 /** The filters at the side: values to tick, histograms to brush, versions to compare with. */
 
-import { count, el } from './dom.js';
+import { count, el } from '../page/dom.js';
 import { drawHistogram } from './histogram.js';
 import { safeColor } from './shapes.js';
-import { go, joined, parted, view } from './state.js';
+import { go, joined, parted, view } from '../page/state.js';
 
-/** @typedef {import('./api.js').Facet} Facet */
+/** @typedef {import('../page/api.js').Facet} Facet */
 /** Values shown before "Show all". */
 const FEW = 12;
 /** Facets that are open at first: the most useful come first. */
@@ -95,7 +95,7 @@ function isChosen(column, value) {
 /**
  * The view after a click on a value; without a catalog there is no condition but the split.
  * @param {string} column @param {NonNullable<Facet['values']>[0]} value
- * @returns {Partial<import('./state.js').View>}
+ * @returns {Partial<import('../page/state.js').View>}
  */
 function toggled(column, value) {
   const chosen = isChosen(column, value);
@@ -104,7 +104,7 @@ function toggled(column, value) {
   return { picks: chosen ? view.picks.filter((each) => each !== pick) : [...view.picks, pick] };
 }
 
-/** The one facet of data without a catalog. @param {import('./api.js').About} about @returns {Facet[]} */
+/** The one facet of data without a catalog. @param {import('../page/api.js').About} about @returns {Facet[]} */
 export function splitsOnly(about) {
   const values = about.splits.map(({ name, records }) => ({ value: name, text: name, count: records, of: records, where: '' }));
   return [{ column: 'split', title: 'Split', kind: 'values', values }];

@@ -1,14 +1,14 @@
 /** Two versions: how many records differ and how, the number that asks for, and both states of each. */
 
-import { isAbort, lastOnly, words } from './api.js';
-import { openTarget, references } from './bar.js';
-import { count, el } from './dom.js';
+import { isAbort, lastOnly, words } from '../page/api.js';
+import { openTarget, references } from '../page/targets.js';
+import { count, el } from '../page/dom.js';
 import { single } from './findings.js';
-import { amend, go, view } from './state.js';
-import { CAPTION, drawTile } from './tile.js';
+import { amend, go, view } from '../page/state.js';
+import { CAPTION, drawTile } from '../grid/tile.js';
 
-/** @typedef {import('./api.js').Comparison} Comparison */
-/** @typedef {{key: string | null, a: import('./api.js').Rec | null, b: import('./api.js').Rec | null, differs: string[]}} Row */
+/** @typedef {import('../page/api.js').Comparison} Comparison */
+/** @typedef {{key: string | null, a: import('../page/api.js').Rec | null, b: import('../page/api.js').Rec | null, differs: string[]}} Row */
 const KINDS = /** @type {const} */ (['added', 'removed', 'changed', 'moved']);
 const SIZE = { width: 160, height: 136 };
 const PAGE = 60;
@@ -16,7 +16,7 @@ const PAGE = 60;
 export class Compare {
   /**
    * @param {HTMLElement} place
-   * @param {{open: (target: number, record: import('./api.js').Rec) => void}} calls
+   * @param {{open: (target: number, record: import('../page/api.js').Rec) => void}} calls
    */
   constructor(place, calls) {
     this.place = place;
@@ -35,7 +35,7 @@ export class Compare {
     return [Number.isInteger(a) ? a : -1, Number.isInteger(b) ? b : -1];
   }
 
-  /** @param {import('./api.js').Targets} targets */
+  /** @param {import('../page/api.js').Targets} targets */
   async show(targets) {
     const shown = `${view.compare} ${view.kind} ${targets.targets.length}`;
     if (shown === this.shown) return;
@@ -46,7 +46,7 @@ export class Compare {
     else await this.compare(a, b);
   }
 
-  /** @param {import('./api.js').Targets} targets @param {string} title @param {number} chosen @param {number} which */
+  /** @param {import('../page/api.js').Targets} targets @param {string} title @param {number} chosen @param {number} which */
   choice(targets, title, chosen, which) {
     const named = new Set(targets.targets.map(({ name }) => name));
     const choice = el('select', {}, el('option', { value: '', text: 'Choose…' }),
@@ -92,7 +92,7 @@ export class Compare {
 
   /** @param {number} a @param {number} b @param {Row} row */
   row(a, b, row) {
-    const state = (/** @type {number} */ target, /** @type {import('./api.js').Rec | null} */ record, /** @type {string} */ none) => {
+    const state = (/** @type {number} */ target, /** @type {import('../page/api.js').Rec | null} */ record, /** @type {string} */ none) => {
       const box = el('div', { class: 'holder', style: { width: `${SIZE.width}px`, height: `${SIZE.height + CAPTION}px` } });
       box.append(record ? single(drawTile(target, record, SIZE, (opened) => this.calls.open(target, opened))) : el('p', { class: 'said faint', text: none }));
       return box;

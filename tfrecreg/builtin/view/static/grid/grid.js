@@ -1,11 +1,11 @@
 /** All records of a selection as tiles, of which only those in the window are made. */
 
-import { el, later } from './dom.js';
+import { el, later } from '../page/dom.js';
 import { Pages } from './pages.js';
 import { Scroller } from './scroller.js';
 import { CAPTION, drawTile } from './tile.js';
 
-/** @typedef {import('./api.js').Rec} Rec */
+/** @typedef {import('../page/api.js').Rec} Rec */
 const GAP = 8;
 /** Rows above and below the window that are drawn, too. */
 const SPARE = 2;
