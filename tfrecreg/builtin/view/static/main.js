@@ -30,6 +30,7 @@ const records = new Records({
   open: (record, at) => go({ open: `${record.shard}.${record.record}`, position: at }),
   redraw: () => panel.redraw(),
 });
+/** @type {RecordPanel} */
 const panel = new RecordPanel(byId('record'), {
   open: (place, at) => go({ open: `${place.shard}.${place.record}${panel.target === view.t ? '' : `@${panel.target}`}`, position: at }),
   close: () => go({ open: '', position: -1 }),

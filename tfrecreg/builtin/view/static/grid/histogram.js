@@ -45,8 +45,8 @@ function bars(facet, edges) {
     const place = { x: bin * each, width: each * 0.9 };
     const said = `${short(edges[bin])} to ${short(edges[bin + 1])}: ${count(counts[bin] ?? 0)} of ${count(all[bin] ?? 0)}`;
     const column = svg('g', {}, svg('title', { text: said }), svg('rect', { x: bin * each, width: each, y: 0, height: HEIGHT, class: 'room' }));
-    for (const [number, kind] of [[all[bin], 'all'], [counts[bin], 'some']]) {
-      const tall = height(number ?? 0);
+    for (const kind of ['all', 'some']) {
+      const tall = height((kind === 'all' ? all : counts)[bin] ?? 0);
       column.append(svg('rect', { ...place, y: HEIGHT - tall, height: tall, class: kind }));
     }
     chart.append(column);
