@@ -106,7 +106,7 @@ function toggled(column, value) {
 
 /** The one facet of data without a catalog. @param {import('../page/api.js').About} about @returns {Facet[]} */
 export function splitsOnly(about) {
-  const values = about.splits.map(({ name, records }) => ({ value: name, text: name, count: records, of: records, where: '' }));
+  const values = about.splits.filter(({ name }) => name).map(({ name, records }) => ({ value: name, text: name, count: records, of: records, where: '' }));
   return [{ column: 'split', title: 'Split', kind: 'values', values }];
 }
 

@@ -61,6 +61,7 @@ export class Records {
     this.versions = versions;
     this.asked = '';
     setClasses(about.classes);
+    byId('where').placeholder = `a condition in SQL${example(about)}`;
     this.bar();
   }
 
@@ -86,13 +87,18 @@ export class Records {
     this.asked = asked;
     this.fill();
     try {
-      const told = await this.select(`/api/t/${view.t}/select`, asks);
-      await this.show(told);
+      await this.show(isEverything(asks) ? this.everything() : await this.select(`/api/t/${view.t}/select`, asks));
     } catch (error) {
       if (isAbort(error)) return;
       this.fail(error);
       if (!isSameOrder) this.grid.empty('These records cannot be chosen.');
     }
+  }
+
+  /** All records as stored: no question of the server's, and so the grid is there at once. */
+  everything() {
+    const { records, commands } = /** @type {About} */ (this.about);
+    return { selection: '', count: records, of: records, milliseconds: 0, ...commands, toml: false };
   }
 
   /** Put into the fields what the view says. */
@@ -157,4 +163,17 @@ export class Records {
   learn() {
     for (const { record } of this.grid.tiles.values()) if (record && hasShapes(record)) seeClasses(record);
   }
+}
+
+/** A condition that these columns can be asked for. @param {About} about */
+function example(about) {
+  const numbers = (about.columns ?? []).filter(({ type }) => /INT|DOUBLE|FLOAT/.test(type));
+  const known = ['boxes', 'objects', 'width', 'label'].map((name) => numbers.find((column) => column.name === name));
+  const column = known.find(Boolean) ?? numbers[0];
+  return column ? `, for example: ${/^[a-z_]+$/.test(column.name) ? column.name : `"${column.name}"`} > 2` : '';
+}
+
+/** @param {ReturnType<typeof question>} asks */
+function isEverything(asks) {
+  return Object.values(asks).every((value) => value.length === 0);
 }

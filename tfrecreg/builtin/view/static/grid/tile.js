@@ -1,6 +1,5 @@
 /** One record as a tile: an image with its shapes, a text, numbers, a sound, bytes, or a problem. */
 
-import { address } from '../page/api.js';
 import { el } from '../page/dom.js';
 import { drawShapes } from './shapes.js';
 
@@ -58,9 +57,16 @@ function image(record, thumb, size) {
   const [width, height] = [record.width || size.width, record.height || size.height];
   fit(frame, width, height, size);
   if (Math.max(width, height) <= 64) picture.classList.add('pixels');
-  picture.src = address(thumb, thumb.includes('size=') ? {} : { size: wanted });
+  picture.src = sized(thumb, wanted);
   frame.append(picture, drawShapes(record, size.width >= 150));
   return frame;
+}
+
+/** The address of a thumbnail in another size. @param {string} thumb @param {number} size */
+function sized(thumb, size) {
+  const to = new URL(thumb, location.href);
+  to.searchParams.set('size', String(size));
+  return to.pathname + to.search;
 }
 
 /**
@@ -81,8 +87,8 @@ function player(target, record) {
 
 /** @param {Rec} record */
 function caption(record) {
-  const first = record.label ?? record.key ?? `${record.shard}.${record.record}`;
-  const second = record.caption || (record.label === null ? '' : record.key) || `${record.split} ${record.shard}.${record.record}`;
+  const first = record.label ?? record.key ?? `Record ${record.record}`;
+  const second = [record.caption, record.key].find((text) => text && text !== first) ?? `${record.split} shard ${record.shard}`.trim();
   const found = record.findings.length ? el('span', { class: 'mark', title: record.findings.join(', '), text: record.findings[0] }) : null;
   return el('div', { class: 'caption' },
     el('div', { class: 'line' }, el('bdi', { class: 'first', title: first, text: first }), found),
