@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
 import anyio
+import anyio.to_thread
+import numpy as np
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tfrecreg.builtin.view.browsed import Browsed, Opened
+from tfrecreg.builtin.view.compare import Comparisons
+from tfrecreg.builtin.view.details import details, tensors
 from tfrecreg.builtin.view.images import SIZES, Kept, Picture, Thumbnails, whole
+from tfrecreg.builtin.view.media import medium, part_of
+from tfrecreg.builtin.view.save import derived, derives, keys, waiver
+from tfrecreg.builtin.view.selections import Choice, command_line, python_line
 from tfrecreg.builtin.view.shards import ChangedShardError
-from tfrecreg.errors import NoSuchNameError, NoSuchRecordError, StorageError, TfrecregError, UsageError
+from tfrecreg.errors import (
+    NoSuchNameError,
+    NoSuchRecordError,
+    StorageError,
+    TfrecregError,
+    UsageError,
+)
 from tfrecreg.json_data import json_data
 from tfrecreg.text import safe
 
@@ -42,6 +56,8 @@ class Answer:
     media_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
+    parts: Iterator[bytes] | None = field(default=None, repr=False)
+    """In place of `body`, what is sent part by part."""
 
 
 class Asked:
@@ -92,6 +108,7 @@ class Viewer:
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
+        self._comparisons = Comparisons(opened.registry)
         self._kept = Kept()
         self._thumbnails = Thumbnails()
 
@@ -114,6 +131,15 @@ class Viewer:
             f"{of_target}/records": self._records,
             f"{of_target}/thumb/{of_record}": self._thumb,
             f"{of_target}/image/{of_record}": self._image,
+            f"{of_target}/media/{of_record}": self._media,
+            f"{of_target}/record/{of_record}": self._record,
+            f"{of_target}/tensors/{of_record}": lambda asked: tensors(*self._place(asked)),
+            f"{of_target}/select": self._select,
+            f"{of_target}/facets": self._facets,
+            f"{of_target}/findings": lambda asked: self._of(asked).report.to_json(),
+            f"{of_target}/save": self._save,
+            "/api/compare": lambda asked: self._comparisons.summary(*self._both(asked)),
+            "/api/compare/records": self._compared,
         }
         routes = [
             Route(path, _endpoint(handler, limit), methods=["GET"])
@@ -142,17 +168,98 @@ class Viewer:
             try:
                 return self._thumbnails.thumbnail(browsed.image(number), size)
             except ValueError as error:
-                raise UsageError(f"the image does not decode: {safe(str(error), limit=300)}") from None
+                raise UsageError(
+                    f"the image does not decode: {safe(str(error), limit=300)}"
+                ) from None
 
         picture = self._kept((seen.identity, record, size), make)
         cache = _IMMUTABLE if version else "no-store"
         return Answer(picture.data, picture.media_type, {"cache-control": cache})
 
     def _image(self, asked: Asked) -> Answer:
-        browsed = self._of(asked)
-        number = browsed.shards.number(asked.number("shard"), asked.number("record"))
+        browsed, number = self._place(asked)
         picture = whole(browsed.image(number, asked.text("feature") or None))
         return Answer(picture.data, picture.media_type)
+
+    def _media(self, asked: Asked) -> Answer:
+        browsed, number = self._place(asked)
+        found = medium(browsed.example(number), asked.text("feature") or None)
+        part = part_of(*found, asked.range)
+        return Answer(part.data, part.media_type, part.headers, part.status)
+
+    def _record(self, asked: Asked) -> dict[str, Any]:
+        browsed, number = self._place(asked)
+        return details(browsed, number, browsed.ledger)
+
+    def _place(self, asked: Asked) -> tuple[Browsed, int]:
+        browsed = self._of(asked)
+        number = browsed.shards.number(asked.number("shard"), asked.number("record"))
+        return browsed, number
+
+    def _both(self, asked: Asked) -> tuple[Browsed, Browsed]:
+        return self._opened[asked.number("a")], self._opened[asked.number("b")]
+
+    def _compared(self, asked: Asked) -> dict[str, Any]:
+        start, count = asked.number("from", 0), asked.number("count", 60)
+        kind = asked.text("kind", "changed")
+        return self._comparisons.records(*self._both(asked), kind, start, count)
+
+    def _select(self, asked: Asked) -> dict[str, Any]:
+        browsed = self._of(asked)
+        choice = Choice(
+            splits=asked.texts("split"),
+            where=tuple(each for each in asked.texts("where") if each.strip()),
+            sort=asked.text("sort"),
+            descending=asked.text("desc") in ("1", "true"),
+            findings=asked.texts("findings"),
+            changed_since=asked.text("changed_since"),
+        )
+        among = []
+        if choice.findings:
+            among.append(np.array(browsed.report.records(choice.findings), np.int64))
+        if choice.changed_since:
+            among.append(self._comparisons.changed_since(choice.changed_since, browsed))
+        found = browsed.selections.select(choice, among)
+        word = browsed.target.reference or browsed.target.name
+        return {
+            "selection": choice.name,
+            "count": len(found),
+            "of": len(browsed.shards),
+            "milliseconds": found.milliseconds,
+            "cli": command_line(word, choice),
+            "python": python_line(word, browsed.shards.splits, choice),
+            "toml": derives(browsed, choice),
+        }
+
+    def _facets(self, asked: Asked) -> dict[str, Any]:
+        browsed = self._of(asked)
+        selection = browsed.selections.get(asked.text("selection"))
+        return {"facets": browsed.facets.of(selection)}
+
+    def _save(self, asked: Asked) -> Answer:
+        browsed = self._of(asked)
+        selection = browsed.selections.get(asked.text("selection"))
+        form = asked.text("as")
+        if form == "keys":
+            headers = _attachment("keys.csv")
+            return Answer(b"", "text/csv; charset=utf-8", headers, parts=keys(browsed, selection))
+        if form == "waiver":
+            today = datetime.datetime.now(datetime.timezone.utc).date()
+            codes = selection.choice.findings or tuple(browsed.report.codes)
+            text = waiver(browsed.report.findings(codes), today)
+        elif form == "toml":
+            text = derived(browsed, selection.choice)
+        else:
+            raise UsageError(
+                f"a selection is not saved as `{safe(form)}`", hint="keys, waiver or toml"
+            )
+        body = text.encode("utf-8", "backslashreplace")
+        headers = _attachment("waiver.toml" if form == "waiver" else "dataset.toml")
+        return Answer(body, "text/plain; charset=utf-8", headers)
+
+
+def _attachment(name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{name}"'}
 
 
 def static(path: str) -> Answer:
@@ -197,6 +304,8 @@ def _answered(handler: Handler, asked: Asked) -> Response:
         return _error(500, f"{type(error).__name__}: {safe(str(error), limit=300)}", "")
     if isinstance(found, Answer):
         headers = {"cache-control": "no-store", **found.headers}
+        if found.parts is not None:
+            return StreamingResponse(found.parts, found.status, headers, found.media_type)
         return Response(found.body, found.status, headers, found.media_type)
     return _json(200, found)
 

@@ -7,10 +7,14 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from queue import SimpleQueue
 from typing import Any
 
 from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.details import Ledger
 from tfrecreg.builtin.view.drawn import classes_of, drawn, first_image, kind_of_feature
+from tfrecreg.builtin.view.facets import Facets
+from tfrecreg.builtin.view.findings import Findings
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import SeenShards
 from tfrecreg.engines.interface import Engine
@@ -51,11 +55,19 @@ class Browsed:
         self.shards = SeenShards(target)
         self.decoders: Decoders = target_decoders(target)
         self.catalog = Catalog(target, engine)
-        self.selections = Selections(target, self.shards, self.catalog)
-        self.catalog.begin()
+        self.report = Findings(self)
+        self.ledger = Ledger(target)
+        self.selections = Selections(self.shards, self.catalog)
+        self.facets = Facets(self)
+
+    def prepare(self) -> None:
+        """Make the catalog, and check it."""
+        self.catalog.make()
+        self.report.make()
 
     def close(self) -> None:
         """End work in the background."""
+        self.report.stop()
         self.catalog.close()
 
     def entry(self) -> dict[str, Any]:
@@ -171,7 +183,7 @@ class Browsed:
             "shard": seen.number,
             "record": record,
             "thumb": thumb,
-            "findings": self.findings_of(seen.name, record),
+            "findings": self.report.codes_of(seen.name, record),
             **shown,
         }
 
@@ -206,11 +218,6 @@ class Browsed:
             raise NoSuchNameError("the record has no such image")
         return found
 
-    def findings_of(self, shard: str, record: int) -> list[str]:
-        """Codes of the findings about a record."""
-        del shard, record
-        return []
-
 
 class Opened:
     """All targets that are open. Safe for threads.
@@ -228,11 +235,25 @@ class Opened:
         self._engine = engine
         self._lock = threading.Lock()
         self._browsed = [Browsed(number, each, engine) for number, each in enumerate(targets)]
+        self._waiting: SimpleQueue[Browsed] = SimpleQueue()
+        for each in self._browsed:
+            self._waiting.put(each)
+        # One after the other: each uses all processors.
+        threading.Thread(target=self._prepare, name="tfrecreg-view-work", daemon=True).start()
 
     def close(self) -> None:
         """End all work in the background."""
         for each in self._browsed:
             each.close()
+
+    def _prepare(self) -> None:
+        while True:
+            self._waiting.get().prepare()
+
+    @property
+    def registry(self) -> Registry | None:
+        """Of the datasets that can be opened."""
+        return self._registry
 
     def __getitem__(self, number: int) -> Browsed:
         if not 0 <= number < len(self._browsed):
@@ -276,6 +297,7 @@ class Opened:
                 )
             made = Browsed(len(self._browsed), target, self._engine)
             self._browsed.append(made)
+            self._waiting.put(made)
         return made
 
 

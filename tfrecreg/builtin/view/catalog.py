@@ -52,7 +52,7 @@ class Counted:
 
 
 class Catalog:
-    """The tables of a target, which are there some time after :meth:`begin`. Safe for threads."""
+    """The tables of a target, which are there after :meth:`make`. Safe for threads."""
 
     def __init__(self, target: Target, engine: Engine) -> None:
         self._target = target
@@ -67,10 +67,6 @@ class Catalog:
         """Why there is none; escaped."""
         self.notes: tuple[str, ...] = ()
         """What it lacks."""
-
-    def begin(self) -> None:
-        """Make it in a thread."""
-        threading.Thread(target=self._make, name="tfrecreg-view-catalog", daemon=True).start()
 
     def close(self) -> None:
         """End the work, and remove temporary files."""
@@ -94,7 +90,8 @@ class Catalog:
         """Names and types of the columns of `records`; None until they are known."""
         return self._columns if self.state == "ready" else None
 
-    def _make(self) -> None:
+    def make(self) -> None:
+        """Make it, in a thread."""
         try:
             ask = import_module("tfrecreg.builtin.query.ask")
             questions: Questions = ask.ask_targets(

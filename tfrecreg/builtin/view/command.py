@@ -46,9 +46,7 @@ def command(
     from tfrecreg.builtin.view.run import open_server
 
     session.warn_of_broken_plugins()
-    server = open_server(
-        targets, registry=session.registry, port=port, where=where, engine=engine
-    )
+    server = open_server(targets, registry=session.registry, port=port, where=where, engine=engine)
 
     def ready() -> None:
         if not session.printed_json({"url": server.url}):

@@ -131,9 +131,7 @@ async def _text(send: Send, status: int, text: str) -> None:
     await _answer(send, status, f"{text}\n".encode(), [kind, *allow])
 
 
-async def _answer(
-    send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]
-) -> None:
+async def _answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
     length = (b"content-length", str(len(body)).encode())
     store = (b"cache-control", b"no-store")
     start = {

@@ -127,9 +127,7 @@ class Thumbnails:
         self, data: bytes, header: ImageHeader, shorter: int, form: str = "jpeg"
     ) -> Picture:
         quality = _QUALITY if form == "jpeg" else 0
-        conversion = Conversion(
-            shorter=shorter, width=0, height=0, format=form, quality=quality
-        )
+        conversion = Conversion(shorter=shorter, width=0, height=0, format=form, quality=quality)
         decoder = self._free.get()
         try:
             made = decoder.convert(data, header, conversion)

@@ -19,10 +19,11 @@ from tfrecreg.builtin.query.sql import shown_text, sql_name, sql_text
 from tfrecreg.builtin.view.catalog import Catalog
 from tfrecreg.builtin.view.shards import SeenShards
 from tfrecreg.errors import UsageError
-from tfrecreg.scan.interface import Target
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
+Numbers = npt.NDArray[np.int64]
+"""Numbers of records in a target."""
 _KEPT_BYTES = 48 << 20
 """Bytes of the numbers of selections that are kept."""
 _PLACES = 20_000
@@ -34,7 +35,7 @@ class Choice:
     """What a selection is made by."""
 
     splits: tuple[str, ...] = ()
-    """None for all."""
+    """Empty for all."""
     where: tuple[str, ...] = ()
     """Conditions in SQL that hold together."""
     sort: str = ""
@@ -77,17 +78,16 @@ class Selections:
     """The selections of a target. Safe for threads.
 
     Args:
-        special: makes the numbers for `findings` and `changed_since`.
+        shards: of the target.
+        catalog: of the target.
     """
 
-    def __init__(self, target: Target, shards: SeenShards, catalog: Catalog) -> None:
-        self._target = target
+    def __init__(self, shards: SeenShards, catalog: Catalog) -> None:
         self._shards = shards
         self._catalog = catalog
         self._kept: OrderedDict[str, Selection] = OrderedDict()
         self._choices: OrderedDict[str, Choice] = OrderedDict()
         self._lock = threading.Lock()
-        self.special: Any = None
         self._starts = {
             shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
         }
@@ -107,12 +107,16 @@ class Selections:
                 self._kept.move_to_end(name)
         if found is not None:
             return found
-        if choice is None:
+        if choice is None or choice.findings or choice.changed_since:
             raise UsageError(f"there is no selection `{safe(name)}`", hint="select again")
         return self.select(choice)
 
-    def select(self, choice: Choice) -> Selection:
+    def select(self, choice: Choice, among: Sequence[Numbers] = ()) -> Selection:
         """The records of a choice.
+
+        Args:
+            among: numbers of records; only those that are in all of these arrays are chosen. They
+                are what `findings` and `changed_since` of the choice mean.
 
         Raises:
             UsageError: a split, a column or a condition is wrong, or the catalog is not there.
@@ -123,12 +127,12 @@ class Selections:
         if found is not None:
             return found
         began = time.monotonic()
-        numbers: npt.NDArray[np.int64] | range
+        numbers: Numbers | range
         if not (choice.where or choice.sort):
             numbers = self._of_splits(choice.splits)
         else:
             numbers = self._asked(choice)
-        for wanted in self.special(choice) if choice.findings or choice.changed_since else ():
+        for wanted in among:
             numbers = np.asarray(numbers, np.int64)
             numbers = numbers[np.isin(numbers, wanted)]
         took = round(1000 * (time.monotonic() - began))

@@ -78,6 +78,7 @@ class SeenShards:
                 known[len(places)] = offsets
             self.shards.append(seen)
             places.append(place)
+        self.named = {each.name: each for each in self.shards}
         self.records = ShardRecords(places)
         for number, offsets in known.items():
             self.records.remember(number, offsets)
@@ -95,6 +96,16 @@ class SeenShards:
         for each in self.shards:
             found.setdefault(each.split, []).append(each)
         return found
+
+    def where(self, number: int) -> tuple[int | None, int | None]:
+        """Offset of a record in the stream of its shard, and bytes of its payload, where known."""
+        shard, record = self.records.locate(number)
+        try:
+            offsets = self.records._located(shard)
+        except TfrecregError:
+            return None, None
+        length = int(offsets.lengths[record])
+        return int(offsets.offsets[record]), length if length >= 0 else None
 
     def number(self, shard: int, record: int) -> int:
         """The number of a record in the target.

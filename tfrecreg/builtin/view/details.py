@@ -1,0 +1,194 @@
+"""One record with all its features, and its tensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from blake3 import blake3
+
+from tfrecreg.builtin.view.drawn import TEXT, as_text, finite, kind_of_feature
+from tfrecreg.digests import record_digest
+from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
+from tfrecreg.example.decode import decode_or_none
+from tfrecreg.example.model import Feature, Kind
+from tfrecreg.manifest.model import LEDGER_NAME
+from tfrecreg.operations.format_payload import words
+from tfrecreg.scan.interface import Target
+from tfrecreg.schema.proto import parse_schema
+from tfrecreg.schema.spec import TensorSpec, tensor_specs
+from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.view.browsed import Browsed
+
+_VALUES = 64
+_HEX = 256
+_LEDGER_BYTES = 64 << 20
+_TENSOR_TEXT = 2000
+
+
+class Ledger:
+    """The remarks on items that are in the ledger of a build. Read when they are asked for.
+
+    Args:
+        target: which may have one.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def of(self, split: str, key: str | None) -> dict[str, Any] | None:
+        """The row of an item; None without one."""
+        return self._rows.get((split, key)) if key is not None else None
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str], dict[str, Any]]:
+        target = self._target
+        files = target.manifest.files if target.manifest is not None else ()
+        entry = next((each for each in files if each.path == LEDGER_NAME), None)
+        if entry is None or target.storage is None:
+            return {}
+        try:
+            data = target.storage.read(LEDGER_NAME, limit=_LEDGER_BYTES)
+        except TfrecregError:
+            return {}  # the check says so
+        if blake3(data).hexdigest() != entry.blake3:
+            return {}
+        rows = map(json.loads, data.splitlines())
+        return {(str(row.get("split")), str(row.get("key"))): row for row in rows}
+
+
+def details(browsed: Browsed, number: int, ledger: Ledger) -> dict[str, Any]:
+    """A record with its place, its features and its findings.
+
+    Raises:
+        ChangedShardError: its shard changed or vanished.
+    """
+    seen, record = browsed.shards.place(number)
+    browsed.shards.expect_same(seen)
+    (payload,) = browsed.shards.payloads([number])
+    offset, length = browsed.shards.where(number)
+    found: dict[str, Any] = {
+        **browsed.drawn(number, payload),
+        "shard_name": safe(seen.name, limit=1000),
+        "offset": offset,
+        "length": length,
+        "digest": record_digest(payload).hex() if isinstance(payload, bytes) else None,
+        "features": [],
+        "ledger": None,
+        "raw": None,
+        "findings": browsed.report.about(seen.name, record),
+        "previous": _place(browsed, number - 1),
+        "next": _place(browsed, number + 1),
+    }
+    key = browsed.shards.key(number)
+    row = ledger.of(seen.split, key)
+    if row is not None:
+        found["ledger"] = {name: safe(str(value), limit=1000) for name, value in row.items()}
+    example = decode_or_none(payload) if isinstance(payload, bytes) else None
+    if example is not None:
+        found["features"] = [
+            _feature(browsed, name, feature) for name, feature in sorted(example.items())
+        ]
+    return found
+
+
+def _place(browsed: Browsed, number: int) -> dict[str, int] | None:
+    if not 0 <= number < len(browsed.shards):
+        return None
+    seen, record = browsed.shards.place(number)
+    return {"shard": seen.number, "record": record}
+
+
+def _feature(browsed: Browsed, name: str, feature: Feature) -> dict[str, Any]:
+    first = feature.first(_VALUES)
+    is_bytes = feature.kind is Kind.BYTES
+    head = first[0] if is_bytes and first else b""
+    text = as_text(head, 20 * TEXT) if is_bytes and first else None
+    return {
+        "name": safe(name),
+        "type": feature.kind.name.lower(),
+        "count": feature.count,
+        "kind": kind_of_feature(name, feature, browsed.decoders),
+        "values": [_value(each) for each in first],
+        "text": text,
+        "hex": head[:_HEX].hex(" ") if is_bytes and text is None else "",
+        "note": words(feature, browsed.decoders, name),
+    }
+
+
+def _value(value: bytes | float | int) -> Any:
+    if not isinstance(value, bytes):
+        # Beyond 2^53 a number of JavaScript is another one.
+        return finite(value) if isinstance(value, float) or abs(value) < 1 << 53 else str(value)
+    text = as_text(value)
+    return text[:TEXT] if text is not None else f"{len(value)} bytes"
+
+
+def tensors(browsed: Browsed, number: int) -> dict[str, Any]:
+    """The tensors that TensorFlow parses of a record, by the schema of the target if it has one.
+
+    Raises:
+        UsageError: TensorFlow is not installed, or parses no Example of it.
+    """
+    payload = browsed.shards.payload(number)
+    example = browsed.example(number)
+    target = browsed.target
+    if target.schema is not None:
+        specs: Sequence[TensorSpec] = tensor_specs(
+            parse_schema(target.schema, target.schema_path or "schema")
+        )
+    else:
+        types: dict[Kind, Any] = {
+            Kind.BYTES: "string",
+            Kind.FLOAT: "float32",
+            Kind.INT64: "int64",
+        }
+        specs = [
+            TensorSpec(name, "ragged", types[feature.kind])
+            for name, feature in sorted(example.items())
+            if feature.kind in types
+        ]
+    try:
+        tensorflow = import_module("tensorflow")
+    except ImportError as error:
+        raise MissingExtraError("parsing with TensorFlow", "tf") from error
+    forms = {
+        each.name: (
+            tensorflow.io.FixedLenFeature(each.shape, each.dtype)
+            if each.form == "fixed"
+            else tensorflow.io.RaggedFeature(each.dtype)
+        )
+        for each in specs
+    }
+    try:
+        parsed = tensorflow.io.parse_single_example(payload, forms) if forms else {}
+    except tensorflow.errors.OpError as error:
+        why = safe(str(error.message), limit=500)
+        raise UsageError(f"TensorFlow does not parse the record: {why}") from None
+    return {
+        "tensors": [
+            {
+                "name": safe(name),
+                "dtype": tensor.dtype.name,
+                "shape": list(tensor.shape),
+                "values": safe(_shown(tensor.numpy()), limit=_TENSOR_TEXT),
+            }
+            for name, tensor in sorted(parsed.items())
+        ]
+    }
+
+
+def _shown(values: Any) -> str:
+    flat = values.reshape(-1)[:_VALUES].tolist() if hasattr(values, "reshape") else [values]
+    texts = (
+        (as_text(each) if as_text(each) is not None else f"{len(each)} bytes")
+        if isinstance(each, bytes)
+        else str(each)
+        for each in flat
+    )
+    return ", ".join(str(each)[:TEXT] for each in texts)
