@@ -99,6 +99,7 @@ function take(told) {
 /** @param {About} told */
 function lost(told) {
   const bad = told.shards.filter(({ state }) => state !== 'ok');
+  if (bad.length && told.shards.length === 1) return [`The file is ${bad[0].state}: see Findings`];
   return bad.length ? [`${count(bad.length)} of ${count(told.shards.length)} shards ${bad.length === 1 ? 'is' : 'are'} damaged or gone: see Findings`] : [];
 }
 

@@ -25,12 +25,23 @@ const whole = new Set();
 export function drawFacets(place, facets, versions) {
   const focused = document.activeElement?.getAttribute('data-keep');
   const top = place.parentElement?.scrollTop ?? 0;
-  place.replaceChildren(...facets.map((facet, at) => drawFacet(facet, at < OPEN)), ...since(versions));
+  const [useful, others] = [facets.filter(tells), facets.filter((facet) => !tells(facet) && !isNameless(facet))];
+  place.replaceChildren(...useful.map((facet, at) => drawFacet(facet, at < OPEN)), ...since(versions), ...others.map((facet) => drawFacet(facet, false)));
   if (place.parentElement) place.parentElement.scrollTop = top;
   if (!focused) return;
   for (const each of place.querySelectorAll('[data-keep]')) {
     if (each.getAttribute('data-keep') === focused) /** @type {HTMLElement} */ (each).focus();
   }
+}
+
+/** Whether there is a choice: what all records have in common comes last. @param {Facet} facet */
+function tells(facet) {
+  return isPicked(facet.column) || (facet.kind === 'histogram' ? (facet.edges ?? []).length > 1 : (facet.values ?? []).length > 1);
+}
+
+/** Files without a split have one without a name. @param {Facet} facet */
+function isNameless(facet) {
+  return facet.column === 'split' && (facet.values ?? []).every(({ text }) => text === '');
 }
 
 /** @param {Facet} facet @param {boolean} open */

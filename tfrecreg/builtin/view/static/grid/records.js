@@ -150,11 +150,15 @@ export class Records {
   /** @param {string} selection */
   async drawSide(selection) {
     const about = /** @type {About} */ (this.about);
+    if (about.catalog.state !== 'ready') {
+      drawFacets(byId('facets'), splitsOnly(about), []);
+      return;
+    }
     try {
       const { facets } = await this.facets(`/api/t/${view.t}/facets`, { selection });
       drawFacets(byId('facets'), facets, this.versions);
     } catch (error) {
-      // Without a catalog there is the split to choose, and the line about the catalog says why.
+      // What is left is the split to choose; the line about the catalog says why.
       if (!isAbort(error)) drawFacets(byId('facets'), splitsOnly(about), []);
     }
   }

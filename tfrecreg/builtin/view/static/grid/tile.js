@@ -6,6 +6,8 @@ import { drawShapes } from './shapes.js';
 /** @typedef {import('../page/api.js').Rec} Rec */
 /** Height of the caption below the picture, in pixels, as the style sheet has it. */
 export const CAPTION = 38;
+/** Pixels of width that a name on a box needs: of many in a small tile none could be read. */
+const NAME = 25;
 
 /**
  * A tile that opens its record when it is pressed.
@@ -58,7 +60,7 @@ function image(record, thumb, size) {
   fit(frame, width, height, size);
   if (Math.max(width, height) <= 64) picture.classList.add('pixels');
   picture.src = sized(thumb, wanted);
-  frame.append(picture, drawShapes(record, size.width >= 150));
+  frame.append(picture, drawShapes(record, record.boxes.length * NAME <= size.width));
   return frame;
 }
 

@@ -6,6 +6,8 @@ import { bytes, copy, count, counted, el, short, svg } from '../page/dom.js';
 /** @typedef {import('../page/api.js').Whole} Whole */
 /** Characters of a value that are shown at first. */
 const LONG = 400;
+/** Kinds of which a note says more than the values do. */
+const OPAQUE = new Set(['image', 'audio', 'bytes', 'pixels']);
 
 /**
  * @param {number} target @param {Whole} whole @param {import('../page/api.js').About | null} about
@@ -60,7 +62,7 @@ function features(whole) {
 function feature(each) {
   return el('div', { class: 'feature' },
     el('div', { class: 'feature-head' }, el('bdi', { class: 'mono strong', text: each.name }), el('span', { class: 'faint', text: `${each.type} · ${counted(each.count, 'value')}` })),
-    ...valueOf(each), each.note ? el('p', { class: 'faint', text: each.note }) : null);
+    ...valueOf(each), each.note && OPAQUE.has(each.kind) ? el('p', { class: 'faint', text: each.note }) : null);
 }
 
 /** @param {import('../page/api.js').Feature} each @returns {Node[]} */
