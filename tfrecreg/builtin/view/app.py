@@ -21,6 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tfrecreg.builtin.view.browsed import Browsed, Opened
+from tfrecreg.builtin.view.child import Child
 from tfrecreg.builtin.view.compare import Comparisons
 from tfrecreg.builtin.view.details import details, tensors
 from tfrecreg.builtin.view.images import SIZES, Kept, Picture, Thumbnails, whole
@@ -111,9 +112,11 @@ class Viewer:
         self._comparisons = Comparisons(opened.registry)
         self._kept = Kept()
         self._thumbnails = Thumbnails()
+        self._child = Child()
 
     def close(self) -> None:
         """End its processes and all work in the background."""
+        self._child.close()
         self._thumbnails.close()
         self._opened.close()
 
@@ -133,7 +136,7 @@ class Viewer:
             f"{of_target}/image/{of_record}": self._image,
             f"{of_target}/media/{of_record}": self._media,
             f"{of_target}/record/{of_record}": self._record,
-            f"{of_target}/tensors/{of_record}": lambda asked: tensors(*self._place(asked)),
+            f"{of_target}/tensors/{of_record}": self._tensors,
             f"{of_target}/select": self._select,
             f"{of_target}/facets": self._facets,
             f"{of_target}/findings": lambda asked: self._of(asked).report.to_json(),
@@ -190,6 +193,14 @@ class Viewer:
     def _record(self, asked: Asked) -> dict[str, Any]:
         browsed, number = self._place(asked)
         return details(browsed, number, browsed.ledger)
+
+    def _tensors(self, asked: Asked) -> dict[str, Any]:
+        browsed, number = self._place(asked)
+        target = browsed.target
+        found: dict[str, Any] = self._child.call(
+            tensors, browsed.shards.payload(number), target.schema, target.schema_path or "schema"
+        )
+        return found
 
     def _place(self, asked: Asked) -> tuple[Browsed, int]:
         browsed = self._of(asked)

@@ -98,6 +98,10 @@ class Catalog:
                 [self._target], engine=self._engine, progress=self._progress
             )
             columns = tuple(questions.connection.describe("records"))
+            # The first answer imports pandas, by Arrow: nobody should wait for that.
+            _, batches = questions.connection.batches("SELECT shard FROM records LIMIT 1")
+            for batch in batches:
+                batch.column(0).dictionary_encode()
         except TfrecregError as error:
             hint = f": {error.hint}" if error.hint else ""
             self.why, self.state = f"{error.message}{hint}", "unavailable"

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
 from tfrecreg.errors import UsageError
 from tfrecreg.example.decode import decode_or_none
+from tfrecreg.example.model import Example
 from tfrecreg.operations.diff.match import Matched, record_of, shard_of
 from tfrecreg.operations.diff.result import DiffResult, ListedExamples
 from tfrecreg.operations.diff.run import diff
@@ -171,7 +172,7 @@ def _number(browsed: Browsed, place: int) -> int | None:
 
 def _pair(a: Browsed, b: Browsed, before: int | None, after: int | None) -> dict[str, Any]:
     states: list[dict[str, Any] | None] = []
-    examples = []
+    examples: list[Example | None] = []
     for browsed, place in ((a, before), (b, after)):
         number = _number(browsed, place) if place is not None else None
         if number is None:

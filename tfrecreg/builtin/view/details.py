@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -129,30 +129,34 @@ def _value(value: bytes | float | int) -> Any:
     return text[:TEXT] if text is not None else f"{len(value)} bytes"
 
 
-def tensors(browsed: Browsed, number: int) -> dict[str, Any]:
-    """The tensors that TensorFlow parses of a record, by the schema of the target if it has one.
+def tensors(
+    report: Callable[[int], None], payload: bytes, schema: str | None, path: str
+) -> dict[str, Any]:
+    """The tensors that TensorFlow parses of a record, in a child.
+
+    Args:
+        report: is not called.
+        payload: of the record.
+        schema: text of the schema; None for the features as they are.
+        path: of the schema, for messages.
 
     Raises:
         UsageError: TensorFlow is not installed, or parses no Example of it.
     """
-    payload = browsed.shards.payload(number)
-    example = browsed.example(number)
-    target = browsed.target
-    if target.schema is not None:
-        specs: Sequence[TensorSpec] = tensor_specs(
-            parse_schema(target.schema, target.schema_path or "schema")
-        )
-    else:
-        types: dict[Kind, Any] = {
-            Kind.BYTES: "string",
-            Kind.FLOAT: "float32",
-            Kind.INT64: "int64",
-        }
-        specs = [
+    del report
+    example = decode_or_none(payload)
+    if example is None:
+        raise UsageError("the record is not a tf.train.Example")
+    types: dict[Kind, Any] = {Kind.BYTES: "string", Kind.FLOAT: "float32", Kind.INT64: "int64"}
+    specs: Sequence[TensorSpec] = (
+        tensor_specs(parse_schema(schema, path))
+        if schema is not None
+        else [
             TensorSpec(name, "ragged", types[feature.kind])
             for name, feature in sorted(example.items())
             if feature.kind in types
         ]
+    )
     try:
         tensorflow = import_module("tensorflow")
     except ImportError as error:

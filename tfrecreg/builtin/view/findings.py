@@ -6,12 +6,14 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.builtin.view.catalog import Counted
+from tfrecreg.builtin.view.child import Child
 from tfrecreg.builtin.view.shards import SeenShard
 from tfrecreg.config import Config
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Finding, Location
 from tfrecreg.operations.check.options import CheckOptions
@@ -20,6 +22,7 @@ from tfrecreg.operations.salvage.model import ShardResult
 from tfrecreg.operations.salvage.shard import salvage_shard
 from tfrecreg.registry.registry import Registry
 from tfrecreg.reports.model import Report
+from tfrecreg.scan.interface import Target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
@@ -47,7 +50,8 @@ class Findings:
     def __init__(self, browsed: Browsed) -> None:
         self._browsed = browsed
         self._report: Report | None = None
-        self._progress = Counted()
+        self._child = Child()
+        self._done = 0
         self._about: dict[tuple[str, int], list[Finding]] = {}
         self.codes: dict[str, int] = {}
         """Number of places by code."""
@@ -65,32 +69,25 @@ class Findings:
 
     def stop(self) -> None:
         """End the work."""
-        self._progress.stopping.set()
+        self._child.close()
+
+    def _count(self, done: int) -> None:
+        self._done = done
 
     def make(self) -> None:
         """Check the target, in a thread."""
         if self.state != "checking":
             return
-        browsed = self._browsed
-        home = browsed.target.home
         try:
-            config = Registry(home).config if home is not None else Config()
-            report = check_target(
-                browsed.target,
-                config,
-                CheckOptions(fail_on="never"),
-                engine=browsed.engine,
-                progress=self._progress,
+            report: Report = self._child.call(
+                checked, self._browsed.target, self._browsed.engine.jobs, report=self._count
             )
             strips = list(self._made_strips(report))
         except TfrecregError as error:
             self.why, self.state = error.message, "none"
             return
-        except Exception as error:
-            # The viewer goes on without it, and says so.
-            self.why = f"{type(error).__name__}: {safe(str(error), limit=300)}"
-            self.state = "none"
-            return
+        finally:
+            self._child.close()
         codes: Counter[str] = Counter()
         for finding in report.findings:
             codes[finding.code] += finding.count
@@ -138,7 +135,7 @@ class Findings:
         """Cards and strips, or how far the check is."""
         records = len(self._browsed.shards)
         report = self._report
-        done = records if self.state == "ready" else min(self._progress.done, records)
+        done = records if self.state == "ready" else min(self._done, records)
         return {
             "state": self.state,
             "done": done,
@@ -178,8 +175,21 @@ class Findings:
         shards = self._browsed.shards.shards
         some = [each for each in shards if each.name in damaged or each.state != "ok"]
         for seen in some[:_STRIPS]:
-            self._progress.advance(0, 0)
             yield _strip(seen)
+
+
+def checked(report: Callable[[int], None], target: Target, jobs: int) -> Report:
+    """The report of a check, in a child."""
+
+    class Told(Counted):
+        def advance(self, records: int, size: int) -> None:
+            super().advance(records, size)
+            report(self.done)
+
+    home = target.home
+    config = Registry(home).config if home is not None else Config()
+    options = CheckOptions(fail_on="never")
+    return check_target(target, config, options, engine=LocalEngine(jobs), progress=Told())
 
 
 def _place(place: Location, numbers: dict[str, int]) -> dict[str, Any]:

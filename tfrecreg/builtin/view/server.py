@@ -45,11 +45,12 @@ class ViewServer:
         self._viewer = viewer
         self._where = where
         config = uvicorn.Config(
-            Guard(viewer.app(), self.token, self.port),  # type: ignore[arg-type]
+            Guard(viewer.app(), self.token, self.port),
             http="h11",
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level="critical",
             access_log=False,
             server_header=False,
             date_header=False,
@@ -119,7 +120,8 @@ def _signals(stop: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 
 def _listening(port: int) -> socket.socket:
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # By its protocol the event loop knows that small packets should not wait for each other.
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((HOST, port))
