@@ -191,8 +191,7 @@ class Viewer:
         return Answer(part.data, part.media_type, part.headers, part.status)
 
     def _record(self, asked: Asked) -> dict[str, Any]:
-        browsed, number = self._place(asked)
-        return details(browsed, number, browsed.ledger)
+        return details(*self._place(asked))
 
     def _tensors(self, asked: Asked) -> dict[str, Any]:
         browsed, number = self._place(asked)
@@ -245,7 +244,7 @@ class Viewer:
     def _facets(self, asked: Asked) -> dict[str, Any]:
         browsed = self._of(asked)
         selection = browsed.selections.get(asked.text("selection"))
-        return {"facets": browsed.facets.of(selection)}
+        return {"facets": browsed.facets.of(selection, browsed.report.codes)}
 
     def _save(self, asked: Asked) -> Answer:
         browsed = self._of(asked)

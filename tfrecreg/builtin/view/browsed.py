@@ -11,10 +11,10 @@ from queue import SimpleQueue
 from typing import Any
 
 from tfrecreg.builtin.view.catalog import Catalog
-from tfrecreg.builtin.view.details import Ledger
 from tfrecreg.builtin.view.drawn import classes_of, drawn, first_image, kind_of_feature
 from tfrecreg.builtin.view.facets import Facets
 from tfrecreg.builtin.view.findings import Findings
+from tfrecreg.builtin.view.ledger import Ledger
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import SeenShards
 from tfrecreg.engines.interface import Engine
@@ -55,10 +55,10 @@ class Browsed:
         self.shards = SeenShards(target)
         self.decoders: Decoders = target_decoders(target)
         self.catalog = Catalog(target, engine)
-        self.report = Findings(self)
+        self.report = Findings(target, self.shards, engine.jobs)
         self.ledger = Ledger(target)
         self.selections = Selections(self.shards, self.catalog)
-        self.facets = Facets(self)
+        self.facets = Facets(target, self.shards, self.catalog, self.selections)
 
     def prepare(self) -> None:
         """Make the catalog, and check it."""

@@ -2,67 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from blake3 import blake3
-
+from tfrecreg.builtin.view.browsed import Browsed
 from tfrecreg.builtin.view.drawn import TEXT, as_text, finite, kind_of_feature
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
+from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.model import Feature, Kind
-from tfrecreg.manifest.model import LEDGER_NAME
 from tfrecreg.operations.format_payload import words
-from tfrecreg.scan.interface import Target
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.text import safe
 
-if TYPE_CHECKING:
-    from tfrecreg.builtin.view.browsed import Browsed
-
 _VALUES = 64
 _HEX = 256
-_LEDGER_BYTES = 64 << 20
 _TENSOR_TEXT = 2000
 
 
-class Ledger:
-    """The remarks on items that are in the ledger of a build. Read when they are asked for.
-
-    Args:
-        target: which may have one.
-    """
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-
-    def of(self, split: str, key: str | None) -> dict[str, Any] | None:
-        """The row of an item; None without one."""
-        return self._rows.get((split, key)) if key is not None else None
-
-    @cached_property
-    def _rows(self) -> dict[tuple[str, str], dict[str, Any]]:
-        target = self._target
-        files = target.manifest.files if target.manifest is not None else ()
-        entry = next((each for each in files if each.path == LEDGER_NAME), None)
-        if entry is None or target.storage is None:
-            return {}
-        try:
-            data = target.storage.read(LEDGER_NAME, limit=_LEDGER_BYTES)
-        except TfrecregError:
-            return {}  # the check says so
-        if blake3(data).hexdigest() != entry.blake3:
-            return {}
-        rows = map(json.loads, data.splitlines())
-        return {(str(row.get("split")), str(row.get("key"))): row for row in rows}
-
-
-def details(browsed: Browsed, number: int, ledger: Ledger) -> dict[str, Any]:
+def details(browsed: Browsed, number: int) -> dict[str, Any]:
     """A record with its place, its features and its findings.
 
     Raises:
@@ -86,7 +46,7 @@ def details(browsed: Browsed, number: int, ledger: Ledger) -> dict[str, Any]:
         "next": _place(browsed, number + 1),
     }
     key = browsed.shards.key(number)
-    row = ledger.of(seen.split, key)
+    row = browsed.ledger.of(seen.split, key)
     if row is not None:
         found["ledger"] = {name: safe(str(value), limit=1000) for name, value in row.items()}
     example = decode_or_none(payload) if isinstance(payload, bytes) else None

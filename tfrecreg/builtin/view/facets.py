@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tfrecreg.builtin.query.sql import sql_name, sql_text
-from tfrecreg.builtin.view.selections import Selection
+from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.selections import Selection, Selections
+from tfrecreg.builtin.view.shards import SeenShards
 from tfrecreg.components.colors import COLORS, class_color
+from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
-
-if TYPE_CHECKING:
-    from tfrecreg.builtin.view.browsed import Browsed
 
 _FACETS = 30
 _VALUES = 50
@@ -28,26 +28,37 @@ class Facets:
     """The facets of one target. Those of all records are computed once.
 
     Args:
-        browsed: the target.
+        target: what it is.
+        shards: of the target.
+        catalog: of the target.
+        selections: of the target.
     """
 
-    def __init__(self, browsed: Browsed) -> None:
-        self._browsed = browsed
+    def __init__(
+        self, target: Target, shards: SeenShards, catalog: Catalog, selections: Selections
+    ) -> None:
+        self._target = target
+        self._shards = shards
+        self._catalog = catalog
+        self._selections = selections
         self._spread: dict[str, tuple[int, float | None, float | None]] = {}
         self._lock = threading.Lock()
 
-    def of(self, selection: Selection) -> list[dict[str, Any]]:
+    def of(self, selection: Selection, findings: Mapping[str, int]) -> list[dict[str, Any]]:
         """The facets of a selection, the most useful first.
+
+        Args:
+            selection: whose records are counted.
+            findings: number of places of findings by code.
 
         Raises:
             UsageError: there is no catalog.
         """
-        browsed = self._browsed
-        condition = browsed.selections.sql(selection) or "true"
+        condition = self._selections.sql(selection) or "true"
         columns = [(name, kind) for name, kind in self._columns() if name not in _LEFT_OUT]
         with self._lock:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
-        found = [_findings(browsed)] if browsed.report.codes else []
+        found = [_findings(findings)] if findings else []
         for name, kind in columns:
             made = self._facet(name, kind, condition)
             if made is not None:
@@ -57,7 +68,7 @@ class Facets:
         return found[:_FACETS]
 
     def _columns(self) -> Iterator[tuple[str, str]]:
-        with self._browsed.catalog.asking() as questions:
+        with self._catalog.asking() as questions:
             known = questions.connection.describe("records")
         ordered = sorted(known, key=lambda each: each[0] not in _FIRST)
         some = [each for each in ordered if each[1] in (*_NUMBERS, "VARCHAR")]
@@ -73,7 +84,7 @@ class Facets:
             ends = f"min({column})::DOUBLE, max({column})::DOUBLE"
             parts.append(f"approx_count_distinct({column})")
             parts.append(ends if kind in _NUMBERS else "NULL::DOUBLE, NULL::DOUBLE")
-        (row,) = self._browsed.catalog.rows(f"SELECT {', '.join(parts)} FROM records")
+        (row,) = self._catalog.rows(f"SELECT {', '.join(parts)} FROM records")
         for at, (name, _) in enumerate(columns):
             values, low, high = row[3 * at : 3 * at + 3]
             self._spread[name] = (int(values or 0), low, high)
@@ -93,13 +104,13 @@ class Facets:
 
     def _values(self, name: str, kind: str, title: str, condition: str) -> dict[str, Any]:
         column = sql_name(name)
-        rows = self._browsed.catalog.rows(
+        rows = self._catalog.rows(
             f"SELECT {column} AS value, count(*) FILTER (WHERE {condition}) AS inside, "
             f"count(*) AS every FROM records GROUP BY 1 "
             f"ORDER BY every DESC, value LIMIT {_VALUES}"
         )
         if name == "split":
-            order = list(self._browsed.shards.splits)
+            order = list(self._shards.splits)
             rows.sort(key=lambda row: order.index(row[0]) if row[0] in order else len(order))
         values = [
             {
@@ -118,7 +129,7 @@ class Facets:
         if isinstance(value, int):
             return COLORS[class_color(value)]
         text = str(value)
-        for _, names in sorted(self._browsed.target.labels.items()):
+        for _, names in sorted(self._target.labels.items()):
             if text in names:
                 return COLORS[class_color(list(names).index(text))]
         return COLORS[class_color(text)]
@@ -137,7 +148,7 @@ class Facets:
             edges = [low + at * (high - low) / bars for at in range(bars)] + [high]
         width = edges[1] - edges[0]
         bar = f"least(greatest(floor(({column} - ({low!r})) / {width!r}), 0), {bars - 1})::INTEGER"
-        rows = self._browsed.catalog.rows(
+        rows = self._catalog.rows(
             f"SELECT {bar} AS bar, count(*) FILTER (WHERE {condition}) AS inside, "
             f"count(*) AS every FROM records "
             f"WHERE {column} IS NOT NULL AND isfinite({column}::DOUBLE) GROUP BY 1"
@@ -156,11 +167,11 @@ class Facets:
         }
 
 
-def _findings(browsed: Browsed) -> dict[str, Any]:
+def _findings(codes: Mapping[str, int]) -> dict[str, Any]:
     """Codes of findings, which are chosen by `findings` and not by a condition."""
     values = [
         {"value": code, "text": code, "count": count, "of": count, "where": ""}
-        for code, count in sorted(browsed.report.codes.items())
+        for code, count in sorted(codes.items())
     ]
     return {"column": "findings", "title": "Findings", "kind": "values", "values": values}
 

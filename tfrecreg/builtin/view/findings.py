@@ -7,11 +7,11 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tfrecreg.builtin.view.catalog import Counted
 from tfrecreg.builtin.view.child import Child
-from tfrecreg.builtin.view.shards import SeenShard
+from tfrecreg.builtin.view.shards import SeenShard, SeenShards
 from tfrecreg.config import Config
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError
@@ -25,9 +25,6 @@ from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
-
-if TYPE_CHECKING:
-    from tfrecreg.builtin.view.browsed import Browsed
 
 CHECKED_BYTES = 4 << 30
 """Size of a target up to which it is checked when it is opened."""
@@ -44,11 +41,15 @@ class Findings:
     """The report of a target, made in the background. Safe for threads.
 
     Args:
-        browsed: the target.
+        target: what is checked.
+        shards: of the target.
+        jobs: processes that check it.
     """
 
-    def __init__(self, browsed: Browsed) -> None:
-        self._browsed = browsed
+    def __init__(self, target: Target, shards: SeenShards, jobs: int) -> None:
+        self._target = target
+        self._shards = shards
+        self._jobs = jobs
         self._report: Report | None = None
         self._child = Child()
         self._done = 0
@@ -59,11 +60,11 @@ class Findings:
         self.why = ""
         """Why there is none; escaped."""
         self._strips: list[dict[str, Any]] = []
-        size = sum(each.size for each in browsed.shards.shards)
+        size = sum(each.size for each in shards.shards)
         if size > CHECKED_BYTES:
             self.state = "none"
-            self.why = f"`tfrecreg check {browsed.target.name}` reads all of it"
-        elif any(each.shard and not each.shard.storage.is_local for each in browsed.shards.shards):
+            self.why = f"`tfrecreg check {target.name}` reads all of it"
+        elif any(each.shard and not each.shard.storage.is_local for each in shards.shards):
             self.state = "none"
             self.why = "a target behind a URL is not read as a whole"
 
@@ -79,9 +80,7 @@ class Findings:
         if self.state != "checking":
             return
         try:
-            report: Report = self._child.call(
-                checked, self._browsed.target, self._browsed.engine.jobs, report=self._count
-            )
+            report: Report = self._child.call(checked, self._target, self._jobs, report=self._count)
             strips = list(self._made_strips(report))
         except TfrecregError as error:
             self.why, self.state = error.message, "none"
@@ -116,13 +115,13 @@ class Findings:
     def records(self, codes: Iterable[str]) -> list[int]:
         """Numbers of the records that findings with these codes name, in order."""
         wanted = set(codes)
-        numbers = {each.name: each for each in self._browsed.shards.shards}
+        numbers = {each.name: each for each in self._shards.shards}
         found = set()
         for (shard, record), findings in self._about.items():
             seen = numbers.get(shard)
             is_meant = any(each.code in wanted for each in findings)
             if is_meant and seen is not None and record < seen.records:
-                found.add(self._browsed.shards.number(seen.number, record))
+                found.add(self._shards.number(seen.number, record))
         return sorted(found)
 
     def findings(self, codes: Iterable[str]) -> list[Finding]:
@@ -133,7 +132,7 @@ class Findings:
 
     def to_json(self) -> dict[str, Any]:
         """Cards and strips, or how far the check is."""
-        records = len(self._browsed.shards)
+        records = len(self._shards)
         report = self._report
         done = records if self.state == "ready" else min(self._done, records)
         return {
@@ -146,7 +145,7 @@ class Findings:
         }
 
     def _card(self, finding: Finding) -> dict[str, Any]:
-        numbers = {each.name: each.number for each in self._browsed.shards.shards}
+        numbers = {each.name: each.number for each in self._shards.shards}
         places = finding.locations[:_SHOWN]
         records = [
             {"shard": numbers[place.shard], "record": place.record}
@@ -172,7 +171,7 @@ class Findings:
             if finding.code.startswith(_FAMILY_OF_BYTES)
             for place in finding.locations
         }
-        shards = self._browsed.shards.shards
+        shards = self._shards.shards
         some = [each for each in shards if each.name in damaged or each.state != "ok"]
         for seen in some[:_STRIPS]:
             yield _strip(seen)
