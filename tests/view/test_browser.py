@@ -58,7 +58,11 @@ def address(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     registry["digits"].build(source="mnist", raw=root / "more")
     registry["digits"].release(bump="auto")
     newest = str(registry["digits"].versions[-1])
-    for write, name in ((write_many, "many"), (write_hostile, "hostile"), (write_damaged, "damaged")):
+    for write, name in (
+        (write_many, "many"),
+        (write_hostile, "hostile"),
+        (write_damaged, "damaged"),
+    ):
         write(folder / f"{name}.tfrecord")
     many, hostile, damaged = (
         str(folder / f"{name}.tfrecord") for name in ("many", "hostile", "damaged")
@@ -107,10 +111,14 @@ def test_scrolls_to_any_record(browser: Browser, address: str) -> None:
     assert 10 < tiles < 200
     script = "const g = document.querySelector('#grid'); g.scrollTop = g.scrollHeight * 5 / 6"
     browser.run(script)
-    browser.until("document.querySelector('[data-at=\"50000\"] .caption')?.innerText.includes('50000')")
+    browser.until(
+        "document.querySelector('[data-at=\"50000\"] .caption')?.innerText.includes('50000')"
+    )
     browser.until("new URLSearchParams(location.search).get('at') > 49900")
     browser.open(browser.run("return location.href"))
-    browser.until("document.querySelector('[data-at=\"50000\"] .caption')?.innerText.includes('50000')")
+    browser.until(
+        "document.querySelector('[data-at=\"50000\"] .caption')?.innerText.includes('50000')"
+    )
 
 
 def test_the_keyboard_goes_through_the_records(browser: Browser, address: str) -> None:
@@ -136,7 +144,12 @@ def test_filters_by_class_and_by_sql(browser: Browser, address: str) -> None:
     assert count(browser) == "260 records"
     browser.until("document.querySelectorAll('.facet').length > 2")
     label = "#facets [data-keep='label 3']"
-    of_class = int(browser.run("return document.querySelector(arguments[0]).closest('label').querySelector('.number').innerText", label))
+    of_class = int(
+        browser.run(
+            "return document.querySelector(arguments[0]).closest('label').querySelector('.number').innerText",
+            label,
+        )
+    )
     browser.click(label)
     browser.until("document.querySelector('#count').innerText.includes(' of 260')")
     assert count(browser) == f"{of_class} of 260 records"
@@ -144,7 +157,9 @@ def test_filters_by_class_and_by_sql(browser: Browser, address: str) -> None:
     browser.press("split = 'test'")
     browser.until("document.querySelector('#count').innerText.includes('Enter')")
     browser.press("Enter")
-    browser.until("location.search.includes('where=') && !document.querySelector('#count').innerText.includes('Enter')")
+    browser.until(
+        "location.search.includes('where=') && !document.querySelector('#count').innerText.includes('Enter')"
+    )
     both = int(count(browser).split()[0])
     assert 0 < both < of_class
     browser.back()
@@ -197,11 +212,17 @@ def test_a_record_is_opened_and_others_follow(browser: Browser, address: str) ->
 
 
 def test_two_versions_are_compared(browser: Browser, address: str) -> None:
-    ready = "document.querySelector('.kinds-of-change')"
-    show(browser, address, f"?t={FIRST}&tab=compare&compare={FIRST},{SECOND}&kind=added", ready)
-    assert browser.text("[data-kind='added'] b") == "10"
-    browser.until("document.querySelectorAll('.change .tile').length === 10")
-    assert browser.text(".verdict strong").lower() == "minor"
+    ready = "document.querySelector('.change .tile')"
+    show(browser, address, f"?t={FIRST}&tab=compare&compare={FIRST},{SECOND}", ready)
+    assert browser.text(".verdict strong") == "MAJOR"
+    assert browser.text("[data-kind='changed'] b") == "200"
+    assert "image/encoded" in browser.text(".change")
+    assert browser.run("return document.querySelectorAll('.change').length") == 60
+    browser.click(".change .tile .picture")
+    browser.until("document.querySelector('#record').open")
+    browser.press("Escape")
+    browser.click("[data-kind='added']")
+    browser.until("document.querySelectorAll('.change').length === 10")
 
 
 def test_a_selection_is_saved(browser: Browser, address: str, tmp_path: Path) -> None:
@@ -223,11 +244,18 @@ def test_hostile_data_are_inert(browser: Browser, address: str) -> None:
     browser.until("document.querySelector('.facts h3')")
     browser.until("document.querySelectorAll('.facet').length > 1")
     assert MARKUP[1] in browser.text(".facts")
-    assert browser.run("return document.querySelectorAll('script, svg [onload], img[src=x]').length") == 1
+    assert (
+        browser.run("return document.querySelectorAll('script, svg [onload], img[src=x]').length")
+        == 1
+    )
     browser.press("Escape")
     assert MARKUP[0] in browser.text("#grid")
-    browser.open(browser.run("return location.origin") + "/?tab=<b>&t=0&open=<b>&pick=<b>~<b>&kind=<b>")
-    browser.until("document.querySelector('#where-error').innerText || document.querySelector('.tile')")
+    browser.open(
+        browser.run("return location.origin") + "/?tab=<b>&t=0&open=<b>&pick=<b>~<b>&kind=<b>"
+    )
+    browser.until(
+        "document.querySelector('#where-error').innerText || document.querySelector('.tile')"
+    )
     assert browser.run("return document.querySelectorAll('b b').length") == 0
     # A refused condition is told to the console by the browser itself.
     assert all("Failed to load resource" in each for each in browser.console())
@@ -238,7 +266,7 @@ def test_damage_is_shown_in_place(browser: Browser, address: str) -> None:
     assert "CRC" in browser.text("#findings-view")
     kept = browser.run("return document.querySelectorAll('.strip .kept').length")
     assert kept == 2
-    show(browser, address, f"?t={DAMAGED}")
+    show(browser, address, f"?t={DAMAGED}&at=48")
     browser.until("document.querySelector('.tile.is-problem')")
     assert "Cannot be shown" in browser.text(".tile.is-problem")
 

@@ -1,6 +1,6 @@
 /** The filters at the side: values to tick, histograms to brush, versions to compare with. */
 
-import { count, el } from '../page/dom.js';
+import { count, el, short } from '../page/dom.js';
 import { drawHistogram } from './histogram.js';
 import { safeColor } from './shapes.js';
 import { go, joined, parted, view } from '../page/state.js';
@@ -34,9 +34,17 @@ export function drawFacets(place, facets, versions) {
   }
 }
 
-/** Whether there is a choice: what all records have in common comes last. @param {Facet} facet */
+/**
+ * Whether there is a choice to make: what all records have in common, and what each has for itself,
+ * comes last.
+ * @param {Facet} facet
+ */
 function tells(facet) {
-  return isPicked(facet.column) || (facet.kind === 'histogram' ? (facet.edges ?? []).length > 1 : (facet.values ?? []).length > 1);
+  if (isPicked(facet.column)) return true;
+  const edges = facet.edges ?? [];
+  if (facet.kind === 'histogram') return edges.length > 1 && short(edges[0]) !== short(edges[edges.length - 1]);
+  const all = facet.values ?? [];
+  return all.length > 1 && (all.length < FEW || all.some(({ of }) => of > 1));
 }
 
 /** Files without a split have one without a name. @param {Facet} facet */

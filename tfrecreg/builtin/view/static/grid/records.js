@@ -23,6 +23,7 @@ export class Records {
     /** @type {string[]} */
     this.versions = [];
     this.asked = '';
+    this.filled = '';
     this.select = lastOnly();
     this.preview = lastOnly();
     this.facets = lastOnly();
@@ -44,7 +45,10 @@ export class Records {
       event.preventDefault();
       go({ where: where.value.trim(), at: 0 });
     });
-    byId('clear').addEventListener('click', () => go({ ...NO_FILTERS, at: 0 }));
+    byId('clear').addEventListener('click', () => {
+      where.value = '';
+      go({ ...NO_FILTERS, at: 0 });
+    });
     for (const id of ['side-open', 'side-close']) byId(id).addEventListener('click', () => this.side(id === 'side-open'));
   }
 
@@ -104,7 +108,9 @@ export class Records {
   /** Put into the fields what the view says. */
   fill() {
     const where = byId('where');
-    if (where.value.trim() !== view.where) where.value = view.where;
+    // What is being typed stays, whatever else changes meanwhile.
+    if (view.where !== this.filled) where.value = view.where;
+    this.filled = view.where;
     byId('clear').hidden = !(view.where || view.split || view.picks.length || view.findings || view.since);
     this.bar();
   }
