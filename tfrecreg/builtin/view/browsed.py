@@ -60,10 +60,11 @@ class Browsed:
         self.selections = Selections(self.shards, self.catalog)
         self.facets = Facets(target, self.shards, self.catalog, self.selections)
 
-    def prepare(self) -> None:
+    def prepare(self, *, check: bool) -> None:
         """Make the catalog, and check it."""
         self.catalog.make()
-        self.report.make()
+        if check:
+            self.report.make()
 
     def close(self) -> None:
         """End work in the background."""
@@ -226,11 +227,13 @@ class Opened:
         targets: those that the user named.
         registry: of the datasets that can be opened; None for none.
         engine: where catalogs are made.
+        check: whether targets are checked.
     """
 
     def __init__(
-        self, targets: Sequence[Target], registry: Registry | None, engine: Engine
+        self, targets: Sequence[Target], registry: Registry | None, engine: Engine, *, check: bool
     ) -> None:
+        self._check = check
         self._registry = registry
         self._engine = engine
         self._lock = threading.Lock()
@@ -248,7 +251,7 @@ class Opened:
 
     def _prepare(self) -> None:
         while True:
-            self._waiting.get().prepare()
+            self._waiting.get().prepare(check=self._check)
 
     @property
     def registry(self) -> Registry | None:

@@ -23,6 +23,7 @@ def open_server(
     port: int = 0,
     where: str | None = None,
     engine: Engine | None = None,
+    check: bool = True,
 ) -> ViewServer:
     """A viewer of targets, which listens and is not running yet.
 
@@ -33,6 +34,7 @@ def open_server(
         port: 0 for a free one.
         where: a condition in SQL that the first view has.
         engine: where catalogs are made; None for this process.
+        check: whether targets are checked in the background, for their findings.
 
     Raises:
         UsageError: a target does not exist, or there is neither a target nor a registry.
@@ -54,8 +56,7 @@ def open_server(
             hint="name TFRecord files: `tfrecreg view 'data/*.tfrecord'`",
         )
     found = [find_target(each, registry=registry) for each in named]
-    opened = Opened(
-        found, open_registry(root) if root is not None else None, engine or LocalEngine(1)
-    )
+    home = open_registry(root) if root is not None else None
+    opened = Opened(found, home, engine or LocalEngine(1), check=check)
     made: ViewServer = server.ViewServer(Viewer(opened), port, where=where or "")
     return made
