@@ -36,8 +36,8 @@ class Viewing:
 
     def ask(self, path: str, status: int = 200, **query: Any) -> Any:
         """The JSON of an answer, which has this status."""
-        answer = self.client.get(path, params=query)
-        assert answer.status_code == status, answer.text
+        answer = self.client.get(path, params=query or None)
+        assert answer.status_code == status, answer.text[:300]
         assert answer.headers["cache-control"] == "no-store"
         return answer.json()
 
