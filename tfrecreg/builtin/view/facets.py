@@ -18,9 +18,17 @@ from tfrecreg.text import safe
 _FACETS = 30
 _VALUES = 50
 _BARS = 30
-_FIRST = ("split", "label", "width", "height", "boxes", "bytes")
+_CLASS = ("label_name", "label")
+"""The column of classes, which has the first name where a feature has the second."""
+_FIRST = ("split", *_CLASS, "width", "height", "boxes", "bytes")
 _LEFT_OUT = ("shard", "record", "offset", "key", "digest")
-_TITLES = {"split": "Split", "label": "Class", "width": "Width", "height": "Height"}
+_TITLES = {
+    "split": "Split",
+    "label": "Class",
+    "label_name": "Class",
+    "width": "Width",
+    "height": "Height",
+}
 _NUMBERS = ("BIGINT", "DOUBLE", "FLOAT")
 
 
@@ -98,7 +106,7 @@ class Facets:
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 return None
             return self._histogram(name, kind, title, low, high, condition)
-        if values > 20 * _VALUES and name != "label":
+        if values > 20 * _VALUES and name not in _CLASS:
             return None  # such as names of files: a list of them is of no use
         return self._values(name, kind, title, condition)
 
@@ -119,7 +127,7 @@ class Facets:
                 "count": inside,
                 "of": every,
                 "where": _where(column, kind, value),
-                **({"color": self._color(value)} if name == "label" else {}),
+                **({"color": self._color(value)} if name in _CLASS else {}),
             }
             for value, inside, every in rows
         ]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tfrecreg.builtin.query.sql import sql_text
-from tfrecreg.builtin.view.selections import Choice, Selection
+from tfrecreg.builtin.view.selections import Choice, Selection, all_of
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding
 
@@ -84,9 +84,8 @@ def derived(browsed: Browsed, choice: Choice) -> str:
             "no dataset can be derived from this selection",
             hint="select by splits and conditions, in a build or a release of a registry",
         )
-    parts = [f"({each})" for each in choice.where] if len(choice.where) > 1 else [*choice.where]
+    parts = [*choice.where]
     if choice.splits:
-        parts = [f"({each})" for each in parts] if len(parts) == 1 else parts
         parts.append(f"split IN ({', '.join(map(sql_text, choice.splits))})")
     lines = [
         "# Save it as datasets/NAME.toml; `tfrecreg build NAME` builds the dataset.",
@@ -96,7 +95,7 @@ def derived(browsed: Browsed, choice: Choice) -> str:
         f"inputs = [{_text(browsed.target.reference)}]",
     ]
     if parts:
-        lines.append(f"where = {_text(' AND '.join(parts))}")
+        lines.append(f"where = {_text(all_of(parts))}")
     return "\n".join(lines) + "\n"
 
 

@@ -56,9 +56,15 @@ class Choice:
     @property
     def condition(self) -> str:
         """The conditions as one; empty without any."""
-        if len(self.where) == 1:
-            return self.where[0]
-        return " AND ".join(f"({each})" for each in self.where)
+        return all_of(self.where)
+
+
+def all_of(conditions: Sequence[str]) -> str:
+    """Conditions as one."""
+    if len(conditions) == 1:
+        return conditions[0]
+    # A comment in one of them ends with its line.
+    return " AND ".join(f"({each}\n)" if "--" in each else f"({each})" for each in conditions)
 
 
 @dataclass(frozen=True, slots=True)
