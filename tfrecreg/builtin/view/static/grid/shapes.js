@@ -44,14 +44,14 @@ function isShown(shape) {
  */
 export function drawShapes(record, named) {
   const drawing = svg('svg', {
-    class: 'shapes', viewBox: '0 0 1 1', preserveAspectRatio: 'none', 'aria-hidden': 'true',
+    class: 'shapes', viewBox: '0 0 1 1', preserveAspectRatio: 'none',
   });
   const boxes = layers.boxes ? record.boxes.filter(isShown) : [];
   if (layers.masks) drawing.append(...record.polygons.filter(isShown).flatMap(drawMask));
   drawing.append(...boxes.flatMap(drawBox));
   if (layers.points) drawing.append(...record.points.filter(isPoint).flatMap(drawPoint));
   const names = named && layers.names ? boxes.map(drawName) : [];
-  return el('div', { class: 'over' }, drawing, ...names);
+  return el('div', { class: 'over', 'aria-hidden': 'true' }, drawing, ...names);
 }
 
 /** @param {import('../page/api.js').Box} box */

@@ -19,7 +19,7 @@ const NAME = 25;
 export function drawTile(target, record, size, open) {
   if (!record) return el('div', { class: 'tile waiting', tabindex: -1, 'aria-busy': 'true' });
   const button = el('button', {
-    class: 'picture', type: 'button', tabindex: -1, 'aria-label': spoken(record),
+    class: 'picture', type: 'button', tabindex: -1, 'aria-label': record.kind === 'audio' && !record.problem ? spoken(record) : null,
     on: { click: () => open(record) },
   }, picture(target, record, size));
   const sound = record.kind === 'audio' && !record.problem ? player(target, record) : null;
@@ -28,7 +28,7 @@ export function drawTile(target, record, size, open) {
 
 /** @param {Rec} record */
 function spoken(record) {
-  const parts = [record.label, record.key, record.problem];
+  const parts = [record.label, record.key];
   if (record.findings.length) parts.push(`findings: ${record.findings.join(', ')}`);
   return `Record ${record.record} of shard ${record.shard}: ${parts.filter(Boolean).join(', ') || record.kind}`;
 }
@@ -50,7 +50,7 @@ function image(record, thumb, size) {
   const frame = el('span', { class: 'fit' });
   // Thumbnails come in two sizes only, so that a slider does not make the server draw each again.
   const wanted = Math.max(size.width, size.height) * Math.min(window.devicePixelRatio, 2) > 200 ? 400 : 160;
-  const picture = el('img', { alt: '', decoding: 'async', draggable: 'false' });
+  const picture = el('img', { alt: spoken(record), decoding: 'async', draggable: 'false' });
   picture.addEventListener('error', () => frame.replaceChildren(el('span', { class: 'said problem', text: 'The image cannot be drawn' })));
   picture.addEventListener('load', () => {
     picture.classList.add('here');
