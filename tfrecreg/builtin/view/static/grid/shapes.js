@@ -47,7 +47,7 @@ export function drawShapes(record, named) {
     class: 'shapes', viewBox: '0 0 1 1', preserveAspectRatio: 'none',
   });
   const boxes = layers.boxes ? record.boxes.filter(isShown) : [];
-  if (layers.masks) drawing.append(...record.polygons.filter(isShown).flatMap(drawMask));
+  if (layers.masks) drawing.append(...drawMasks(record.polygons.filter(isShown)));
   drawing.append(...boxes.flatMap(drawBox));
   if (layers.points) drawing.append(...record.points.filter(isPoint).flatMap(drawPoint));
   const names = named && layers.names ? boxes.map(drawName) : [];
@@ -64,11 +64,25 @@ function drawBox(box) {
   ];
 }
 
-/** @param {import('../page/api.js').Polygon} polygon */
-function drawMask(polygon) {
-  const points = polygon.points.filter(isPoint).map(([x, y]) => `${x},${y}`).join(' ');
-  const color = safeColor(polygon.color);
-  return [svg('polygon', { points, class: 'mask', fill: color, stroke: color })];
+/** @param {import('../page/api.js').Polygon[]} polygons */
+function drawMasks(polygons) {
+  /** @type {Map<string, string[]>} */
+  const strips = new Map();
+  const outlines = [];
+  for (const { points, color } of polygons) {
+    const outline = points.filter(isPoint).map(([x, y]) => `${x},${y}`).join(' ');
+    const fill = safeColor(color);
+    if (isStrip(points)) strips.set(fill, [...(strips.get(fill) ?? []), `M${outline}z`]);
+    else outlines.push(svg('polygon', { points: outline, class: 'mask', fill, stroke: fill }));
+  }
+  // The strips of a mask in one shape: each by itself would leave seams.
+  const masks = [...strips].map(([fill, parts]) => svg('path', { d: parts.join(''), class: 'mask', fill, 'shape-rendering': 'crispEdges' }));
+  return [...masks, ...outlines];
+}
+
+/** Whether a polygon is an upright rectangle: a part of a mask, of which there may be hundreds. @param {number[][]} points */
+function isStrip(points) {
+  return points.length === 4 && new Set(points.map(([x]) => x)).size === 2 && new Set(points.map(([, y]) => y)).size === 2;
 }
 
 /** @param {any} point */

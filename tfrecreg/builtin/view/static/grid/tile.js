@@ -1,5 +1,6 @@
 /** One record as a tile: an image with its shapes, a text, numbers, a sound, bytes, or a problem. */
 
+import { address } from '../page/api.js';
 import { el } from '../page/dom.js';
 import { drawShapes } from './shapes.js';
 
@@ -83,7 +84,7 @@ function fit(frame, width, height, size) {
 
 /** @param {number} target @param {Rec} record */
 function player(target, record) {
-  const src = `/api/t/${target}/media/${record.shard}/${record.record}`;
+  const src = address(`/api/t/${target}/media/${record.shard}/${record.record}`, { feature: record.feature });
   return el('audio', { controls: true, preload: 'none', src, 'aria-label': `Sound of record ${record.record}` });
 }
 

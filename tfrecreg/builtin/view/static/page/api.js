@@ -19,7 +19,7 @@
  * @typedef {{points: number[][], color: string, class?: string | null, number?: number | null}} Polygon
  * @typedef {{at: number, split: string, shard: number, record: number, key: string | null,
  *   label: string | null, caption: string, thumb: string | null, width: number | null,
- *   height: number | null, kind: string, text: string | null, boxes: Box[],
+ *   height: number | null, kind: string, feature: string | null, text: string | null, boxes: Box[],
  *   polygons: Polygon[], points: any[], findings: string[], problem: string | null}} Rec
  * @typedef {{code: string, severity: string, message: string, hint: string | null}} Finding
  * @typedef {{name: string, type: string, count: number, kind: string, values: any[],
@@ -37,9 +37,10 @@
  *   places: {shard: number, from: number, to: number, text: string}[], pairs: Place[][]}} Card
  * @typedef {{shard: number, name: string, bytes: number, kept: {from: number, to: number}[],
  *   damage: {from: number, to: number, code: string, text: string}[]}} Strip
- * @typedef {{state: string, done?: number, of?: number, cards: Card[], strips: Strip[]}} Findings
+ * @typedef {{state: string, done?: number, of?: number, why?: string, cards: Card[], strips: Strip[]}} Findings
  * @typedef {{added: number, removed: number, changed: number, moved: number, unchanged: number,
- *   verdict: string, why: string, features: {name: string, change: string}[]}} Comparison
+ *   renamed: number, verdict: string, why: string, version: string | null, hint: string | null,
+ *   features: {name: string, change: string}[]}} Comparison
  */
 
 /** What the server refused, in its words. */

@@ -1,7 +1,7 @@
 /** What is known about a record, as sections beside its picture. */
 
 import { ask, words } from '../page/api.js';
-import { bytes, copy, count, counted, el, short, svg } from '../page/dom.js';
+import { bytes, copy, count, counted, el, svg } from '../page/dom.js';
 
 /** @typedef {import('../page/api.js').Whole} Whole */
 /** Characters of a value that are shown at first. */
@@ -55,6 +55,7 @@ function copier(name, value) {
 
 /** @param {Whole} whole */
 function features(whole) {
+  if (!whole.features.length) return [];
   return section(`Features (${whole.features.length})`, el('div', { class: 'features' }, ...whole.features.map(feature)));
 }
 
@@ -69,7 +70,7 @@ function feature(each) {
 function valueOf(each) {
   if (each.hex && (each.kind === 'bytes' || each.kind === 'image' || each.kind === 'audio')) return [folded('Bytes', dump(each.hex))];
   if (each.text) return [long(each.text, each.kind === 'text' ? 'prose' : 'mono')];
-  const values = each.values.map((value) => (typeof value === 'number' ? short(value, 8) : String(value))).join(', ');
+  const values = each.values.map((value) => (typeof value === 'number' ? String(Number(value.toPrecision(8))) : String(value))).join(', ');
   const rest = each.count - each.values.length;
   if (values) return [long(rest > 0 ? `${values}, … ${count(rest)} more` : values, 'mono')];
   return each.hex ? [folded('Bytes', dump(each.hex))] : [el('p', { class: 'faint', text: 'empty' })];

@@ -9,7 +9,7 @@ import { CAPTION, drawTile } from '../grid/tile.js';
 
 /** @typedef {import('../page/api.js').Comparison} Comparison */
 /** @typedef {{key: string | null, a: import('../page/api.js').Rec | null, b: import('../page/api.js').Rec | null, differs: string[]}} Row */
-const KINDS = /** @type {const} */ (['added', 'removed', 'changed', 'moved']);
+const KINDS = /** @type {const} */ (['added', 'removed', 'changed', 'moved', 'renamed']);
 const SIZE = { width: 160, height: 136 };
 const PAGE = 60;
 
@@ -106,7 +106,9 @@ export class Compare {
 
 /** @param {Comparison} told */
 function verdict(told) {
-  return el('div', { class: 'verdict' }, el('strong', { text: told.verdict }), el('span', { text: told.why }));
+  return el('div', { class: 'verdict' }, el('strong', { text: told.verdict }), el('span', { text: told.why }),
+    told.version ? el('span', {}, 'next number: ', el('b', { text: told.version })) : null,
+    told.hint ? el('p', { class: 'hint', text: told.hint }) : null);
 }
 
 /** @param {Comparison} told */

@@ -39,7 +39,7 @@ function state(found) {
     return [el('p', { class: 'faint', role: 'status', text: progress }), found.of ? el('progress', { max: found.of, value: found.done ?? 0, 'aria-label': 'Progress of the check' }) : null].filter((each) => each !== null);
   }
   if (found.cards.length) return [];
-  const text = found.state === 'none' ? 'Nothing has checked these records yet: run tfrecreg check.' : 'The last check has found nothing in these records.';
+  const text = found.state === 'none' ? (found.why ?? 'Nothing has checked these records yet: run tfrecreg check.') : 'The last check has found nothing in these records.';
   return [el('p', { class: 'faint', text })];
 }
 
