@@ -48,6 +48,7 @@ HEAVY = {
 }
 PROVIDERS = {
     "PIL": "pillow",
+    "anyio": "starlette",  # which runs on it
     "apache_beam": "apache-beam",
     "array_record": "array-record",
     "dvc_data": "dvc",  # which is made of it
@@ -200,14 +201,14 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
-    formats = {"arrayrecord", "parquet", "query", "yaml"}
+    formats = {"arrayrecord", "parquet", "query", "view", "yaml"}
     assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
     everything = brought(required, "all")
     used = {"tensorflow", "tensorflow-data-validation", "apache-beam", "dvc", "pillow"}
-    assert set(everything) >= {*used, "pycocotools", "pyarrow", "array-record", "duckdb"}
+    assert set(everything) >= {*used, "pycocotools", "pyarrow", "array-record", "duckdb", "starlette", "uvicorn"}
     assert "torch" not in everything
 
 

@@ -155,7 +155,9 @@ class Viewer:
 
     def _records(self, asked: Asked) -> dict[str, Any]:
         start, count = asked.number("from", 0), asked.number("count", 60)
-        return self._of(asked).records(asked.text("selection"), start, count)
+        found = self._of(asked).records(asked.text("selection"), start, count)
+        self._opened.shown()
+        return found
 
     def _thumb(self, asked: Asked) -> Answer:
         browsed = self._of(asked)

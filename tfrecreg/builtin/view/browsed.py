@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -35,6 +36,8 @@ PAGE = 500
 """Records of one answer, at most."""
 _SAMPLE = 5
 """Records whose features are listed."""
+_HEAD_START = 0.4
+"""Seconds that work in the background waits for the first grid."""
 _TARGETS = 32
 """Targets that are open, at most."""
 
@@ -238,6 +241,7 @@ class Opened:
         self._engine = engine
         self._lock = threading.Lock()
         self._browsed = [Browsed(number, each, engine) for number, each in enumerate(targets)]
+        self._shown = threading.Event()
         self._waiting: SimpleQueue[Browsed] = SimpleQueue()
         for each in self._browsed:
             self._waiting.put(each)
@@ -250,8 +254,15 @@ class Opened:
             each.close()
 
     def _prepare(self) -> None:
+        # The first grid has the processors for itself.
+        if self._shown.wait(_HEAD_START):
+            time.sleep(_HEAD_START / 2)
         while True:
             self._waiting.get().prepare(check=self._check)
+
+    def shown(self) -> None:
+        """The first records are on their way."""
+        self._shown.set()
 
     @property
     def registry(self) -> Registry | None:

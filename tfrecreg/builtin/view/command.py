@@ -40,8 +40,8 @@ def command(
     which need no registry. Two targets can be compared. Without a TARGET, the viewer lists the
     datasets of the registry.
 
-    The viewer is a server on this machine that only this machine reaches, at an address with a
-    token. It changes no file, and sends no request to a network. Ctrl-C ends it.
+    The viewer is a server that only this machine can reach, at an address with a token. It changes
+    no file. Ctrl-C ends it.
     """
     from tfrecreg.builtin.view.run import open_server
 
