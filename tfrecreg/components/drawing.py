@@ -29,7 +29,7 @@ _CORNERS = 2000
 """Corners of polygons drawn on an image."""
 _POINTS = 400
 """Keypoints drawn on an image."""
-_CROWD = 10
+_CROWD = 6
 """Objects from which on their names are shown only on an enlarged image."""
 _UNITS = 1000
 """Width and height of the coordinates in the SVG."""

@@ -10,16 +10,16 @@ from markupsafe import Markup, escape
 from tfrecreg.components.charts import Bars, Histogram, Scatter
 from tfrecreg.text import si_bytes
 
-_WIDTH = 640
-_LABELS = 180
+_WIDTH = 480
+_LABELS = 150
 """Width of the column of labels."""
-_NUMBERS = 80
+_NUMBERS = 66
 """Width of the column of numbers."""
 _ROW, _BAR = 20, 14
-_LABEL_CHARACTERS = 26
+_LABEL_CHARACTERS = 20
 _COLORS = 6
 """Classes `s0` to `s5` of the styles."""
-_PLOT, _MARGIN = 320, 44
+_PLOT, _MARGIN = 260, 44
 """Height of a scatter chart, and the space for its axes."""
 _COLUMNS, _TALL = 240, 64
 """Width and height of a histogram."""
@@ -97,7 +97,8 @@ def scatter_chart(scatter: Scatter) -> Markup:
     widths = [point[0] for point in scatter.points]
     heights = [point[1] for point in scatter.points]
     most = max(point[2] for point in scatter.points)
-    across, down = _Axis(widths, _WIDTH - 2 * _MARGIN), _Axis(heights, _PLOT - 2 * _MARGIN)
+    across = _Axis(widths, _WIDTH - 2 * _MARGIN, gap=48)
+    down = _Axis(heights, _PLOT - 2 * _MARGIN, gap=20)
     base = _PLOT - _MARGIN
     parts = [
         Markup('<path class="axis" d="M{0} {1}H{2}M{0} {1}V{0}"/>').format(
@@ -132,10 +133,11 @@ def scatter_chart(scatter: Scatter) -> Markup:
 
 
 class _Axis:
-    """A logarithmic axis in pixels."""
+    """A logarithmic axis in pixels, with at least `gap` pixels between its ticks."""
 
-    def __init__(self, values: Sequence[int], length: int) -> None:
+    def __init__(self, values: Sequence[int], length: int, gap: int) -> None:
         self._low, self._high = min(values), max(values)
+        self._length, self._gap = length, gap
         low, high = math.log(self._low), math.log(self._high)
         if high - low < 1e-9:
             low, high = low - 0.5, high + 0.5
@@ -146,11 +148,13 @@ class _Axis:
         return round((math.log(value) - self._start) * self._scale, 1)
 
     def ticks(self) -> list[int]:
-        """The lowest and the highest value, and round ones between."""
-        ends = {self._low, self._high}
-        powers = (2**power for power in range(31))
-        between = [each for each in powers if 1.4 * self._low < each < self._high / 1.4]
-        return sorted(ends.union(between[:: 1 + len(between) // 8]))
+        """The lowest and the highest value, and powers of two between."""
+        step = math.ceil(self._gap / (self._scale * math.log(2)))
+        inner = self._length - self._gap
+        between = [
+            2**power for power in range(0, 31, step) if self._gap <= self.at(2**power) <= inner
+        ]
+        return sorted({self._low, self._high, *between})
 
 
 def _short(label: str) -> str:

@@ -316,7 +316,7 @@ def _command(target: Target, place: PagePlace) -> str:
 def _galleries(target: Target, splits: Mapping[str, Survey], budget: Budget) -> Iterator[Gallery]:
     sample: list[PageRecord] = []
     for split, survey in splits.items():
-        records = _page_records(target, _sample(survey), budget)
+        records = _by_class(_page_records(target, _sample(survey), budget))
         name = f"Sample of {safe(split)}" if split else "Sample"
         note = (
             f"{len(records):,} of {count(survey.records, 'record')}, "
@@ -336,13 +336,12 @@ def _extremes(
     for survey in splits.values():
         for name, picks in survey.extremes.items():
             whole.keep_extreme(name, picks)
-        whole.count_sizes(survey.sizes)
-        whole.objects.update(survey.objects)
     named: list[tuple[str, PagePlace]] = []
     for name, words in EXTREMES.items():
-        if len(whole.objects if name == "objects" else whole.sizes) > 1:
-            picks = whole.extremes.get(name, [])[:_STRIKING]
-            named += ((words, PagePlace(pick.shard, pick.record)) for pick in picks)
+        picks = whole.extremes.get(name, [])
+        # Where as many as are kept are equally extreme, none of them is.
+        picks = [pick for pick in picks[:_STRIKING] if pick.order < picks[-1].order]
+        named += ((words, PagePlace(pick.shard, pick.record)) for pick in picks)
     read = read_records(target, (place for _, place in named))
     chosen = [(words, read[place]) for words, place in named if place in read]
     chosen += ((words, record) for words, found in striking_looks(sample) for record in found)
@@ -369,6 +368,20 @@ def _sample(survey: Survey) -> list[Pick]:
                 chosen.setdefault((pick.shard, pick.record), (at, pick))
     # Sorting keeps the order of each class.
     return [pick for _, pick in sorted(chosen.values(), key=lambda each: each[0])]
+
+
+def _by_class(records: Sequence[PageRecord]) -> tuple[PageRecord, ...]:
+    """Records by the class named first, in the order in which the classes appear."""
+    order: dict[str, int] = {}
+    for record in records:
+        if record.marks:
+            order.setdefault(record.marks[0].name, len(order))
+    last = len(order)
+    return tuple(
+        sorted(
+            records, key=lambda each: order.get(each.marks[0].name, last) if each.marks else last
+        )
+    )
 
 
 def _class_order(item: tuple[int | None, list[Pick]]) -> tuple[bool, int]:

@@ -151,7 +151,7 @@ class FeaturesSurvey:
             elif slot.kind is Kind.FLOAT:
                 values = np.stack(
                     [
-                        np.frombuffer(memory, "<f4", slot.count, start)
+                        np.frombuffer(memory, "<f4", slot.values, start)
                         for start in column.start.tolist()
                     ]
                 )
@@ -248,7 +248,7 @@ def _histogram(name: str, counts: FeatureCounts, words: Any) -> Histogram | None
     if not values.size:
         return None
     numbers = Counter(values.tolist())
-    if len(numbers) <= _BINS:
+    if len(numbers) <= _BINS and 2 * len(numbers) <= values.size:
         columns = tuple((words(value), number) for value, number in sorted(numbers.items()))
     else:
         bins, edges = np.histogram(values, _BINS)
@@ -264,7 +264,9 @@ def _span(low: str, high: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:.4g}"
+    if (value == int(value) and abs(value) < 1e15) or 1e4 < abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
 
 
 def _size(value: float) -> str:

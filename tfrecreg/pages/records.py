@@ -22,6 +22,8 @@ from tfrecreg.text import safe
 
 _SIDE = 240
 """Pixels of the shorter side of a thumbnail, at most."""
+_SMALL = 64
+"""Pixels of the longer side of an image that is shown enlarged."""
 _FEATURES = 60
 """Features shown of a record."""
 
@@ -46,6 +48,11 @@ class PageImage:
     """Pixels of the image itself, not of the thumbnail."""
     height: int
     drawing: Drawing = field(default_factory=Drawing)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its pixels are shown larger than they are."""
+        return max(self.width, self.height) <= _SMALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

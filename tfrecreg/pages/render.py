@@ -141,6 +141,7 @@ def _environment() -> Environment:
         stats_row=stats_row,
     )
     environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
+    environment.tests["small"] = lambda image: image is not None and image.is_small
     environment.globals["stats_columns"] = STATS_COLUMNS
     return environment
 
