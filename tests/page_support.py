@@ -9,11 +9,12 @@ from html.parser import HTMLParser
 
 __all__ = ["ReadPage", "read_page"]
 
-_VOID = {"br", "img", "input", "meta", "rect", "circle", "path", "polygon"}
+_VOID = {"br", "img", "input", "meta", "rect", "circle", "path"}
 _ATTRIBUTES = re.compile(
-    r"aria-[a-z]+|data-[a-z-]+|alt|charset|class|colspan|content|cx|cy|d|height|hidden|href"
-    r"|http-equiv|id|lang|name|open|points|preserveaspectratio|r|role|scope|src|tabindex|text-anchor|type|value"
-    r"|viewbox|width|x|y"
+    r"aria-[a-z]+|data-[a-z-]+|alt|charset|class|colspan|content|cx|cy|d|dx|dy|fill|fill-opacity"
+    r"|font-size|height|hidden|href|http-equiv|id|lang|name|open|paint-order|preserveaspectratio|r"
+    r"|role|scope|src|stroke|stroke-linecap|stroke-linejoin|stroke-width|tabindex|text-anchor|type"
+    r"|value|vector-effect|viewbox|width|x|y"
 )
 _LINK = re.compile(r"#[a-z0-9-]+|(\.\./)?([A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+\.html")
 _IMAGE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/]+=*")

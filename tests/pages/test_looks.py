@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tfrecreg.pages.looks import look_galleries
+from tfrecreg.pages.looks import striking_looks
 from tfrecreg.pages.records import PageImage, PageRecord
 
 
@@ -23,7 +23,7 @@ def record(number: int, pixels: np.ndarray) -> PageRecord:
         offset=0,
         length=1,
         key=None,
-        label="",
+        marks=(),
         features=(),
         more_features=0,
         image=PageImage(format="png", data=out.getvalue(), width=width, height=height),
@@ -36,19 +36,19 @@ def test_the_extremes_are_found() -> None:
     noise = rng.integers(-1, 2, (20, 12, 12, 3))
     # Each is lighter and sharper than the one before.
     sample = [record(n, 100 + 5 * n + n * noise[n]) for n in range(20)]
-    found = {each.heading: [r.record for r in each.records] for each in look_galleries(sample)}
+    found = {words: [each.record for each in records] for words, records in striking_looks(sample)}
     assert found == {
-        "Darkest images": [0, 1, 2, 3, 4, 5],
-        "Lightest images": [19, 18, 17, 16, 15, 14],
-        "Least sharp images": [0, 1, 2, 3, 4, 5],
+        "darkest of the sample": [0, 1, 2],
+        "lightest of the sample": [19, 18, 17],
+        "least sharp of the sample": [0, 1, 2],
     }
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 40), (12, 12)])
 def test_any_shape_is_judged(shape: tuple[int, int]) -> None:
     sample = [record(n, np.full(shape, n)) for n in range(18)]
-    assert len(list(look_galleries(sample))) == 3
+    assert len(list(striking_looks(sample))) == 3
 
 
 def test_a_small_sample_has_none() -> None:
-    assert list(look_galleries([record(n, np.zeros((4, 4))) for n in range(17)])) == []
+    assert list(striking_looks([record(n, np.zeros((4, 4))) for n in range(17)])) == []

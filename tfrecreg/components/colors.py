@@ -37,4 +37,4 @@ def class_color(name: int | str) -> int:
     """
     if isinstance(name, int):
         return name % len(COLORS)
-    return zlib.crc32(name.encode("utf-8", "surrogateescape")) % len(COLORS)
+    return zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(COLORS)

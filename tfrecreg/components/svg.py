@@ -79,13 +79,13 @@ def histogram(chart: Histogram) -> Markup:
         height = max(round(_TALL * count / most, 1), 1.0 if count else 0.0)
         columns.append(
             Markup(
-                '<rect class="s0" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>'
+                '<g><title>{}</title><rect class="s0" x="{}" y="{}" width="{}" height="{}"/></g>'
             ).format(
+                f"{values}: {count:,}",
                 round(at * width, 1),
                 round(_TALL - height, 1),
                 round(width - 1, 1),
                 height,
-                f"{values}: {count:,}",
             )
         )
     base = Markup('<path class="axis" d="M0 {}H{}"/>').format(_TALL + 0.5, _COLUMNS)

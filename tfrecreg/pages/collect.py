@@ -318,10 +318,9 @@ def _galleries(target: Target, splits: Mapping[str, Survey], budget: Budget) -> 
     for split, survey in splits.items():
         records = _by_class(_page_records(target, _sample(survey), budget))
         name = f"Sample of {safe(split)}" if split else "Sample"
-        note = (
-            f"{len(records):,} of {count(survey.records, 'record')}, "
-            "chosen by a hash of their content, in order of their classes"
-        )
+        note = f"{len(records):,} of {count(survey.records, 'record')}, chosen by a hash of content"
+        if any(record.marks for record in records):
+            note += ", in order of classes"
         sample += records
         if records:
             yield Gallery(heading=name, records=records, note=note)

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from tfrecreg.pages.content import Bars, Scatter, Series
-from tfrecreg.pages.svg import bar_chart, scatter_chart
+from tfrecreg.components.charts import Bars, Histogram, Scatter, Series
+from tfrecreg.components.svg import bar_chart, histogram, scatter_chart
 
 Numbers = tuple[float, ...]
 
@@ -27,18 +27,18 @@ def test_bars_stand_in_rows_between_their_labels_and_numbers() -> None:
     train = Series(name="train", values=(4000, 1))
     bars = Bars(heading="Classes", unit="values", labels=("cat", "dog"), series=(test, train))
     chart = bar_chart(bars)
-    assert places(chart, "text.label", "x", "y") == [((172, 14), "cat"), ((172, 54), "dog")]
+    assert places(chart, "text.label", "x", "y") == [((142, 14), "cat"), ((142, 54), "dog")]
     assert [place for place, _ in places(chart, "rect", "x", "y", "width", "height")] == [
-        (180, 3, 95, 14),
-        (180, 23, 380, 14),
-        (180, 43, 0, 14),
-        (180, 63, 0.5, 14),
+        (150, 3, 66, 14),
+        (150, 23, 264, 14),
+        (150, 43, 0, 14),
+        (150, 63, 0.5, 14),
     ]
     assert places(chart, "text.number", "x", "y") == [
-        ((281, 14), "1,000"),
-        ((566, 34), "4,000"),
-        ((186, 54), "0"),
-        ((186.1, 74), "1"),
+        ((222, 14), "1,000"),
+        ((420, 34), "4,000"),
+        ((156, 54), "0"),
+        ((156.1, 74), "1"),
     ]
     assert [text for _, text in places(chart, "title")] == [
         "cat, test: 1,000",
@@ -47,7 +47,7 @@ def test_bars_stand_in_rows_between_their_labels_and_numbers() -> None:
         "dog, train: 1",
     ]
     root = ElementTree.fromstring(chart)
-    assert (root.attrib["viewBox"], root.attrib["aria-label"]) == ("0 0 640 84", "Classes")
+    assert (root.attrib["viewBox"], root.attrib["aria-label"]) == ("0 0 480 84", "Classes")
     assert [each.attrib["class"] for each in root.iter("rect")] == ["s0", "s1"] * 2
 
 
@@ -69,3 +69,25 @@ def test_points_stand_on_logarithmic_axes_whose_ticks_are_below_and_beside() -> 
     root = ElementTree.fromstring(chart)
     assert root.attrib["viewBox"] == "0 0 640 320"
     assert [each.attrib["d"] for each in root.iter("path")] == ["M44 276H596M44 276V44"]
+
+
+def test_classes_have_their_colors_beside_their_labels() -> None:
+    series = (Series(name="train", values=(1, 2)),)
+    bars = Bars(heading="Classes", unit="", labels=("a", "b"), series=series, colors=(1, 7))
+    keys = [
+        (each.attrib["class"], each.attrib["y"])
+        for each in ElementTree.fromstring(bar_chart(bars)).iter("rect")
+        if "key" in each.attrib["class"]
+    ]
+    assert keys == [("key c1", "4"), ("key c7", "24")]
+
+
+def test_columns_stand_side_by_side_and_say_what_they_count() -> None:
+    chart = histogram(Histogram(heading="x", columns=(("0", 64), ("1 to 2", 0), ("3", 1))))
+    assert places(chart, "rect", "x", "y", "width", "height") == [
+        ((0, 0, 79, 64), ""),
+        ((80, 64, 79, 0), ""),
+        ((160, 63, 79, 1), ""),
+    ]
+    assert [text for _, text in places(chart, "title")] == ["0: 64", "1 to 2: 0", "3: 1"]
+    assert histogram(Histogram(heading="x", columns=()))
