@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from xml.etree import ElementTree
 
 from markupsafe import Markup
@@ -54,21 +55,30 @@ def test_bars_stand_in_rows_between_their_labels_and_numbers() -> None:
 def test_points_stand_on_logarithmic_axes_whose_ticks_are_below_and_beside() -> None:
     chart = scatter_chart(Scatter(heading="Sizes", points=((10, 20, 4), (40, 20, 1), (40, 80, 2))))
     assert places(chart, "circle", "cx", "cy", "r") == [
-        ((44, 276, 12), "10 × 20 pixels: 4"),
-        ((596, 276, 7.5), "40 × 20 pixels: 1"),
-        ((596, 44, 9.4), "40 × 80 pixels: 2"),
+        ((44, 216, 12), "10 × 20 pixels: 4"),
+        ((436, 216, 7.5), "40 × 20 pixels: 1"),
+        ((436, 44, 9.4), "40 × 80 pixels: 2"),
     ]
     assert places(chart, "text.number", "x", "y") == [
-        ((44, 294), "10"),
-        ((231.1, 294), "16"),
-        ((596, 294), "40"),
-        ((38, 280), "20"),
-        ((38, 201.3), "32"),
+        ((44, 234), "10"),
+        ((176.9, 234), "16"),
+        ((372.9, 234), "32"),
+        ((436, 234), "40"),
+        ((38, 220), "20"),
+        ((38, 161.7), "32"),
+        ((38, 75.7), "64"),
         ((38, 48), "80"),
     ]
     root = ElementTree.fromstring(chart)
-    assert root.attrib["viewBox"] == "0 0 640 320"
-    assert [each.attrib["d"] for each in root.iter("path")] == ["M44 276H596M44 276V44"]
+    assert root.attrib["viewBox"] == "0 0 480 260"
+    assert [each.attrib["d"] for each in root.iter("path")] == ["M44 216H436M44 216V44"]
+
+
+def test_ticks_keep_their_distance_on_a_long_axis() -> None:
+    chart = scatter_chart(Scatter(heading="", points=((1, 1, 1), (3_158_064, 1800, 1))))
+    at = [x for (x, y), _ in places(chart, "text.number", "x", "y") if y == 234]
+    assert len(at) > 4
+    assert min(after - before for before, after in itertools.pairwise(at)) >= 48
 
 
 def test_classes_have_their_colors_beside_their_labels() -> None:

@@ -48,7 +48,7 @@ class ClassMark(NamedTuple):
     """Escaped by `safe`, not for HTML; empty for an object without a class."""
     color: int
     """A position in :data:`~tfrecreg.components.colors.COLORS`."""
-    count: int = 1
+    objects: int = 1
     """Objects of the class in the record; 1 for the class of the image itself."""
 
 
@@ -93,8 +93,7 @@ def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing
     marks = object_marks(example, labels)
     boxes = list(_boxes(example))
     polygons, strips, points = _polygons(example), strips_of(example), _points(example, len(marks))
-    shapes = (boxes, polygons, strips, points)
-    count = max(map(len, shapes))
+    count = max(len(boxes), len(polygons), len(strips), len(points))
     objects = (
         DrawnObject(
             mark=marks[at] if at < len(marks) else ClassMark("", class_color(0)),
@@ -117,7 +116,7 @@ def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[Cla
             text = name_of_class(name, number, labels, example)
             return (ClassMark(text, class_color(number)),)
     counts = Counter(mark for mark in object_marks(example, labels) if mark.name)
-    return tuple(mark._replace(count=number) for mark, number in counts.most_common())
+    return tuple(mark._replace(objects=number) for mark, number in counts.most_common())
 
 
 def object_marks(example: Example, labels: Mapping[str, Sequence[str]]) -> list[ClassMark]:

@@ -114,7 +114,7 @@ def scatter_chart(scatter: Scatter) -> Markup:
     for tick in down.ticks():
         parts.append(
             Markup('<text class="number" x="{}" y="{}" text-anchor="end">{}</text>').format(
-                _MARGIN - 6, base - down.at(tick) + 4, tick
+                _MARGIN - 6, round(base - down.at(tick) + 4, 1), tick
             )
         )
     for width, height, count in scatter.points:
@@ -124,7 +124,7 @@ def scatter_chart(scatter: Scatter) -> Markup:
                 '<circle class="s0 point" cx="{}" cy="{}" r="{}"><title>{}</title></circle>'
             ).format(
                 _MARGIN + across.at(width),
-                base - down.at(height),
+                round(base - down.at(height), 1),
                 round(3 + 9 * math.sqrt(count / most), 1),
                 title,
             )

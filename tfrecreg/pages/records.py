@@ -125,7 +125,8 @@ def _read_shard(
                 damage = f"{damage}; this is what its bytes show"
             shown = shown_record(shard, index, (number, offset, length), payload, decoders)
             example = decode_or_none(payload) if payload is not None else None
-            image, problem, marks = None, "", ()
+            image, problem = None, ""
+            marks: tuple[ClassMark, ...] = ()
             if example is not None:
                 image, problem = _thumbnail(shown.images, example, labels)
                 marks = marks_of(example, labels)
