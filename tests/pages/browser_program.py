@@ -38,7 +38,7 @@ def opened(browser: Browser, path: str, told: dict[str, Any], **context: Any) ->
 
 
 def used(page: Page) -> dict[str, Any]:
-    """What filter, sort, fold, zoom and theme do, by mouse and by keyboard."""
+    """What filter, sort, fold, enlarging and theme do, by mouse and by keyboard."""
     found: dict[str, Any] = {}
     shown = "document.querySelectorAll('.finding:not([hidden])').length"
     if page.locator("[data-findings]").count():
@@ -61,17 +61,19 @@ def used(page: Page) -> dict[str, Any]:
         page.locator(".finding > summary").first.focus()
         page.keyboard.press("Enter")
         found["one_unfolded"] = page.evaluate(opened_)
-    buttons = page.locator("figure button.frame:visible")
-    if buttons.count():
-        is_open = "document.querySelector('dialog').open"
-        buttons.first.click()
-        found["zoomed"] = page.evaluate(is_open)
-        page.keyboard.press("Escape")
-        found["closed"] = not page.evaluate(is_open)
-        buttons.first.focus()
+    found |= enlarged(page)
+    if found.get("enlarged"):
+        frames = page.locator("figure a.frame:visible")
+        shown_id = "document.querySelector('figure:target')?.id"
+        frames.first.focus()
         page.keyboard.press("Enter")
-        found["zoomed_by_key"] = page.evaluate(is_open)
-        page.locator("[data-close]").click()
+        first = page.evaluate(shown_id)
+        page.keyboard.press("ArrowRight")
+        second = page.evaluate(shown_id)
+        page.keyboard.press("ArrowLeft")
+        found["by_arrows"] = first != second and page.evaluate(shown_id) == first
+        page.keyboard.press("Escape")
+        found["closed_by_key"] = page.evaluate(shown_id) is None
     theme = "getComputedStyle(document.body).backgroundColor"
     before = page.evaluate(theme)
     page.locator("[data-theme-button]").click()
@@ -79,8 +81,40 @@ def used(page: Page) -> dict[str, Any]:
     return found
 
 
+def enlarged(page: Page) -> dict[str, bool]:
+    """What a click on an image does, and one on Close; nothing without a visible image."""
+    frames = page.locator("figure a.frame:visible")
+    if not frames.count():
+        return {}
+    image = "document.querySelector('figure:target img')?.getBoundingClientRect().width || 0"
+    before = frames.first.locator("img").bounding_box()
+    frames.first.click()
+    width = page.evaluate(image)
+    overlays = page.evaluate(
+        "[...document.querySelectorAll('figure:target .frame > .overlay')].every(e => {"
+        " const [one, other] = [e, e.parentElement.querySelector('img')]"
+        ".map(each => each.getBoundingClientRect());"
+        " return Math.abs(one.width - other.width) < 1 && Math.abs(one.height - other.height) < 1;"
+        "})"
+    )
+    page.locator("figure:target .close").click()
+    return {
+        "enlarged": before is not None and width > before["width"],
+        "overlay_fits": overlays,
+        "closed": page.evaluate(image) == 0,
+    }
+
+
+def overflow(page: Page) -> int:
+    """Pixels by which the page is wider than its window. Names may be wide; the page may not be."""
+    wider: int = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    return wider
+
+
 def look(browser: Browser, path: str, schemes: list[str]) -> dict[str, Any]:
-    told: dict[str, Any] = {"console": [], "dialogs": [], "requests": [], "serious": []}
+    told: dict[str, Any] = {"console": [], "dialogs": [], "requests": [], "violations": []}
     page = opened(browser, path, told)
     page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
     told["images"] = page.evaluate("document.images.length")
@@ -88,24 +122,23 @@ def look(browser: Browser, path: str, schemes: list[str]) -> dict[str, Any]:
     told["broken"] = page.evaluate(
         "[...document.images].filter(e => !(e.complete && e.naturalWidth > 0)).length"
     )
-    # Names may be wide; the page may not be.
-    told["overflow"] = page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
+    told["overflow"] = overflow(page)
     page.evaluate("document.querySelectorAll('.finding').forEach(e => { e.open = false; })")
     told["used"] = used(page)
     without = opened(browser, path, told, java_script_enabled=False)
     told["without_script"] = without.locator("[data-script]:visible").count()
     told["sections"] = without.locator("h2:visible").count()
+    told["enlarged_without_script"] = enlarged(without)
+    narrow = opened(browser, path, told, viewport={"width": 400, "height": 900})
+    told["overflow_narrow"] = overflow(narrow)
     for scheme in schemes:
         # The page's policy would forbid axe, too, which is a script from elsewhere.
         checked = opened(browser, path, told, color_scheme=scheme, bypass_csp=True)
         result = Axe().run(checked).response
         assert result["passes"]
-        told["serious"] += [
+        told["violations"] += [
             f"{scheme}: {each['id']}: {each['nodes'][0]['html'][:200]}"
             for each in result["violations"]
-            if each["impact"] in ("serious", "critical")
         ]
     told["requests"] = [url for url in told["requests"] if url != Path(path).resolve().as_uri()]
     return told

@@ -59,9 +59,11 @@ def expect_quiet(told: dict[str, Any]) -> None:
     assert told["console"] == []
     assert told["dialogs"] == []
     assert told["requests"] == []
-    assert told["serious"] == []
+    assert told["violations"] == []
     assert told["broken"] == 0
     assert told["overflow"] <= 0
+    assert told["overflow_narrow"] <= 0
+    assert all(told["enlarged_without_script"].values())
     assert told["without_script"] == 0
     assert told["sections"] > 0
 
@@ -82,9 +84,12 @@ def test_a_page_works_by_mouse_and_keyboard(
         expect_quiet(told)
         assert told["images"] > images
         used = told["used"]
-        assert used["zoomed"]
+        assert told["enlarged_without_script"]["enlarged"]
+        assert used["enlarged"]
+        assert used["overlay_fits"]
         assert used["closed"]
-        assert used["zoomed_by_key"]
+        assert used["by_arrows"]
+        assert used["closed_by_key"]
         assert used["theme_changes"]
         if "all" in used:
             assert used["all"] > 1

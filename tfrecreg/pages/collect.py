@@ -160,12 +160,9 @@ def make_page(
             (PluginId("validator", each.name), each) for each in surveys.look(target)
         ],
     )
-    page = surveys.page(
+    return surveys.page(
         reports, registry=registry, against=against, budget=budget, engine=engine, progress=progress
     )
-    if page.notice:
-        progress.note(page.notice)
-    return page
 
 
 def _no_images(surveyed: Sequence[_Surveyed]) -> str:

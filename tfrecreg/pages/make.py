@@ -42,8 +42,14 @@ class PageResult(ShortRepr):
     """What did not fit into the budget, one line each."""
 
     def _repr_html_(self) -> str:
-        """The page in a frame, for a notebook."""
-        return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="600"></iframe>'
+        """The page in a frame, for a notebook. It can run its script and nothing else."""
+        # In such a frame `#place` alone is a place of the notebook.
+        inside = escape(self.html.replace('href="#', 'href="about:srcdoc#'))
+        names = escape(", ".join(each.target for each in self.reports))
+        return (
+            f'<iframe title="Page of {names}" sandbox="allow-scripts" srcdoc="{inside}" '
+            'width="100%" height="700"></iframe>'
+        )
 
 
 def report(
@@ -97,6 +103,8 @@ def report(
         engine=engine,
         progress=progress,
     )
+    if page.notice:
+        progress.note(page.notice)
     html = render_page(page)
     if output is not None:
         _write(Path(output), html)

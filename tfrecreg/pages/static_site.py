@@ -18,6 +18,7 @@ from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.registry import Dataset, RegistryLike, open_registry
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.reports.model import Report, error_report
+from tfrecreg.shards import in_reading_order
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import ShortRepr
 
@@ -68,6 +69,7 @@ def site(
     path = free_folder(folder, opened, "a site")
     reports: list[Report] = []
     entries: list[SiteEntry] = []
+    notices: dict[str, None] = {}
     with new_folder(path, "site") as stage:
         for dataset in opened.datasets():
             pages: dict[str, Page] = {}
@@ -85,9 +87,12 @@ def site(
             for name, page in pages.items():
                 _write(stage, _file(name), render_page(page, links))
                 reports += (each.report for each in page.targets)
+                notices.setdefault(page.notice)
             entries.append(_site_entry(dataset, pages, problem))
         _write(stage, "index.html", render_index(entries))
         sizes = [entry.size for entry in stage.list() if entry.kind == "file"]
+    for notice in filter(None, notices):
+        progress.note(notice)
     return SiteResult(folder=str(path), pages=len(sizes), bytes=sum(sizes), reports=tuple(reports))
 
 
@@ -137,14 +142,15 @@ def _site_entry(dataset: Dataset, pages: Mapping[str, Page], problem: str) -> Si
         )
     (target,) = page.targets
     manifest = target.provenance.manifest if target.provenance is not None else None
+    counts = {each.name: each.records for each in manifest.splits} if manifest else {}
     return SiteEntry(
         name=dataset.name,
         page=_file(target.report.target),
         status=target.report.status,
         releases=releases,
-        records=sum(each.records for each in manifest.splits) if manifest else 0,
+        records=sum(counts.values()),
         bytes=sum(each.bytes for each in manifest.shards) if manifest else 0,
-        splits={each.name: each.records for each in manifest.splits} if manifest else {},
+        splits=dict(sorted(counts.items(), key=lambda each: in_reading_order(each[0]))),
         sample=tuple(_sample_images(page)),
         problem=problem,
     )

@@ -56,7 +56,7 @@
 
   // An enlarged record is the target of a link, which needs no script. Keys make it quicker.
   const enlarged = () => document.querySelector("figure:target");
-  const go = (place) => { location.replace(`#${place}`); };
+  const go = (place) => { location.hash = place; };
   addEventListener("keydown", (event) => {
     const figure = enlarged();
     if (!figure || event.ctrlKey || event.metaKey || event.altKey) return;
