@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import socket
@@ -140,13 +141,18 @@ class Browser:
         self.until("document.querySelector(arguments[0])", selector)
         script = "const b = document.querySelector(arguments[0]).getBoundingClientRect();"
         box = self.run(script + "return [b.left, b.top, b.width, b.height]", selector)
+        y = round(box[1] + box[3] / 2)
         at = [
-            {"type": "pointerMove", "x": round(box[0] + box[2] * part), "y": round(box[1] + box[3] / 2)}
+            {"type": "pointerMove", "x": round(box[0] + box[2] * part), "y": y}
             for part in (start, end)
         ]
         down, up = {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}
         mouse = {"type": "pointer", "id": "mouse", "actions": [at[0], down, at[1], up]}
         self._send("POST", "/actions", {"actions": [mouse]})
+
+    def picture(self) -> bytes:
+        """What the window shows, as PNG."""
+        return base64.b64decode(self._send("GET", "/screenshot"))
 
     def console(self) -> list[str]:
         """What the console was told since the last call."""

@@ -146,7 +146,8 @@ def test_filters_by_class_and_by_sql(browser: Browser, address: str) -> None:
     label = "#facets [data-keep='label 3']"
     of_class = int(
         browser.run(
-            "return document.querySelector(arguments[0]).closest('label').querySelector('.number').innerText",
+            "const line = document.querySelector(arguments[0]).closest('label');"
+            "return line.querySelector('.number').innerText",
             label,
         )
     )
@@ -158,7 +159,8 @@ def test_filters_by_class_and_by_sql(browser: Browser, address: str) -> None:
     browser.until("document.querySelector('#count').innerText.includes('Enter')")
     browser.press("Enter")
     browser.until(
-        "location.search.includes('where=') && !document.querySelector('#count').innerText.includes('Enter')"
+        "location.search.includes('where=')"
+        " && !document.querySelector('#count').innerText.includes('Enter')"
     )
     both = int(count(browser).split()[0])
     assert 0 < both < of_class
@@ -297,13 +299,14 @@ def test_the_bar_reaches_a_hundred_million_pixels(browser: Browser, address: str
         document.body.append(frame);
         Object.assign(frame.style, { height: '500px', overflow: 'auto' });
         import('/static/grid/scroller.js').then(async ({ Scroller }) => {
-          const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          const painted = () => new Promise(requestAnimationFrame);
           const scroller = new Scroller(frame, spacer, () => {});
           scroller.resize(1e8, 5e7);
           const seen = [scroller.top];
           for (const to of [frame.scrollTop + 100, frame.scrollHeight, 0]) {
             frame.scrollTop = to;
-            await frames();
+            await painted();
+            await painted();
             seen.push(scroller.top);
           }
           frame.remove();

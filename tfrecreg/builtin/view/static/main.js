@@ -4,7 +4,7 @@ import { ask, isAbort, lastOnly, words } from './page/api.js';
 import { drawTargets, settleTarget } from './page/targets.js';
 import { Compare } from './tabs/compare.js';
 import { drawDatasets, visit } from './tabs/datasets.js';
-import { byId, count, el } from './page/dom.js';
+import { byId, count, el, message } from './page/dom.js';
 import { drawFindings } from './tabs/findings.js';
 import { RecordPanel } from './record/record.js';
 import { Records } from './grid/records.js';
@@ -105,7 +105,7 @@ function lost(told) {
 
 /** @param {string[]} lines */
 function note(lines) {
-  byId('notes').replaceChildren(...lines.map((line) => el('p', { text: line })));
+  byId('notes').replaceChildren(...lines.map((line) => el('p', {}, ...message(line))));
 }
 
 /** Say how far the catalog is, and go on when it is there. */
@@ -142,7 +142,7 @@ async function countFindings() {
     if (found.state === 'checking') setTimeout(() => { if (view.t === about?.id) void countFindings(); }, POLL);
   } catch (error) {
     if (isAbort(error)) return;
-    byId('findings-view').replaceChildren(el('p', { class: 'alert', text: words(error) }));
+    byId('findings-view').replaceChildren(el('p', { class: 'alert' }, ...message(words(error))));
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { isAbort, lastOnly, words } from '../page/api.js';
 import { drawBar, keptSize } from './bar.js';
-import { byId, count, counted, later } from '../page/dom.js';
+import { byId, count, counted, later, message } from '../page/dom.js';
 import { drawFacets, splitsOnly } from './facets.js';
 import { Grid } from './grid.js';
 import { seeClasses, setClasses } from './layers.js';
@@ -149,7 +149,7 @@ export class Records {
 
   /** @param {unknown} error */
   fail(error) {
-    byId('where-error').textContent = words(error);
+    byId('where-error').replaceChildren(...message(words(error)));
     if (view.where || byId('where').value) byId('where').setAttribute('aria-invalid', 'true');
   }
 

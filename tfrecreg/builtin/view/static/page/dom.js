@@ -63,6 +63,15 @@ function kept(children) {
 }
 
 /**
+ * A message of the program as nodes: what it has in backticks is code.
+ * @param {string} text
+ * @returns {Node[]}
+ */
+export function message(text) {
+  return text.split('`').map((part, at) => (at % 2 ? el('code', { text: part }) : document.createTextNode(part)));
+}
+
+/**
  * The element with this id, which the page has.
  * @param {string} id
  * @returns {any}

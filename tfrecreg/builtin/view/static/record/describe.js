@@ -1,7 +1,7 @@
 /** What is known about a record, as sections beside its picture. */
 
 import { ask, words } from '../page/api.js';
-import { bytes, copy, count, counted, el, svg } from '../page/dom.js';
+import { bytes, copy, count, counted, el, message, svg } from '../page/dom.js';
 
 /** @typedef {import('../page/api.js').Whole} Whole */
 /** Characters of a value that are shown at first. */
@@ -29,8 +29,8 @@ function section(title, ...body) {
 /** @param {Whole} whole */
 function findings(whole) {
   if (!whole.findings.length) return [];
-  return section('Findings', el('ul', { class: 'found' }, ...whole.findings.map(({ code, severity, message, hint }) => el('li', { class: `finding is-${severity}` },
-    el('b', { class: severity, text: code }), ' ', el('span', { text: message }), hint ? el('p', { class: 'hint', text: hint }) : null))));
+  return section('Findings', el('ul', { class: 'found' }, ...whole.findings.map(({ code, severity, message: text, hint }) => el('li', { class: `finding is-${severity}` },
+    el('b', { class: severity, text: code }), ' ', el('span', {}, ...message(text)), hint ? el('p', { class: 'hint' }, ...message(hint)) : null))));
 }
 
 /** @param {Whole} whole */
@@ -121,7 +121,7 @@ function tensors(target, whole) {
       const { tensors: all } = await ask(`/api/t/${target}/tensors/${whole.shard}/${whole.record}`);
       place.replaceChildren(tensorTable(all));
     } catch (error) {
-      place.replaceChildren(el('p', { class: 'alert', text: words(error) }));
+      place.replaceChildren(el('p', { class: 'alert' }, ...message(words(error))));
     }
     button.disabled = false;
   });

@@ -1,7 +1,7 @@
 /** One record, enlarged: what it shows, where it is, what is found in it, all its features. */
 
 import { ask, isAbort, lastOnly, words } from '../page/api.js';
-import { count, counted, el } from '../page/dom.js';
+import { count, counted, el, message } from '../page/dom.js';
 import { describe } from './describe.js';
 import { drawShapes } from '../grid/shapes.js';
 import { Zoom } from './zoom.js';
@@ -86,7 +86,7 @@ export class RecordPanel {
   fail(error, { shard, record }) {
     this.record = null;
     this.blank(`Record ${record} of shard ${shard}`);
-    this.facts.replaceChildren(el('p', { class: 'alert', role: 'alert', text: words(error) }));
+    this.facts.replaceChildren(el('p', { class: 'alert', role: 'alert' }, ...message(words(error))));
   }
 
   /** @param {Whole} whole */
@@ -105,7 +105,7 @@ export class RecordPanel {
   /** @param {Whole} whole */
   drawPicture(whole) {
     const images = whole.features.filter(({ kind }) => kind === 'image' || kind === 'pixels');
-    if (whole.problem) this.say(el('p', { class: 'alert', text: whole.problem }));
+    if (whole.problem) this.say(el('p', { class: 'alert' }, ...message(whole.problem)));
     else if (images.length) this.drawImage(whole, images.map(({ name }) => name), images[0].name);
     else this.say(...this.other(whole));
   }

@@ -2,7 +2,7 @@
 
 import { isAbort, lastOnly, words } from '../page/api.js';
 import { openTarget, references } from '../page/targets.js';
-import { count, el } from '../page/dom.js';
+import { count, el, message } from '../page/dom.js';
 import { single } from './findings.js';
 import { amend, go, view } from '../page/state.js';
 import { CAPTION, drawTile } from '../grid/tile.js';
@@ -71,7 +71,7 @@ export class Compare {
       this.body.replaceChildren(verdict(told), kinds(told), ...features(told), this.rows);
       await this.fill(a, b, 0);
     } catch (error) {
-      if (!isAbort(error)) this.body.replaceChildren(el('p', { class: 'alert', role: 'alert', text: words(error) }));
+      if (!isAbort(error)) this.body.replaceChildren(el('p', { class: 'alert', role: 'alert' }, ...message(words(error))));
     }
   }
 
@@ -106,9 +106,9 @@ export class Compare {
 
 /** @param {Comparison} told */
 function verdict(told) {
-  return el('div', { class: 'verdict' }, el('strong', { text: told.verdict }), el('span', { text: told.why }),
+  return el('div', { class: 'verdict' }, el('strong', { text: told.verdict }), el('span', {}, ...message(told.why)),
     told.version ? el('span', {}, 'next number: ', el('b', { text: told.version })) : null,
-    told.hint ? el('p', { class: 'hint', text: told.hint }) : null);
+    told.hint ? el('p', { class: 'hint' }, ...message(told.hint)) : null);
 }
 
 /** @param {Comparison} told */
@@ -123,5 +123,5 @@ function kinds(told) {
 /** @param {Comparison} told */
 function features(told) {
   if (!told.features.length) return [];
-  return [el('h3', { text: 'Features' }), el('ul', {}, ...told.features.map(({ name, change }) => el('li', {}, el('bdi', { class: 'mono', text: name }), ' ', el('span', { text: change }))))];
+  return [el('ul', { class: 'chips', 'aria-label': 'Features' }, ...told.features.map(({ name, change }) => el('li', {}, el('code', { class: 'chip', text: name }), el('span', { class: 'faint', text: change }))))];
 }

@@ -1,7 +1,7 @@
 /** What checks have found, as cards with the records they are about. */
 
 import { words } from '../page/api.js';
-import { count, counted, el } from '../page/dom.js';
+import { count, counted, el, message } from '../page/dom.js';
 import { fetchRecord } from '../record/record.js';
 import { drawStrip } from './strip.js';
 import { CAPTION, drawTile } from '../grid/tile.js';
@@ -40,7 +40,7 @@ function state(found) {
   }
   if (found.cards.length) return [];
   const text = found.state === 'none' ? (found.why ?? 'Nothing has checked these records yet: run tfrecreg check.') : 'The last check has found nothing in these records.';
-  return [el('p', { class: 'faint', text })];
+  return [el('p', { class: 'faint' }, ...message(text))];
 }
 
 /** @param {number} target @param {Card} card @param {Parameters<typeof drawFindings>[3]} calls */
@@ -49,8 +49,8 @@ function drawCard(target, card, calls) {
     ? el('button', { type: 'button', class: 'link', text: 'Show these records', on: { click: () => calls.filter(card.code) } }) : null;
   return el('article', { class: `card is-${card.severity}` },
     el('header', {}, el('b', { class: card.severity, text: card.code }), el('span', { class: 'faint', text: `${card.severity} · ${counted(card.count, 'finding')}${card.rule ? ` · ${card.rule}` : ''}` }), filter),
-    el('p', { text: card.message }),
-    card.hint ? el('p', { class: 'hint', text: card.hint }) : null,
+    el('p', {}, ...message(card.message)),
+    card.hint ? el('p', { class: 'hint' }, ...message(card.hint)) : null,
     more(card.pairs, 'pairs', (pair) => el('div', { class: 'pair' }, ...pair.map((place) => lazyTile(target, place, calls.open)))),
     card.pairs.length ? null : more(card.records, 'tiles', (place) => lazyTile(target, place, calls.open)),
     card.records.length || card.pairs.length ? null : places(card));
