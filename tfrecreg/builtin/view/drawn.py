@@ -159,7 +159,7 @@ def finite(value: Any) -> Any:
 
 def _label(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
     named = [
-        f"{mark.name} × {mark.count}" if mark.count > 1 else mark.name
+        f"{mark.name} × {mark.objects}" if mark.objects > 1 else mark.name
         for mark in marks_of(example, labels)
     ]
     more = [f"{len(named) - _CLASSES} more"] if len(named) > _CLASSES else []

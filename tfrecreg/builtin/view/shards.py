@@ -19,11 +19,10 @@ from tfrecreg.errors import (
 )
 from tfrecreg.records.offsets import RecordOffsets, own_index
 from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.shards import in_reading_order
 from tfrecreg.text import safe
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
 
-_FIRST = ("train", "validation", "val", "test")
-"""Splits that come first, in this order."""
 _CHANGED = "start `tfrecreg view` again to see what is there now"
 
 
@@ -71,7 +70,9 @@ class SeenShards:
         self.shards: list[SeenShard] = []
         places: list[ShardPlace] = []
         known: dict[int, RecordOffsets] = {}
-        for name, split, shard in sorted(_found(target), key=lambda each: split_order(each[1])):
+        for name, split, shard in sorted(
+            _found(target), key=lambda each: in_reading_order(each[1])
+        ):
             digest = digests.get(shard.index or "", "") if shard is not None else ""
             seen, place, offsets = _seen(len(places), name, split, shard, digest)
             if offsets is not None:
@@ -182,11 +183,6 @@ class SeenShards:
             return self.records.key(number)
         except (ManifestError, StorageError, DamagedRecordError):
             return None
-
-
-def split_order(split: str) -> tuple[int, str]:
-    """The sort key of splits: train, validation, test, others."""
-    return _FIRST.index(split) if split in _FIRST else len(_FIRST), split
 
 
 def _found(target: Target) -> list[tuple[str, str, Shard | None]]:
