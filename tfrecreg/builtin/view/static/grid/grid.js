@@ -35,7 +35,7 @@ export class Grid {
     this.cell = { width: 160, height: 160 };
     /** Position of the record that the keyboard is at. */
     this.current = 0;
-    /** @type {Map<number, {element: HTMLElement, record: Rec | undefined}>} */
+    /** @type {Map<number, {element: HTMLElement, record: Rec | undefined, place: string}>} */
     this.tiles = new Map();
     // Only where scrolling rests for a moment is worth a question.
     this.fetch = later(() => this.want(), 40);
@@ -173,13 +173,16 @@ export class Grid {
       const focused = tile?.element.contains(document.activeElement);
       if (tile) tile.element.replaceWith(element);
       else this.spacer.append(element);
-      tile = { element, record };
+      tile = { element, record, place: '' };
       this.tiles.set(at, tile);
       if (focused) this.focus(at);
     }
     const left = GAP + (at % this.columns) * (this.cell.width + GAP);
     const top = GAP + Math.floor(at / this.columns) * this.row + this.scroller.shift;
-    tile.element.style.transform = `translate(${left}px, ${top}px)`;
+    const place = `translate(${left}px, ${top}px)`;
+    // Setting it again would cost a layout, of all tiles at every step of the wheel.
+    if (tile.place !== place) tile.element.style.transform = place;
+    tile.place = place;
   }
 
   /** @param {number} at @param {Rec | undefined} record */

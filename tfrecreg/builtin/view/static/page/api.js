@@ -26,7 +26,7 @@
  *   text: string | null, hex: string | null, note: string | null}} Feature
  * @typedef {{shard: number, record: number}} Place
  * @typedef {Rec & {shard_name: string, offset: number, length: number, digest: string | null,
- *   features: Feature[], ledger: Record<string, any> | null, raw: string | null,
+ *   features: Feature[], ledger: Record<string, any> | null, raw: string | null, hex?: string,
  *   previous: Place | null, next: Place | null}} RawWhole
  * @typedef {Omit<RawWhole, 'findings'> & {findings: Finding[]}} Whole
  * @typedef {{column: string, title: string, kind: string, values?: {value: any, text: string,

@@ -55,7 +55,7 @@ function copier(name, value) {
 
 /** @param {Whole} whole */
 function features(whole) {
-  if (!whole.features.length) return [];
+  if (!whole.features.length) return whole.hex ? section('The first bytes', dump(whole.hex)) : [];
   return section(`Features (${whole.features.length})`, el('div', { class: 'features' }, ...whole.features.map(feature)));
 }
 
