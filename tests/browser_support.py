@@ -108,7 +108,7 @@ class Browser:
         """The value of an expression as soon as it is true."""
         end = time.monotonic() + _SECONDS
         while True:
-            found = self.run(f"return {expression}", *arguments)
+            found = self.run(f"return ({expression})", *arguments)
             if found:
                 return found
             if time.monotonic() > end:
