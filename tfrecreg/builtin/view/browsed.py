@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from tfrecreg.builtin.view.catalog import Catalog
-from tfrecreg.builtin.view.drawn import classes_of, drawn, first_image, kind_of_feature
+from tfrecreg.builtin.view.drawn import classes_of, drawn, example_of, first_image, kind_of_feature
 from tfrecreg.builtin.view.facets import Facets
 from tfrecreg.builtin.view.findings import Findings
 from tfrecreg.builtin.view.ledger import Ledger
@@ -20,7 +20,6 @@ from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import SeenShards
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import NoSuchNameError, TfrecregError, UsageError
-from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.model import Example
 from tfrecreg.images.pixels import expect_pillow
 from tfrecreg.operations.format_payload import ShownImage, images_in
@@ -149,7 +148,7 @@ class Browsed:
     def _sample(self) -> list[Example]:
         some = range(min(_SAMPLE, len(self.shards)))
         payloads = (each for each in self.shards.payloads(some) if isinstance(each, bytes))
-        return [each for each in map(decode_or_none, payloads) if each is not None]
+        return [each for each in map(example_of, payloads) if each is not None]
 
     def records(self, selection: str, start: int, count: int) -> dict[str, Any]:
         """A part of a selection.
@@ -197,7 +196,7 @@ class Browsed:
         Raises:
             UsageError: it is not an Example.
         """
-        found = decode_or_none(self.shards.payload(number))
+        found = example_of(self.shards.payload(number))
         if found is None:
             raise UsageError("the record is not a tf.train.Example")
         return found

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
+from tfrecreg.builtin.view.drawn import example_of
 from tfrecreg.errors import UsageError
-from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.model import Example
 from tfrecreg.operations.diff.match import Matched, record_of, shard_of
 from tfrecreg.operations.diff.result import DiffResult, ListedExamples
@@ -181,7 +181,7 @@ def _pair(a: Browsed, b: Browsed, before: int | None, after: int | None) -> dict
             continue
         (payload,) = browsed.shards.payloads([number])
         states.append(browsed.drawn(number, payload))
-        examples.append(decode_or_none(payload) if isinstance(payload, bytes) else None)
+        examples.append(example_of(payload) if isinstance(payload, bytes) else None)
     differs: Iterator[str] = iter(())
     old, new = examples
     if old is not None and new is not None:

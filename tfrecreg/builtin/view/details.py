@@ -7,12 +7,11 @@ from importlib import import_module
 from typing import Any
 
 from tfrecreg.builtin.view.browsed import Browsed
-from tfrecreg.builtin.view.drawn import TEXT, as_text, finite, kind_of_feature
+from tfrecreg.builtin.view.drawn import TEXT, as_text, example_of, finite, kind_of_feature, parts_of
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.model import Feature, Kind
-from tfrecreg.operations.format_payload import words
+from tfrecreg.operations.format_payload import ShownPart, words
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.text import safe
@@ -49,11 +48,13 @@ def details(browsed: Browsed, number: int) -> dict[str, Any]:
     row = browsed.ledger.of(seen.split, key)
     if row is not None:
         found["ledger"] = {name: safe(str(value), limit=1000) for name, value in row.items()}
-    example = decode_or_none(payload) if isinstance(payload, bytes) else None
-    if example is not None:
-        found["features"] = [
-            _feature(browsed, name, feature) for name, feature in sorted(example.items())
-        ]
+    if isinstance(payload, bytes):
+        example = example_of(payload)
+        found["features"] = (
+            [_feature(browsed, name, feature) for name, feature in sorted(example.items())]
+            if example is not None
+            else [_part(each) for each in parts_of(payload, browsed.decoders)]
+        )
     return found
 
 
@@ -62,6 +63,20 @@ def _place(browsed: Browsed, number: int) -> dict[str, int] | None:
         return None
     seen, record = browsed.shards.place(number)
     return {"shard": seen.number, "record": record}
+
+
+def _part(part: ShownPart) -> dict[str, Any]:
+    """A part of a payload that is no Example."""
+    return {
+        "name": part.name or part.part,
+        "type": part.kind,
+        "count": part.count,
+        "kind": "bytes",
+        "values": [],
+        "text": part.shown,
+        "hex": "",
+        "note": part.part,
+    }
 
 
 def _feature(browsed: Browsed, name: str, feature: Feature) -> dict[str, Any]:
@@ -104,7 +119,7 @@ def tensors(
         UsageError: TensorFlow is not installed, or parses no Example of it.
     """
     del report
-    example = decode_or_none(payload)
+    example = example_of(payload)
     if example is None:
         raise UsageError("the record is not a tf.train.Example")
     types: dict[Kind, Any] = {Kind.BYTES: "string", Kind.FLOAT: "float32", Kind.INT64: "int64"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -11,13 +12,20 @@ from tfrecreg.components.colors import COLORS, class_color
 from tfrecreg.components.drawing import Drawing, drawing_of, marks_of
 from tfrecreg.errors import TfrecregError
 from tfrecreg.example.decode import decode_or_none
+from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.images.sniff import sniff
 from tfrecreg.media.model import MediaError, MediaHeader
 from tfrecreg.media.read import read_media
-from tfrecreg.operations.format_payload import ShownImage, images_in
+from tfrecreg.operations.format_payload import (
+    ShownImage,
+    ShownPart,
+    describe_payload,
+    images_in,
+    words,
+)
 from tfrecreg.plugins.decoders import Decoders
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import hex_start, safe, si_bytes
 from tfrecreg.validators.annotations.label_features import OBJECT_LABEL
 
 TEXT = 300
@@ -57,10 +65,13 @@ def drawn(
     }
     if isinstance(payload, TfrecregError):
         return {**shown, "problem": payload.message}
-    example = decode_or_none(payload)
+    example = example_of(payload)
     if example is None:
-        about = f"{si_bytes(len(payload))}, not a tf.train.Example"
-        return {**shown, "kind": "bytes", "text": about}
+        parts = (
+            f"{each.name}: {each.shown}".removeprefix(": ") for each in parts_of(payload, decoders)
+        )
+        text = "\n".join(parts) or f"{si_bytes(len(payload))}, {hex_start(payload)}"
+        return {**shown, "kind": "bytes", "text": text[:TEXT]}
     label = _label(example, labels)
     shown["label"] = label or None
     if label:
@@ -78,6 +89,19 @@ def drawn(
     return {**shown, **_without_image(example, decoders)}
 
 
+def example_of(payload: bytes) -> Example | None:
+    """The features of a payload; None if it is no Example."""
+    example = decode_or_none(payload)
+    kind = kind_of(payload, 0, len(payload), example)
+    return example if kind is PayloadKind.EXAMPLE else None
+
+
+def parts_of(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
+    """The parts of a payload that is no Example."""
+    kind = kind_of(payload, 0, len(payload), decode_or_none(payload))
+    return describe_payload(payload, kind, partial(words, decoders=decoders))
+
+
 def first_image(example: Example, decoders: Decoders) -> ShownImage | None:
     """The image that stands for a record: the first with a header."""
     return next((each for each in images_in(example, decoders) if each.header is not None), None)
@@ -90,11 +114,13 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
     if feature.kind is not Kind.BYTES:
         return "numbers"
     for value in feature.first(1):
-        if decoders.header(name, value) is not None if sniff(value) is None else True:
+        if sniff(value) is not None:
             return "image"
         if media_header(value) is not None:
             return "audio"
-        return "text" if as_text(value) is not None else "bytes"
+        if as_text(value) is not None:
+            return "text"
+        return "image" if decoders.header(name, value) is not None else "bytes"
     return "bytes"
 
 
