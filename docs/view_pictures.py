@@ -56,7 +56,7 @@ READY = """
     !document.querySelector('progress') && !document.querySelector('#catalog').innerText
     && document.querySelector(".tile .caption")
     && [...document.images].every((each) => each.complete)
-    && (document.querySelector('.facet') || document.querySelector('#grid-view').hidden)
+    && (document.querySelector('.bars') || document.querySelector('#grid-view').hidden)
 """
 """True when a view is complete: no catalog and no check is under way."""
 
@@ -76,7 +76,7 @@ def main() -> None:
                 browser.open(f"{server.address}?{question}")
                 browser.until(READY)
                 with Image.open(io.BytesIO(browser.picture())) as image:
-                    small = image.convert("RGB").quantize(96)
+                    small = image.convert("RGB").quantize(160)
                     small.save(SHOWN / f"{name}.png", optimize=True)
         finally:
             browser.close()

@@ -10,6 +10,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -114,6 +115,15 @@ class Browser:
             if time.monotonic() > end:
                 pytest.fail(f"never true: {expression}; the page says {self.text('body')[:2000]}")
             time.sleep(0.03)
+
+    def saved(self, path: Path) -> str:
+        """The text of a file as soon as the browser has saved it."""
+        end = time.monotonic() + _SECONDS
+        while not path.exists():
+            if time.monotonic() > end:
+                pytest.fail(f"the browser did not save `{path.name}`")
+            time.sleep(0.03)
+        return path.read_text("utf-8")
 
     def text(self, selector: str) -> str:
         """The text of the first element that fits, as it is shown."""

@@ -235,7 +235,7 @@ def test_a_selection_is_saved(browser: Browser, address: str, tmp_path: Path) ->
     browser.click("[data-save='keys']")
     browser.until("document.querySelector('#toast').innerText.startsWith('Saved')")
     name = browser.text("#toast").removeprefix("Saved ")
-    lines = (tmp_path / name).read_text("utf-8").splitlines()
+    lines = browser.saved(tmp_path / name).splitlines()
     assert lines[0] == "split,key,shard,record"
     assert len(lines) == 61
     assert all(line.startswith("test,") for line in lines[1:])
