@@ -120,8 +120,7 @@ export class RecordPanel {
   /** @param {Whole} whole @returns {Node[]} */
   other(whole) {
     const sounds = whole.features.filter(({ kind }) => kind === 'audio').map(({ name }) => el('figure', {},
-      el('figcaption', { text: name }),
-      el('audio', { controls: true, preload: 'metadata', 'aria-label': name, src: `/api/t/${this.target}/media/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}` })));
+      el('figcaption', { text: name }), player(name, `/api/t/${this.target}/media/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`)));
     const texts = whole.features.filter(({ kind, text }) => kind === 'text' && text).map(({ name, text }) => el('figure', {},
       el('figcaption', { text: name }), el('p', { class: 'prose', dir: 'auto', text })));
     const all = [...sounds, ...texts];
@@ -185,6 +184,21 @@ export class RecordPanel {
     this.record = null;
     if (this.dialog.open) this.dialog.close();
   }
+}
+
+/**
+ * A sound; where the browser finds pictures in it, a video.
+ * @param {string} name @param {string} src
+ */
+function player(name, src) {
+  const place = el('div', {}, el('audio', { controls: true, preload: 'metadata', 'aria-label': name, src }));
+  const video = el('video', { preload: 'metadata', 'aria-label': name, src });
+  video.addEventListener('loadedmetadata', () => {
+    if (!video.videoWidth) return;
+    video.controls = true;
+    place.replaceChildren(video);
+  });
+  return place;
 }
 
 /**
