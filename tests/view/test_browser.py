@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import pytest
 from browser_support import Browser
 from hostile_support import NAMES
 from image_support import png
+from view_support import serving
 
 import tfrecreg
-from tfrecreg.builtin.view.run import open_server
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.storage.local import LocalStorage
 
@@ -68,12 +67,10 @@ def address(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         str(folder / f"{name}.tfrecord") for name in ("many", "hostile", "damaged")
     )
     targets = [many, "digits@1.0.0", f"digits@{newest}", hostile, damaged]
-    server = open_server(targets, registry=root)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    yield server.url
-    server.stop()
-    thread.join()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        with serving(*targets, registry=root, check=True) as viewing:
+            yield viewing.server.url
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +222,12 @@ def test_two_versions_are_compared(browser: Browser, address: str) -> None:
     browser.press("Escape")
     browser.click("[data-kind='added']")
     browser.until("document.querySelectorAll('.change').length === 10")
+
+
+def test_what_a_version_changed_is_chosen(browser: Browser, address: str) -> None:
+    show(browser, address, f"?t={SECOND}&since=digits@1.0.0")
+    browser.until("document.querySelector('#count').innerText === '210 of 270 records'")
+    browser.until("document.querySelector('[data-keep=since]')?.value === 'digits@1.0.0'")
 
 
 def test_a_selection_is_saved(browser: Browser, address: str, tmp_path: Path) -> None:

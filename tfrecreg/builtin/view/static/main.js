@@ -87,7 +87,8 @@ function take(told) {
   about = told;
   checked = -1;
   const name = told.name.split('@')[0];
-  records.set(told, (targets.datasets.find((each) => each.name === name)?.versions ?? []).filter((version) => `${name}@${version}` !== told.name));
+  const versions = targets.datasets.find((each) => each.name === name)?.versions ?? [];
+  records.set(told, versions.map((version) => `${name}@${version}`).filter((reference) => reference !== told.name));
   drawTargets(byId('target'), targets);
   byId('digest').textContent = told.digest ? told.digest.slice(0, 19) : '';
   byId('digest').title = told.digest ?? '';
