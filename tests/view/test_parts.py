@@ -12,8 +12,8 @@ from check_support import framed
 from view_support import serving
 
 from tfrecreg.builtin.view.child import Child
-from tfrecreg.builtin.view.images import Kept, Picture
-from tfrecreg.builtin.view.selections import Choice, all_of, command_line, python_line
+from tfrecreg.builtin.view.images import KeptPictures, Picture
+from tfrecreg.builtin.view.selections import ViewChoice, all_of, command_line, python_line
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 def test_pictures_are_kept_up_to_a_number_of_bytes() -> None:
     made: list[int] = []
-    kept = Kept(100)
+    kept = KeptPictures(100)
 
     def ask(name: int, size: int = 40) -> bytes:
         def make() -> Picture:
@@ -46,11 +46,11 @@ def test_conditions_hold_together_whatever_comments_they_have() -> None:
 
 
 def test_the_lines_to_copy_are_quoted() -> None:
-    choice = Choice(splits=("train",), where=("label = 'a b'",))
+    choice = ViewChoice(splits=("train",), where=("label = 'a b'",))
     assert command_line("my set@1.0.0", choice) == (
         "tfrecreg head 'my set@1.0.0' --split train --where 'label = '\"'\"'a b'\"'\"''"
     )
-    line = python_line("x", ["train", "test"], Choice(where=("n > 1",)))
+    line = python_line("x", ["train", "test"], ViewChoice(where=("n > 1",)))
     assert line == "tfrecreg.data_source('x', 'train+test', where='n > 1')"
 
 

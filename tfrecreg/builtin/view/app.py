@@ -23,11 +23,11 @@ from starlette.routing import Route
 from tfrecreg.builtin.view.browsed import Browsed, Opened
 from tfrecreg.builtin.view.child import Child
 from tfrecreg.builtin.view.compare import Comparisons
-from tfrecreg.builtin.view.details import details, tensors
-from tfrecreg.builtin.view.images import SIZES, Kept, Picture, Thumbnails, whole
+from tfrecreg.builtin.view.details import tensors, whole_record
+from tfrecreg.builtin.view.images import SIZES, KeptPictures, Picture, Thumbnails, whole
 from tfrecreg.builtin.view.media import medium, part_of
 from tfrecreg.builtin.view.save import derived, derives, keys, waiver
-from tfrecreg.builtin.view.selections import Choice, command_line, python_line
+from tfrecreg.builtin.view.selections import ViewChoice, command_line, python_line
 from tfrecreg.builtin.view.shards import ChangedShardError
 from tfrecreg.errors import (
     NoSuchNameError,
@@ -50,7 +50,7 @@ _IMMUTABLE = "private, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """Bytes with their media type."""
 
     body: bytes = field(repr=False)
@@ -97,7 +97,7 @@ class Asked:
         return str(self._path[name])
 
 
-Handler = Callable[[Asked], Answer | dict[str, Any]]
+Handler = Callable[[Asked], Reply | dict[str, Any]]
 
 
 class Viewer:
@@ -110,7 +110,7 @@ class Viewer:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._comparisons = Comparisons(opened.registry)
-        self._kept = Kept()
+        self._kept = KeptPictures()
         self._thumbnails = Thumbnails()
         self._child = Child()
 
@@ -159,7 +159,7 @@ class Viewer:
         self._opened.shown()
         return found
 
-    def _thumb(self, asked: Asked) -> Answer:
+    def _thumb(self, asked: Asked) -> Reply:
         browsed = self._of(asked)
         size = min(max(asked.number("size", 160), SIZES[0]), SIZES[1])
         number = browsed.shards.number(asked.number("shard"), asked.number("record"))
@@ -179,21 +179,21 @@ class Viewer:
 
         picture = self._kept((seen.identity, record, size), make)
         cache = _IMMUTABLE if version else "no-store"
-        return Answer(picture.data, picture.media_type, {"cache-control": cache})
+        return Reply(picture.data, picture.media_type, {"cache-control": cache})
 
-    def _image(self, asked: Asked) -> Answer:
+    def _image(self, asked: Asked) -> Reply:
         browsed, number = self._place(asked)
         picture = whole(browsed.image(number, asked.text("feature") or None))
-        return Answer(picture.data, picture.media_type)
+        return Reply(picture.data, picture.media_type)
 
-    def _media(self, asked: Asked) -> Answer:
+    def _media(self, asked: Asked) -> Reply:
         browsed, number = self._place(asked)
         found = medium(browsed.example(number), asked.text("feature") or None)
         part = part_of(*found, asked.range)
-        return Answer(part.data, part.media_type, part.headers, part.status)
+        return Reply(part.data, part.media_type, part.headers, part.status)
 
     def _record(self, asked: Asked) -> dict[str, Any]:
-        return details(*self._place(asked))
+        return whole_record(*self._place(asked))
 
     def _tensors(self, asked: Asked) -> dict[str, Any]:
         browsed, number = self._place(asked)
@@ -218,7 +218,7 @@ class Viewer:
 
     def _select(self, asked: Asked) -> dict[str, Any]:
         browsed = self._of(asked)
-        choice = Choice(
+        choice = ViewChoice(
             splits=asked.texts("split"),
             where=tuple(each for each in asked.texts("where") if each.strip()),
             sort=asked.text("sort"),
@@ -248,13 +248,13 @@ class Viewer:
         selection = browsed.selections.get(asked.text("selection"))
         return {"facets": browsed.facets.of(selection, browsed.report.codes)}
 
-    def _save(self, asked: Asked) -> Answer:
+    def _save(self, asked: Asked) -> Reply:
         browsed = self._of(asked)
         selection = browsed.selections.get(asked.text("selection"))
         form = asked.text("as")
         if form == "keys":
             headers = _attachment("keys.csv")
-            return Answer(b"", "text/csv; charset=utf-8", headers, parts=keys(browsed, selection))
+            return Reply(b"", "text/csv; charset=utf-8", headers, parts=keys(browsed, selection))
         if form == "waiver":
             today = datetime.datetime.now(datetime.timezone.utc).date()
             codes = selection.choice.findings or tuple(browsed.report.codes)
@@ -267,14 +267,14 @@ class Viewer:
             )
         body = text.encode("utf-8", "backslashreplace")
         headers = _attachment("waiver.toml" if form == "waiver" else "dataset.toml")
-        return Answer(body, "text/plain; charset=utf-8", headers)
+        return Reply(body, "text/plain; charset=utf-8", headers)
 
 
 def _attachment(name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{name}"'}
 
 
-def static(path: str) -> Answer:
+def static(path: str) -> Reply:
     """A file of the browser's side.
 
     Raises:
@@ -293,7 +293,7 @@ def static(path: str) -> Answer:
     kind = _TYPES.get(parts[-1].rpartition(".")[2])
     if kind is None:
         raise NoSuchNameError(f"there is no file `{safe(path)}`")
-    return Answer(place.read_bytes(), kind, {"cache-control": "no-cache"})
+    return Reply(place.read_bytes(), kind, {"cache-control": "no-cache"})
 
 
 def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Request], Any]:
@@ -314,7 +314,7 @@ def _answered(handler: Handler, asked: Asked) -> Response:
         # A bug of ours, or of a plugin: the viewer goes on.
         traceback.print_exc(file=sys.stderr)
         return _error(500, f"{type(error).__name__}: {safe(str(error), limit=300)}", "")
-    if isinstance(found, Answer):
+    if isinstance(found, Reply):
         headers = {"cache-control": "no-store", **found.headers}
         if found.parts is not None:
             return StreamingResponse(found.parts, found.status, headers, found.media_type)

@@ -15,9 +15,9 @@ from tfrecreg.builtin.view.catalog import Catalog
 from tfrecreg.builtin.view.drawn import classes_of, drawn, example_of, first_image, kind_of_feature
 from tfrecreg.builtin.view.facets import Facets
 from tfrecreg.builtin.view.findings import Findings
-from tfrecreg.builtin.view.ledger import Ledger
+from tfrecreg.builtin.view.ledger import LedgerRows
 from tfrecreg.builtin.view.selections import Selections, python_line
-from tfrecreg.builtin.view.shards import SeenShards
+from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import NoSuchNameError, TfrecregError, UsageError
 from tfrecreg.example.model import Example
@@ -54,11 +54,11 @@ class Browsed:
         self.number = number
         self.target = target
         self.engine = engine
-        self.shards = SeenShards(target)
+        self.shards = ViewedShards(target)
         self.decoders: Decoders = target_decoders(target)
         self.catalog = Catalog(target, engine)
         self.report = Findings(target, self.shards, engine.jobs)
-        self.ledger = Ledger(target)
+        self.ledger = LedgerRows(target)
         self.selections = Selections(self.shards, self.catalog)
         self.facets = Facets(target, self.shards, self.catalog, self.selections)
 

@@ -14,7 +14,7 @@ from tfrecreg.engines.pool import interrupts_held
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.text import safe
 
-Report = Callable[[int], None]
+Told = Callable[[int], None]
 """Tells how many records are done."""
 
 
@@ -27,7 +27,7 @@ class Child:
         self._lock = threading.Lock()
         self._closed = False
 
-    def call(self, function: Callable[..., Any], *given: Any, report: Report | None = None) -> Any:
+    def call(self, function: Callable[..., Any], *given: Any, report: Told | None = None) -> Any:
         """The result of ``function(report, *given)`` in the process.
 
         Args:

@@ -21,7 +21,7 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.shardset.find import Built, find
 from tfrecreg.text import safe
 
-KINDS = ("added", "removed", "changed", "moved", "renamed")
+CHANGES = ("added", "removed", "changed", "moved", "renamed")
 _KEPT = 4
 _Places = npt.NDArray[np.uint64]
 
@@ -49,7 +49,7 @@ class Comparisons:
         every = sum(each.records_after or 0 for each in found.splits)
         came = sum(totals[kind] for kind in totals if kind != "removed")
         return {
-            **{kind: totals[kind] if found.known else None for kind in KINDS},  # type: ignore[index]
+            **{kind: totals[kind] if found.known else None for kind in CHANGES},  # type: ignore[index]
             "unchanged": every - came if found.known else None,
             "verdict": "SAME" if found.same else found.change.level.upper(),
             "version": found.version,
@@ -78,8 +78,10 @@ class Comparisons:
         Raises:
             UsageError: as :meth:`summary`; or there is no such kind.
         """
-        if kind not in KINDS:
-            raise UsageError(f"there is no kind `{safe(kind)}`", hint=f"one of {', '.join(KINDS)}")
+        if kind not in CHANGES:
+            raise UsageError(
+                f"there is no kind `{safe(kind)}`", hint=f"one of {', '.join(CHANGES)}"
+            )
         if count > PAGE:
             raise UsageError(f"at most {PAGE} records are in one answer, asked for {count}")
         before, after = _places(_matched(self._result(a, b)), kind)

@@ -7,7 +7,14 @@ from importlib import import_module
 from typing import Any
 
 from tfrecreg.builtin.view.browsed import Browsed
-from tfrecreg.builtin.view.drawn import TEXT, as_text, example_of, finite, kind_of_feature, parts_of
+from tfrecreg.builtin.view.drawn import (
+    TEXT,
+    example_of,
+    finite,
+    kind_of_feature,
+    payload_parts,
+    readable_text,
+)
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.example.model import Feature, Kind
@@ -21,7 +28,7 @@ _HEX = 256
 _TENSOR_TEXT = 2000
 
 
-def details(browsed: Browsed, number: int) -> dict[str, Any]:
+def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
     """A record with its place, its features and its findings.
 
     Raises:
@@ -53,7 +60,7 @@ def details(browsed: Browsed, number: int) -> dict[str, Any]:
         found["features"] = (
             [_feature(browsed, name, feature) for name, feature in sorted(example.items())]
             if example is not None
-            else [_part(each) for each in parts_of(payload, browsed.decoders)]
+            else [_part(each) for each in payload_parts(payload, browsed.decoders)]
         )
     return found
 
@@ -83,7 +90,7 @@ def _feature(browsed: Browsed, name: str, feature: Feature) -> dict[str, Any]:
     first = feature.first(_VALUES)
     is_bytes = feature.kind is Kind.BYTES
     head = first[0] if is_bytes and first else b""
-    text = as_text(head, 20 * TEXT) if is_bytes and first else None
+    text = readable_text(head, 20 * TEXT) if is_bytes and first else None
     return {
         "name": safe(name),
         "type": feature.kind.name.lower(),
@@ -100,7 +107,7 @@ def _value(value: bytes | float | int) -> Any:
     if not isinstance(value, bytes):
         # Beyond 2^53 a number of JavaScript is another one.
         return finite(value) if isinstance(value, float) or abs(value) < 1 << 53 else str(value)
-    text = as_text(value)
+    text = readable_text(value)
     return text[:TEXT] if text is not None else f"{len(value)} bytes"
 
 
@@ -165,7 +172,7 @@ def tensors(
 def _shown(values: Any) -> str:
     flat = values.reshape(-1)[:_VALUES].tolist() if hasattr(values, "reshape") else [values]
     texts = (
-        (as_text(each) if as_text(each) is not None else f"{len(each)} bytes")
+        (readable_text(each) if readable_text(each) is not None else f"{len(each)} bytes")
         if isinstance(each, bytes)
         else str(each)
         for each in flat

@@ -68,7 +68,8 @@ def drawn(
     example = example_of(payload)
     if example is None:
         parts = (
-            f"{each.name}: {each.shown}".removeprefix(": ") for each in parts_of(payload, decoders)
+            f"{each.name}: {each.shown}".removeprefix(": ")
+            for each in payload_parts(payload, decoders)
         )
         text = "\n".join(parts) or f"{si_bytes(len(payload))}, {hex_start(payload)}"
         return {**shown, "kind": "bytes", "text": text[:TEXT]}
@@ -96,7 +97,7 @@ def example_of(payload: bytes) -> Example | None:
     return example if kind is PayloadKind.EXAMPLE else None
 
 
-def parts_of(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
+def payload_parts(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
     """The parts of a payload that is no Example."""
     kind = kind_of(payload, 0, len(payload), decode_or_none(payload))
     return describe_payload(payload, kind, partial(words, decoders=decoders))
@@ -118,7 +119,7 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
             return "image"
         if media_header(value) is not None:
             return "audio"
-        if as_text(value) is not None:
+        if readable_text(value) is not None:
             return "text"
         return "image" if decoders.header(name, value) is not None else "bytes"
     return "bytes"
@@ -134,7 +135,7 @@ def media_header(value: bytes) -> MediaHeader | None:
         return None
 
 
-def as_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
+def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
     """The beginning of a value, where all of it that is shown can be printed."""
     try:
         text = value[:limit].decode("utf-8", "strict" if len(value) <= limit else "ignore")
@@ -154,7 +155,7 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
         if kind == "audio":
             return {"kind": "audio", "feature": name}
         if kind == "text":
-            text = as_text(feature.first(1)[0]) or ""
+            text = readable_text(feature.first(1)[0]) or ""
             texts.append((len(text), name, text))
         elif kind in ("numbers", "pixels"):
             shown = ", ".join(number_text(value) for value in feature.first(8))

@@ -9,8 +9,8 @@ from typing import Any
 
 from tfrecreg.builtin.query.sql import sql_name, sql_text
 from tfrecreg.builtin.view.catalog import Catalog
-from tfrecreg.builtin.view.selections import Selection, Selections
-from tfrecreg.builtin.view.shards import SeenShards
+from tfrecreg.builtin.view.selections import ChosenRecords, Selections
+from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.components.colors import COLORS, class_color
 from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
@@ -43,7 +43,7 @@ class Facets:
     """
 
     def __init__(
-        self, target: Target, shards: SeenShards, catalog: Catalog, selections: Selections
+        self, target: Target, shards: ViewedShards, catalog: Catalog, selections: Selections
     ) -> None:
         self._target = target
         self._shards = shards
@@ -52,7 +52,7 @@ class Facets:
         self._spread: dict[str, tuple[int, float | None, float | None]] = {}
         self._lock = threading.Lock()
 
-    def of(self, selection: Selection, findings: Mapping[str, int]) -> list[dict[str, Any]]:
+    def of(self, selection: ChosenRecords, findings: Mapping[str, int]) -> list[dict[str, Any]]:
         """The facets of a selection, the most useful first.
 
         Args:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from tfrecreg.builtin.view.catalog import Counted
 from tfrecreg.builtin.view.child import Child
-from tfrecreg.builtin.view.shards import SeenShard, SeenShards
+from tfrecreg.builtin.view.shards import ViewedShard, ViewedShards
 from tfrecreg.config import Config
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError
@@ -46,7 +46,7 @@ class Findings:
         jobs: processes that check it.
     """
 
-    def __init__(self, target: Target, shards: SeenShards, jobs: int) -> None:
+    def __init__(self, target: Target, shards: ViewedShards, jobs: int) -> None:
         self._target = target
         self._shards = shards
         self._jobs = jobs
@@ -80,7 +80,9 @@ class Findings:
         if self.state != "checking":
             return
         try:
-            report: Report = self._child.call(checked, self._target, self._jobs, report=self._count)
+            report: Report = self._child.call(
+                check_report, self._target, self._jobs, report=self._count
+            )
             strips = list(self._made_strips(report))
         except TfrecregError as error:
             self.why, self.state = error.message, "none"
@@ -177,7 +179,7 @@ class Findings:
             yield _strip(seen)
 
 
-def checked(report: Callable[[int], None], target: Target, jobs: int) -> Report:
+def check_report(report: Callable[[int], None], target: Target, jobs: int) -> Report:
     """The report of a check, in a child."""
 
     class Told(Counted):
@@ -218,7 +220,7 @@ def _pairs(
     return found
 
 
-def _strip(seen: SeenShard) -> dict[str, Any]:
+def _strip(seen: ViewedShard) -> dict[str, Any]:
     strip: dict[str, Any] = {
         "shard": seen.number,
         "name": safe(seen.name, limit=1000),
@@ -256,7 +258,7 @@ def _strip(seen: SeenShard) -> dict[str, Any]:
     return {**strip, "bytes": end, "kept": kept}
 
 
-def _salvaged(seen: SeenShard) -> ShardResult:
+def _salvaged(seen: ViewedShard) -> ShardResult:
     """What `salvage` does with a shard, in a folder that is removed."""
     assert seen.shard is not None
     name = os.path.basename(seen.shard.path)  # noqa: PTH119 - a str stays a str

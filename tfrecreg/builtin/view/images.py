@@ -24,7 +24,7 @@ SHOWN = {
     "webp": "image/webp",
 }
 """Formats that are sent as they are, and their media types."""
-KEPT_BYTES = 64 << 20
+PICTURE_BYTES = 64 << 20
 SIZES = (32, 640)
 """The smallest and the largest side of a thumbnail."""
 _SMALL_BYTES = 1 << 16
@@ -40,14 +40,14 @@ class Picture(NamedTuple):
     media_type: str
 
 
-class Kept:
+class KeptPictures:
     """The pictures that were made last, by their names, up to some bytes. Safe for threads.
 
     Args:
         most: bytes.
     """
 
-    def __init__(self, most: int = KEPT_BYTES) -> None:
+    def __init__(self, most: int = PICTURE_BYTES) -> None:
         self._most = most
         self._held = 0
         self._pictures: OrderedDict[object, Picture] = OrderedDict()

@@ -15,7 +15,7 @@ from tfrecreg.scan.interface import Target
 _LEDGER_BYTES = 64 << 20
 
 
-class Ledger:
+class LedgerRows:
     """The remarks on items that are in the ledger of a build. Read when they are asked for.
 
     Args:

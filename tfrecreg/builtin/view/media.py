@@ -14,7 +14,7 @@ _TYPES = {"wav": "audio/wav", "flac": "audio/flac", "mp3": "audio/mpeg", "mp4": 
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
-class Part(NamedTuple):
+class MediaPart(NamedTuple):
     """Bytes of a medium, and the headers that say which."""
 
     status: int
@@ -43,7 +43,7 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
     raise NoSuchNameError("the record has no such sound or video")
 
 
-def part_of(data: bytes, media_type: str, asked: str) -> Part:
+def part_of(data: bytes, media_type: str, asked: str) -> MediaPart:
     """All of the bytes, or the range that is asked for.
 
     Args:
@@ -53,11 +53,11 @@ def part_of(data: bytes, media_type: str, asked: str) -> Part:
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())
     if match is None or match.groups() == ("", ""):
-        return Part(200, data, media_type, headers)
+        return MediaPart(200, data, media_type, headers)
     first, last = match.groups()
     start = int(first) if first else max(size - int(last), 0)
     end = min(int(last) + 1, size) if first and last else size
     if start >= end:
-        return Part(416, b"", media_type, {**headers, "content-range": f"bytes */{size}"})
+        return MediaPart(416, b"", media_type, {**headers, "content-range": f"bytes */{size}"})
     headers["content-range"] = f"bytes {start}-{end - 1}/{size}"
-    return Part(206, data[start:end], media_type, headers)
+    return MediaPart(206, data[start:end], media_type, headers)

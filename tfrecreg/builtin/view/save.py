@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tfrecreg.builtin.query.sql import sql_text
-from tfrecreg.builtin.view.selections import Choice, Selection, all_of
+from tfrecreg.builtin.view.selections import ChosenRecords, ViewChoice, all_of
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding
 
@@ -22,7 +22,7 @@ _DAYS = 90
 """Days that a waiver holds, if nobody changes its date."""
 
 
-def keys(browsed: Browsed, selection: Selection) -> Iterator[bytes]:
+def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
     """A CSV file with a row for each record, in parts."""
     yield b"split,key,shard,record\n"
     for at in range(0, len(selection), _ROWS):
@@ -61,7 +61,7 @@ def waiver(findings: Sequence[Finding], today: datetime.date) -> str:
     return "\n".join(lines) + "\n"
 
 
-def derives(browsed: Browsed, choice: Choice) -> bool:
+def derives(browsed: Browsed, choice: ViewChoice) -> bool:
     """Whether a derived dataset can have exactly these records."""
     target = browsed.target
     return bool(
@@ -73,7 +73,7 @@ def derives(browsed: Browsed, choice: Choice) -> bool:
     )
 
 
-def derived(browsed: Browsed, choice: Choice) -> str:
+def derived(browsed: Browsed, choice: ViewChoice) -> str:
     """The file `datasets/NAME.toml` of a dataset with the records of a selection.
 
     Raises:

@@ -17,12 +17,12 @@ from blake3 import blake3
 
 from tfrecreg.builtin.query.sql import shown_text, sql_name, sql_text
 from tfrecreg.builtin.view.catalog import Catalog
-from tfrecreg.builtin.view.shards import SeenShards
+from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.errors import UsageError
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
-Numbers = npt.NDArray[np.int64]
+NumberArray = npt.NDArray[np.int64]
 """Numbers of records in a target."""
 _KEPT_BYTES = 48 << 20
 """Bytes of the numbers of selections that are kept."""
@@ -31,7 +31,7 @@ _PLACES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ViewChoice:
     """What a selection is made by."""
 
     splits: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Choice:
     @property
     def name(self) -> str:
         """A short name, empty for all records in their order."""
-        if self == Choice():
+        if self == ViewChoice():
             return ""
         return blake3(repr(self).encode("utf-8", "replace")).hexdigest(8)
 
@@ -68,10 +68,10 @@ def all_of(conditions: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ChosenRecords:
     """Chosen records."""
 
-    choice: Choice
+    choice: ViewChoice
     numbers: npt.NDArray[np.int64] | range = field(repr=False)
     """In their order."""
     milliseconds: int = 0
@@ -88,24 +88,24 @@ class Selections:
         catalog: of the target.
     """
 
-    def __init__(self, shards: SeenShards, catalog: Catalog) -> None:
+    def __init__(self, shards: ViewedShards, catalog: Catalog) -> None:
         self._shards = shards
         self._catalog = catalog
-        self._kept: OrderedDict[str, Selection] = OrderedDict()
-        self._choices: OrderedDict[str, Choice] = OrderedDict()
+        self._kept: OrderedDict[str, ChosenRecords] = OrderedDict()
+        self._choices: OrderedDict[str, ViewChoice] = OrderedDict()
         self._lock = threading.Lock()
         self._starts = {
             shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
         }
 
-    def get(self, name: str) -> Selection:
+    def get(self, name: str) -> ChosenRecords:
         """The selection of that name; made again where it was dropped.
 
         Raises:
             UsageError: no choice has that name.
         """
         if not name:
-            return Selection(Choice(), range(len(self._shards)))
+            return ChosenRecords(ViewChoice(), range(len(self._shards)))
         with self._lock:
             found = self._kept.get(name)
             choice = self._choices.get(name)
@@ -117,7 +117,7 @@ class Selections:
             raise UsageError(f"there is no selection `{safe(name)}`", hint="select again")
         return self.select(choice)
 
-    def select(self, choice: Choice, among: Sequence[Numbers] = ()) -> Selection:
+    def select(self, choice: ViewChoice, among: Sequence[NumberArray] = ()) -> ChosenRecords:
         """The records of a choice.
 
         Args:
@@ -133,7 +133,7 @@ class Selections:
         if found is not None:
             return found
         began = time.monotonic()
-        numbers: Numbers | range
+        numbers: NumberArray | range
         if not (choice.where or choice.sort):
             numbers = self._of_splits(choice.splits)
         else:
@@ -142,12 +142,12 @@ class Selections:
             numbers = np.asarray(numbers, np.int64)
             numbers = numbers[np.isin(numbers, wanted)]
         took = round(1000 * (time.monotonic() - began))
-        made = Selection(choice, numbers, took)
+        made = ChosenRecords(choice, numbers, took)
         if name:
             self._keep(name, made)
         return made
 
-    def sql(self, selection: Selection) -> str:
+    def sql(self, selection: ChosenRecords) -> str:
         """The condition for exactly these records; empty for all.
 
         Raises:
@@ -168,7 +168,7 @@ class Selections:
             parts.append(f"(shard, record) IN ({', '.join(rows)})" if rows else "false")
         return " AND ".join(parts)
 
-    def _keep(self, name: str, made: Selection) -> None:
+    def _keep(self, name: str, made: ChosenRecords) -> None:
         with self._lock:
             self._kept[name] = made
             self._choices[name] = made.choice
@@ -201,12 +201,12 @@ class Selections:
                 return range(first, last + 1)
         return numbers
 
-    def _asked(self, choice: Choice) -> npt.NDArray[np.int64]:
+    def _asked(self, choice: ViewChoice) -> npt.NDArray[np.int64]:
         where = import_module("tfrecreg.builtin.query.where")
         for each in choice.where:
             where._expect_expression(each)
         self._of_splits(choice.splits)
-        condition = self.sql(Selection(Choice(choice.splits, choice.where), range(0)))
+        condition = self.sql(ChosenRecords(ViewChoice(choice.splits, choice.where), range(0)))
         sql = "SELECT shard, record FROM records"
         if condition:
             sql = f"{sql} WHERE {condition}"
@@ -252,11 +252,11 @@ def _expect_condition(connection: Any, where: str) -> None:
         )
 
 
-def _bytes(selection: Selection) -> int:
+def _bytes(selection: ChosenRecords) -> int:
     return 0 if isinstance(selection.numbers, range) else selection.numbers.nbytes
 
 
-def command_line(target: str, choice: Choice) -> str:
+def command_line(target: str, choice: ViewChoice) -> str:
     """The command that shows the same records in a terminal."""
     words = ["tfrecreg", "head", target]
     words += ["--split", "+".join(choice.splits)] if choice.splits else []
@@ -264,7 +264,7 @@ def command_line(target: str, choice: Choice) -> str:
     return shlex.join(words)
 
 
-def python_line(target: str, splits: Iterable[str], choice: Choice) -> str:
+def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
     """The line of Python that gives the same records."""
     chosen = "+".join(choice.splits or splits)
     words = [repr(target)]

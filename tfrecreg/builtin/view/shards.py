@@ -31,7 +31,7 @@ class ChangedShardError(StorageError):
 
 
 @dataclass(frozen=True, slots=True)
-class SeenShard:
+class ViewedShard:
     """A shard as it was when the target was opened."""
 
     number: int
@@ -58,7 +58,7 @@ class SeenShard:
         return blake3(text.encode("utf-8", "surrogateescape")).hexdigest(8)
 
 
-class SeenShards:
+class ViewedShards:
     """The shards of a target, and its records under numbers through all of them.
 
     Shards are in order of their splits: train, validation, test, others. Safe for threads.
@@ -67,7 +67,7 @@ class SeenShards:
     def __init__(self, target: Target) -> None:
         files = target.manifest.files if target.manifest is not None else ()
         digests = {each.path: each.blake3 for each in files}
-        self.shards: list[SeenShard] = []
+        self.shards: list[ViewedShard] = []
         places: list[ShardPlace] = []
         known: dict[int, RecordOffsets] = {}
         for name, split, shard in sorted(
@@ -91,9 +91,9 @@ class SeenShards:
         return int(self.starts[-1])
 
     @property
-    def splits(self) -> dict[str, list[SeenShard]]:
+    def splits(self) -> dict[str, list[ViewedShard]]:
         """The shards of each split, in order."""
-        found: dict[str, list[SeenShard]] = {}
+        found: dict[str, list[ViewedShard]] = {}
         for each in self.shards:
             found.setdefault(each.split, []).append(each)
         return found
@@ -127,12 +127,12 @@ class SeenShards:
             )
         return int(self.starts[shard]) + record
 
-    def place(self, number: int) -> tuple[SeenShard, int]:
+    def place(self, number: int) -> tuple[ViewedShard, int]:
         """The shard of a record, and its number in it."""
         shard, record = self.records.locate(number)
         return self.shards[shard], record
 
-    def expect_same(self, seen: SeenShard) -> None:
+    def expect_same(self, seen: ViewedShard) -> None:
         """Refuse a shard that changed or vanished since it was opened.
 
         Raises:
@@ -205,13 +205,13 @@ def _stamp(shard: Shard) -> tuple[int, int, int] | None:
 
 def _seen(
     number: int, name: str, split: str, shard: Shard | None, index_digest: str
-) -> tuple[SeenShard, ShardPlace, RecordOffsets | None]:
+) -> tuple[ViewedShard, ShardPlace, RecordOffsets | None]:
     """A shard with its place, and its offsets where they had to be looked up."""
     stamp = _stamp(shard) if shard is not None else None
     place = ShardPlace("", "", name, split, "", 0, 0, 0)
     if shard is None or stamp is None:
         why = "it is not here"
-        seen = SeenShard(number, shard, name, split, 0, 0, (0, 0, 0), "gone", why)
+        seen = ViewedShard(number, shard, name, split, 0, 0, (0, 0, 0), "gone", why)
         return seen, place, None
     entry = shard.entry
     index = shard.index
@@ -228,13 +228,13 @@ def _seen(
     if entry is not None and index is not None and entry.bytes == stamp[0]:
         # The index is read when a record is asked for.
         place = place._replace(records=entry.records)
-        seen = SeenShard(number, shard, name, split, entry.records, stamp[0], stamp, "ok", "")
+        seen = ViewedShard(number, shard, name, split, entry.records, stamp[0], stamp, "ok", "")
         return seen, place, None
     try:
         found = look_up(place)
     except TfrecregError as error:
         why = error.message
-        seen = SeenShard(number, shard, name, split, 0, stamp[0], stamp, "damaged", why)
+        seen = ViewedShard(number, shard, name, split, 0, stamp[0], stamp, "damaged", why)
         return seen, place._replace(index_path=""), None
     records, why = len(found.offsets), ""
     if found.faults or (found.lengths < 0).any():
@@ -243,5 +243,5 @@ def _seen(
     elif entry is not None and entry.records != records:
         why = f"{entry.records:,} records by the manifest, {records:,} are there"
     state: Literal["ok", "damaged"] = "damaged" if why else "ok"
-    seen = SeenShard(number, shard, name, split, records, stamp[0], stamp, state, why)
+    seen = ViewedShard(number, shard, name, split, records, stamp[0], stamp, state, why)
     return seen, place._replace(records=records), found
