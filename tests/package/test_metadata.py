@@ -56,6 +56,7 @@ PROVIDERS = {
     "jinja2": "jinja2",
     "markupsafe": "jinja2",  # which is made of it
     "google_crc32c": "google-crc32c",
+    "starlette": "starlette",
     "ruamel.yaml": "dvc",  # which reads its own files with it
     "tensorflow_data_validation": "tensorflow-data-validation",
     "tensorflow_metadata": "tensorflow-metadata",
