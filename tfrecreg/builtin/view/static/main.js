@@ -32,13 +32,21 @@ const records = new Records({
 });
 /** @type {RecordPanel} */
 const panel = new RecordPanel(byId('record'), {
-  open: (place, at) => go({ open: `${place.shard}.${place.record}${panel.target === view.t ? '' : `@${panel.target}`}`, position: at }),
+  open: (place, at) =>
+    go({
+      open: `${place.shard}.${place.record}${panel.target === view.t ? '' : `@${panel.target}`}`,
+      position: at,
+    }),
   close: () => go({ open: '', position: -1 }),
   pages: () => (panel.target === view.t ? records.grid.pages : null),
   about: () => (panel.target === view.t ? about : null),
 });
 const compare = new Compare(byId('compare-view'), {
-  open: (target, record) => go({ open: `${record.shard}.${record.record}${target === view.t ? '' : `@${target}`}`, position: -1 }),
+  open: (target, record) =>
+    go({
+      open: `${record.shard}.${record.record}${target === view.t ? '' : `@${target}`}`,
+      position: -1,
+    }),
 });
 
 /** Show what the view says. */
@@ -88,7 +96,10 @@ function take(told) {
   checked = -1;
   const name = told.name.split('@')[0];
   const versions = targets.datasets.find((each) => each.name === name)?.versions ?? [];
-  records.set(told, versions.map((version) => `${name}@${version}`).filter((reference) => reference !== told.name));
+  records.set(
+    told,
+    versions.map((version) => `${name}@${version}`).filter((reference) => reference !== told.name),
+  );
   drawTargets(byId('target'), targets);
   byId('digest').textContent = told.digest ? told.digest.slice(0, 19) : '';
   byId('digest').title = told.digest ?? '';
@@ -101,7 +112,11 @@ function take(told) {
 function lost(told) {
   const bad = told.shards.filter(({ state }) => state !== 'ok');
   if (bad.length && told.shards.length === 1) return [`The file is ${bad[0].state}: see Findings`];
-  return bad.length ? [`${count(bad.length)} of ${count(told.shards.length)} shards ${bad.length === 1 ? 'is' : 'are'} damaged or gone: see Findings`] : [];
+  return bad.length
+    ? [
+        `${count(bad.length)} of ${count(told.shards.length)} shards ${bad.length === 1 ? 'is' : 'are'} damaged or gone: see Findings`,
+      ]
+    : [];
 }
 
 /** @param {string[]} lines */
@@ -114,8 +129,12 @@ function followCatalog() {
   const told = about;
   if (!told) return;
   const { state, done, of, why } = told.catalog;
-  byId('catalog').textContent = state === 'ready' ? '' : state === 'making'
-    ? `The catalog is being made${of ? `: ${count(done ?? 0)} of ${count(of)}` : '…'}` : `No filters: ${why ?? 'there is no catalog'}`;
+  byId('catalog').textContent =
+    state === 'ready'
+      ? ''
+      : state === 'making'
+        ? `The catalog is being made${of ? `: ${count(done ?? 0)} of ${count(of)}` : '…'}`
+        : `No filters: ${why ?? 'there is no catalog'}`;
   if (state === 'making') setTimeout(() => void again(told), POLL);
 }
 
@@ -135,12 +154,17 @@ async function again(told) {
 /** The number at the tab of the findings. */
 async function countFindings() {
   try {
-    const found = /** @type {import('./page/api.js').Findings} */ (await askFindings(`/api/t/${view.t}/findings`));
+    const found = /** @type {import('./page/api.js').Findings} */ (
+      await askFindings(`/api/t/${view.t}/findings`)
+    );
     const total = found.cards.reduce((sum, card) => sum + card.count, 0);
     byId('findings-count').hidden = total === 0;
     byId('findings-count').textContent = count(total);
     if (view.tab === 'findings') draw(found);
-    if (found.state === 'checking') setTimeout(() => { if (view.t === about?.id) void countFindings(); }, POLL);
+    if (found.state === 'checking')
+      setTimeout(() => {
+        if (view.t === about?.id) void countFindings();
+      }, POLL);
   } catch (error) {
     if (isAbort(error)) return;
     byId('findings-view').replaceChildren(el('p', { class: 'alert' }, ...message(words(error))));
@@ -164,7 +188,8 @@ function draw(found) {
 
 async function compareTargets() {
   const known = view.compare.split(',').filter(Boolean).map(Number);
-  if (known.some((each) => !targets.targets.some(({ id }) => id === each))) targets = await ask('/api/targets').catch(() => targets);
+  if (known.some((each) => !targets.targets.some(({ id }) => id === each)))
+    targets = await ask('/api/targets').catch(() => targets);
   await compare.show(targets);
 }
 
@@ -174,7 +199,11 @@ async function showRecord() {
   shown = view.open;
   const found = /^(\d+)\.(\d+)(?:@(\d+))?$/.exec(view.open);
   if (found) {
-    await panel.show(Number(found[3] ?? view.t), { shard: Number(found[1]), record: Number(found[2]) }, view.position);
+    await panel.show(
+      Number(found[3] ?? view.t),
+      { shard: Number(found[1]), record: Number(found[2]) },
+      view.position,
+    );
     return;
   }
   const at = panel.at;
@@ -184,7 +213,9 @@ async function showRecord() {
 
 function listen() {
   for (const tab of TABS) {
-    byId(`tab-${tab}`).addEventListener('click', () => go({ tab, ...(tab === 'compare' && !view.compare ? { compare: firstPair() } : {}) }));
+    byId(`tab-${tab}`).addEventListener('click', () =>
+      go({ tab, ...(tab === 'compare' && !view.compare ? { compare: firstPair() } : {}) }),
+    );
     byId(`tab-${tab}`).addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (by) byId(`tab-${TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length]}`).focus();
@@ -193,10 +224,23 @@ function listen() {
   byId('target').addEventListener('change', (/** @type {Event} */ event) => {
     const value = /** @type {HTMLSelectElement} */ (event.target).value;
     if (value.startsWith('r')) void visit(value.slice(1));
-    else if (value) go({ t: Number(value.slice(1)), tab: view.tab, at: 0, open: '', sort: '', desc: false, ...NO_FILTERS });
+    else if (value)
+      go({
+        t: Number(value.slice(1)),
+        tab: view.tab,
+        at: 0,
+        open: '',
+        sort: '',
+        desc: false,
+        ...NO_FILTERS,
+      });
   });
   document.addEventListener('keydown', (event) => {
-    if (event.key !== '/' || /** @type {Element} */ (event.target).closest('input, select, textarea, dialog')) return;
+    if (
+      event.key !== '/' ||
+      /** @type {Element} */ (event.target).closest('input, select, textarea, dialog')
+    )
+      return;
     event.preventDefault();
     byId('where').focus();
   });

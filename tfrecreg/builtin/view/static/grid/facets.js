@@ -25,8 +25,15 @@ const whole = new Set();
 export function drawFacets(place, facets, versions) {
   const focused = document.activeElement?.getAttribute('data-keep');
   const top = place.parentElement?.scrollTop ?? 0;
-  const [useful, others] = [facets.filter(tells), facets.filter((facet) => !tells(facet) && !isNameless(facet))];
-  place.replaceChildren(...useful.map((facet, at) => drawFacet(facet, at < OPEN)), ...since(versions), ...others.map((facet) => drawFacet(facet, false)));
+  const [useful, others] = [
+    facets.filter(tells),
+    facets.filter((facet) => !tells(facet) && !isNameless(facet)),
+  ];
+  place.replaceChildren(
+    ...useful.map((facet, at) => drawFacet(facet, at < OPEN)),
+    ...since(versions),
+    ...others.map((facet) => drawFacet(facet, false)),
+  );
   if (place.parentElement) place.parentElement.scrollTop = top;
   if (!focused) return;
   for (const each of place.querySelectorAll('[data-keep]')) {
@@ -42,7 +49,8 @@ export function drawFacets(place, facets, versions) {
 function tells(facet) {
   if (isPicked(facet.column)) return true;
   const edges = facet.edges ?? [];
-  if (facet.kind === 'histogram') return edges.length > 1 && short(edges[0]) !== short(edges[edges.length - 1]);
+  if (facet.kind === 'histogram')
+    return edges.length > 1 && short(edges[0]) !== short(edges[edges.length - 1]);
   const all = facet.values ?? [];
   return all.length > 1 && (all.length < FEW || all.some(({ of }) => of > 1));
 }
@@ -56,9 +64,17 @@ function isNameless(facet) {
 function drawFacet(facet, open) {
   const body = facet.kind === 'histogram' ? histogram(facet) : values(facet);
   const picked = isPicked(facet.column);
-  const details = el('details', { class: 'facet', open: opened.get(facet.column) ?? (open || picked) },
-    el('summary', { data: { keep: `summary ${facet.column}` } }, el('bdi', { text: facet.title }), picked ? el('span', { class: 'dot', title: 'filtered' }) : null),
-    body);
+  const details = el(
+    'details',
+    { class: 'facet', open: opened.get(facet.column) ?? (open || picked) },
+    el(
+      'summary',
+      { data: { keep: `summary ${facet.column}` } },
+      el('bdi', { text: facet.title }),
+      picked ? el('span', { class: 'dot', title: 'filtered' }) : null,
+    ),
+    body,
+  );
   details.addEventListener('toggle', () => opened.set(facet.column, details.open));
   return details;
 }
@@ -75,7 +91,9 @@ function values(facet) {
   const all = facet.values ?? [];
   if (!all.length) return el('p', { class: 'faint', text: 'no values' });
   const most = Math.max(1, ...all.map((value) => value.of));
-  const shown = whole.has(facet.column) ? all : all.filter((value, at) => at < FEW || isChosen(facet.column, value));
+  const shown = whole.has(facet.column)
+    ? all
+    : all.filter((value, at) => at < FEW || isChosen(facet.column, value));
   const list = el('ul', { class: 'values' }, ...shown.map((value) => line(facet, value, most)));
   if (shown.length === all.length) return list;
   const more = el('button', { type: 'button', class: 'link', text: `Show all ${all.length}` });
@@ -94,15 +112,41 @@ function line(facet, value, most) {
   const box = el('input', { type: 'checkbox', data: { keep: `${facet.column} ${value.text}` } });
   box.checked = isChosen(facet.column, value);
   box.addEventListener('change', () => go({ ...toggled(facet.column, value), at: 0 }));
-  const bar = el('span', { class: 'share', 'aria-hidden': 'true' },
+  const bar = el(
+    'span',
+    { class: 'share', 'aria-hidden': 'true' },
     el('i', { class: 'all', style: { width: `${(100 * value.of) / most}%` } }),
-    el('i', { class: 'some', style: { width: `${(100 * value.count) / most}%` } }));
-  return el('li', {}, el('label', {},
-    box, value.color ? el('span', { class: 'swatch', style: { background: safeColor(value.color) } }) : null,
-    el('bdi', { class: 'value', title: value.text, text: value.text === '' ? '(empty)' : value.text }),
-    el('span', { class: 'number', title: `${count(value.count)} in the selection, ${count(value.of)} in all` },
-      count(value.count), value.count === value.of ? null : el('span', { class: 'faint', text: ` / ${count(value.of)}` })),
-    bar));
+    el('i', { class: 'some', style: { width: `${(100 * value.count) / most}%` } }),
+  );
+  return el(
+    'li',
+    {},
+    el(
+      'label',
+      {},
+      box,
+      value.color
+        ? el('span', { class: 'swatch', style: { background: safeColor(value.color) } })
+        : null,
+      el('bdi', {
+        class: 'value',
+        title: value.text,
+        text: value.text === '' ? '(empty)' : value.text,
+      }),
+      el(
+        'span',
+        {
+          class: 'number',
+          title: `${count(value.count)} in the selection, ${count(value.of)} in all`,
+        },
+        count(value.count),
+        value.count === value.of
+          ? null
+          : el('span', { class: 'faint', text: ` / ${count(value.of)}` }),
+      ),
+      bar,
+    ),
+  );
 }
 
 /** @param {string} column @param {NonNullable<Facet['values']>[0]} value */
@@ -118,14 +162,27 @@ function isChosen(column, value) {
  */
 function toggled(column, value) {
   const chosen = isChosen(column, value);
-  if (!value.where) return { [column === 'findings' ? 'findings' : 'split']: chosen ? '' : value.text };
+  if (!value.where)
+    return { [column === 'findings' ? 'findings' : 'split']: chosen ? '' : value.text };
   const pick = joined(column, value.where);
   return { picks: chosen ? view.picks.filter((each) => each !== pick) : [...view.picks, pick] };
 }
 
-/** The one facet of data without a catalog. @param {import('../page/api.js').About} about @returns {Facet[]} */
+/**
+ * The one facet of data without a catalog.
+ * @param {import('../page/api.js').About} about
+ * @returns {Facet[]}
+ */
 export function splitsOnly(about) {
-  const values = about.splits.filter(({ name }) => name).map(({ name, records }) => ({ value: name, text: name, count: records, of: records, where: '' }));
+  const values = about.splits
+    .filter(({ name }) => name)
+    .map(({ name, records }) => ({
+      value: name,
+      text: name,
+      count: records,
+      of: records,
+      where: '',
+    }));
   return [{ column: 'split', title: 'Split', kind: 'values', values }];
 }
 
@@ -135,24 +192,44 @@ function histogram(facet) {
   const others = view.picks.filter((pick) => parted(pick)[0] !== facet.column);
   const chosen = view.picks.find((pick) => parted(pick)[0] === facet.column);
   return drawHistogram(facet, chosen ? rangeOf(parted(chosen)[1]) : null, (range, below) => {
-    const picks = range ? [joined(facet.column, `${column} >= ${range[0]} AND ${column} ${below ? '<' : '<='} ${range[1]}`)] : [];
+    const picks = range
+      ? [
+          joined(
+            facet.column,
+            `${column} >= ${range[0]} AND ${column} ${below ? '<' : '<='} ${range[1]}`,
+          ),
+        ]
+      : [];
     go({ picks: [...others, ...picks], at: 0 });
   });
 }
 
-/** The range that a condition of ours says. @param {string} sql @returns {[number, number] | null} */
+/**
+ * The range that a condition of ours says.
+ * @param {string} sql
+ * @returns {[number, number] | null}
+ */
 export function rangeOf(sql) {
   const found = / >= (\S+) AND .* <=? (\S+)$/.exec(sql);
   const range = found ? [Number(found[1]), Number(found[2])] : [];
-  return range.length && range.every(Number.isFinite) ? /** @type {[number, number]} */ (range) : null;
+  return range.length && range.every(Number.isFinite)
+    ? /** @type {[number, number]} */ (range)
+    : null;
 }
 
 /** @param {string[]} versions */
 function since(versions) {
   if (!versions.length) return [];
-  const choice = el('select', { 'aria-label': 'Changed since', data: { keep: 'since' } },
+  const choice = el(
+    'select',
+    { 'aria-label': 'Changed since', data: { keep: 'since' } },
     el('option', { value: '', text: 'any time' }),
-    ...versions.map((version) => el('option', { value: version, text: version, selected: version === view.since })));
+    ...versions.map((version) =>
+      el('option', { value: version, text: version, selected: version === view.since }),
+    ),
+  );
   choice.addEventListener('change', () => go({ since: choice.value, at: 0 }));
-  return [el('details', { class: 'facet', open: true }, el('summary', { text: 'Changed since' }), choice)];
+  return [
+    el('details', { class: 'facet', open: true }, el('summary', { text: 'Changed since' }), choice),
+  ];
 }

@@ -52,7 +52,10 @@ export class Grid {
     const pages = new Pages(target, selection, total, () => this.arrived(), this.calls.failed);
     this.coming = pages;
     // What is there stays until the new records are: an empty window in between would flicker.
-    await Promise.race([pages.record(Math.min(at, total - 1)), new Promise((done) => setTimeout(done, PATIENCE))]);
+    await Promise.race([
+      pages.record(Math.min(at, total - 1)),
+      new Promise((done) => setTimeout(done, PATIENCE)),
+    ]);
     if (this.coming !== pages) return pages.close();
     this.pages?.close();
     this.pages = pages;
@@ -101,7 +104,8 @@ export class Grid {
 
   /** Put a position at the top, where it is not there already. @param {number} at */
   go(at) {
-    if (at !== this.first() && this.frame.clientWidth) this.scroller.to(Math.floor(at / this.columns) * this.row);
+    if (at !== this.first() && this.frame.clientWidth)
+      this.scroller.to(Math.floor(at / this.columns) * this.row);
   }
 
   measure() {
@@ -125,7 +129,10 @@ export class Grid {
     this.fetch();
   }
 
-  /** The positions whose rows are in the window, or `spare` rows away from it. @param {number} spare */
+  /**
+   * The positions whose rows are in the window, or `spare` rows away from it.
+   * @param {number} spare
+   */
   range(spare) {
     const { top, window: height } = this.scroller;
     const total = this.pages?.total ?? 0;
@@ -213,19 +220,33 @@ export class Grid {
 
   /** @param {number} index */
   tab(index) {
-    this.tiles.get(this.current)?.element.querySelector('.picture')?.setAttribute('tabindex', String(index));
+    this.tiles
+      .get(this.current)
+      ?.element.querySelector('.picture')
+      ?.setAttribute('tabindex', String(index));
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || /** @type {Element} */ (event.target).closest('audio')) return;
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      /** @type {Element} */ (event.target).closest('audio')
+    )
+      return;
     const page = Math.max(1, Math.floor(this.scroller.window / this.row)) * this.columns;
     const last = (this.pages?.total ?? 0) - 1;
     /** @type {Record<string, number>} */
     const to = {
-      ArrowRight: this.current + 1, ArrowLeft: this.current - 1, ArrowDown: this.current + this.columns,
-      ArrowUp: this.current - this.columns, PageDown: this.current + page, PageUp: this.current - page,
-      Home: 0, End: last,
+      ArrowRight: this.current + 1,
+      ArrowLeft: this.current - 1,
+      ArrowDown: this.current + this.columns,
+      ArrowUp: this.current - this.columns,
+      PageDown: this.current + page,
+      PageUp: this.current - page,
+      Home: 0,
+      End: last,
     };
     if (!(event.key in to) || last < 0) return;
     event.preventDefault();

@@ -20,13 +20,23 @@ export function drawHistogram(facet, range, choose) {
   const high = field(`${facet.title}: to`, range?.[1], edges[edges.length - 1]);
   const read = () => choose(typed(low, high, edges), false);
   for (const input of [low, high]) input.addEventListener('change', read);
-  brushed(chart, edges, (from, to) => {
-    mark(brush, edges, [from, to]);
-    low.value = String(from);
-    high.value = String(to);
-    // A value on the edge of two bins is in the right one, but for the last.
-  }, (from, to) => choose([from, to], to !== edges[edges.length - 1]));
-  return el('div', { class: 'histogram' }, chart, el('div', { class: 'ends' }, low, el('span', { text: 'to' }), high));
+  brushed(
+    chart,
+    edges,
+    (from, to) => {
+      mark(brush, edges, [from, to]);
+      low.value = String(from);
+      high.value = String(to);
+      // A value on the edge of two bins is in the right one, but for the last.
+    },
+    (from, to) => choose([from, to], to !== edges[edges.length - 1]),
+  );
+  return el(
+    'div',
+    { class: 'histogram' },
+    chart,
+    el('div', { class: 'ends' }, low, el('span', { text: 'to' }), high),
+  );
 }
 
 /** @param {import('../page/api.js').Facet} facet @param {number[]} edges */
@@ -36,15 +46,24 @@ function bars(facet, edges) {
   const most = Math.max(1, ...all, ...counts);
   const each = 100 / (edges.length - 1);
   // The root keeps a bar of one record visible beside one of a million.
-  const height = (/** @type {number} */ number) => (number ? Math.max(1.5, HEIGHT * Math.sqrt(number / most)) : 0);
+  const height = (/** @type {number} */ number) =>
+    number ? Math.max(1.5, HEIGHT * Math.sqrt(number / most)) : 0;
   const chart = svg('svg', {
-    class: 'bars', viewBox: `0 0 100 ${HEIGHT}`, preserveAspectRatio: 'none', role: 'img',
+    class: 'bars',
+    viewBox: `0 0 100 ${HEIGHT}`,
+    preserveAspectRatio: 'none',
+    role: 'img',
     'aria-label': `${facet.title}: from ${short(edges[0])} to ${short(edges[edges.length - 1])}`,
   });
   for (let bin = 0; bin < edges.length - 1; bin += 1) {
     const place = { x: bin * each, width: each * 0.9 };
     const said = `${short(edges[bin])} to ${short(edges[bin + 1])}: ${count(counts[bin] ?? 0)} of ${count(all[bin] ?? 0)}`;
-    const column = svg('g', {}, svg('title', { text: said }), svg('rect', { x: bin * each, width: each, y: 0, height: HEIGHT, class: 'room' }));
+    const column = svg(
+      'g',
+      {},
+      svg('title', { text: said }),
+      svg('rect', { x: bin * each, width: each, y: 0, height: HEIGHT, class: 'room' }),
+    );
     for (const kind of ['all', 'some']) {
       const tall = height((kind === 'all' ? all : counts)[bin] ?? 0);
       column.append(svg('rect', { ...place, y: HEIGHT - tall, height: tall, class: kind }));
@@ -56,7 +75,13 @@ function bars(facet, edges) {
 
 /** @param {string} label @param {number | undefined} value @param {number} placeholder */
 function field(label, value, placeholder) {
-  return el('input', { type: 'number', step: 'any', 'aria-label': label, value: value ?? null, placeholder: short(placeholder).replaceAll(',', '') });
+  return el('input', {
+    type: 'number',
+    step: 'any',
+    'aria-label': label,
+    value: value ?? null,
+    placeholder: short(placeholder).replaceAll(',', ''),
+  });
 }
 
 /** @param {any} low @param {any} high @param {number[]} edges @returns {[number, number] | null} */
@@ -75,7 +100,9 @@ function mark(brush, edges, range) {
   brush.setAttribute('width', String(range ? Math.max(0.5, 100 * (to - from)) : 0));
 }
 
-/** Where a value lies between the ends, as a fraction: bins are equally wide, whatever they hold. */
+/**
+ * Where a value lies between the ends, as a fraction: bins are equally wide, whatever they hold.
+ */
 function share(/** @type {number[]} */ edges, /** @type {number} */ value) {
   const bins = edges.length - 1;
   if (value <= edges[0]) return 0;
@@ -114,5 +141,7 @@ function brushed(chart, edges, show, done) {
     if (start >= 0) done(...range);
     start = -1;
   });
-  chart.addEventListener('pointercancel', () => { start = -1; });
+  chart.addEventListener('pointercancel', () => {
+    start = -1;
+  });
 }

@@ -33,9 +33,18 @@ export function layersMenu(changed) {
 }
 
 /** @type {['boxes' | 'masks' | 'points' | 'names', string][]} */
-const KINDS = [['boxes', 'Boxes'], ['masks', 'Masks'], ['points', 'Keypoints'], ['names', 'Names of classes']];
+const KINDS = [
+  ['boxes', 'Boxes'],
+  ['masks', 'Masks'],
+  ['points', 'Keypoints'],
+  ['names', 'Names of classes'],
+];
 
-/** @param {'boxes' | 'masks' | 'points' | 'names'} key @param {string} title @param {() => void} changed */
+/**
+ * @param {'boxes' | 'masks' | 'points' | 'names'} key
+ * @param {string} title
+ * @param {() => void} changed
+ */
 function kind(key, title, changed) {
   return tick(title, layers[key], null, (on) => {
     layers[key] = on;
@@ -43,39 +52,74 @@ function kind(key, title, changed) {
   });
 }
 
-/** @param {string} title @param {boolean} on @param {string | null} color @param {(on: boolean) => void} act */
+/**
+ * @param {string} title
+ * @param {boolean} on
+ * @param {string | null} color
+ * @param {(on: boolean) => void} act
+ */
 function tick(title, on, color, act) {
   const box = el('input', { type: 'checkbox' });
   box.checked = on;
   box.addEventListener('change', () => act(box.checked));
-  return el('label', { class: 'tick' }, box, color ? el('span', { class: 'swatch', style: { background: color } }) : null, el('bdi', { text: title }));
+  return el(
+    'label',
+    { class: 'tick' },
+    box,
+    color ? el('span', { class: 'swatch', style: { background: color } }) : null,
+    el('bdi', { text: title }),
+  );
 }
 
 /** @param {() => void} changed */
 function classList(changed) {
   const list = el('div', { class: 'ticks' });
-  const search = el('input', { type: 'search', placeholder: `Find one of ${count(classes.size)} classes`, 'aria-label': 'Find a class' });
+  const search = el('input', {
+    type: 'search',
+    placeholder: `Find one of ${count(classes.size)} classes`,
+    'aria-label': 'Find a class',
+  });
   const fill = () => {
     const word = search.value.toLowerCase();
     const found = [...classes].filter(([name]) => name.toLowerCase().includes(word));
-    list.replaceChildren(...found.slice(0, LISTED).map(([name, color]) => one(name, color, changed)));
-    if (found.length > LISTED) list.append(el('p', { class: 'faint', text: `and ${count(found.length - LISTED)} others` }));
+    list.replaceChildren(
+      ...found.slice(0, LISTED).map(([name, color]) => one(name, color, changed)),
+    );
+    if (found.length > LISTED)
+      list.append(el('p', { class: 'faint', text: `and ${count(found.length - LISTED)} others` }));
   };
-  const all = (/** @type {boolean} */ on) => el('button', { type: 'button', class: 'link', text: on ? 'Show all' : 'Hide all', on: { click: () => {
-    layers.hidden = new Set(on ? [] : classes.keys());
-    fill();
-    changed();
-  } } });
+  const all = (/** @type {boolean} */ on) =>
+    el('button', {
+      type: 'button',
+      class: 'link',
+      text: on ? 'Show all' : 'Hide all',
+      on: {
+        click: () => {
+          layers.hidden = new Set(on ? [] : classes.keys());
+          fill();
+          changed();
+        },
+      },
+    });
   search.addEventListener('input', fill);
   fill();
-  return [el('div', { class: 'head' }, el('b', { text: 'Classes' }), all(true), all(false)), classes.size > 12 ? search : null, list];
+  return [
+    el('div', { class: 'head' }, el('b', { text: 'Classes' }), all(true), all(false)),
+    classes.size > 12 ? search : null,
+    list,
+  ];
 }
 
 /** @param {string} name @param {string} color @param {() => void} changed */
 function one(name, color, changed) {
-  return tick(name === UNNAMED ? 'objects without a class' : name, !layers.hidden.has(name), color, (on) => {
-    if (on) layers.hidden.delete(name);
-    else layers.hidden.add(name);
-    changed();
-  });
+  return tick(
+    name === UNNAMED ? 'objects without a class' : name,
+    !layers.hidden.has(name),
+    color,
+    (on) => {
+      if (on) layers.hidden.delete(name);
+      else layers.hidden.add(name);
+      changed();
+    },
+  );
 }

@@ -49,7 +49,8 @@ export class Records {
       where.value = '';
       go({ ...NO_FILTERS, at: 0 });
     });
-    for (const id of ['side-open', 'side-close']) byId(id).addEventListener('click', () => this.side(id === 'side-open'));
+    for (const id of ['side-open', 'side-close'])
+      byId(id).addEventListener('click', () => this.side(id === 'side-open'));
   }
 
   /** The drawer of the filters, in a narrow window. @param {boolean} open */
@@ -59,7 +60,11 @@ export class Records {
     byId(open ? 'side-close' : 'side-open').focus();
   }
 
-  /** Another target, or the same one with its catalog. @param {About} about @param {string[]} versions */
+  /**
+   * Another target, or the same one with its catalog.
+   * @param {About} about
+   * @param {string[]} versions
+   */
   set(about, versions) {
     this.about = about;
     this.versions = versions;
@@ -75,7 +80,10 @@ export class Records {
       about: () => /** @type {About} */ (this.about),
       selection: () => this.selection,
       resize: (size) => this.grid.resize(size),
-      redraw: () => { this.grid.redraw(); this.calls.redraw(); },
+      redraw: () => {
+        this.grid.redraw();
+        this.calls.redraw();
+      },
     });
   }
 
@@ -91,7 +99,9 @@ export class Records {
     this.asked = asked;
     this.fill();
     try {
-      await this.show(isEverything(asks) ? this.everything() : await this.select(`/api/t/${view.t}/select`, asks));
+      await this.show(
+        isEverything(asks) ? this.everything() : await this.select(`/api/t/${view.t}/select`, asks),
+      );
     } catch (error) {
       if (isAbort(error)) return;
       this.fail(error);
@@ -102,7 +112,14 @@ export class Records {
   /** All records as stored: no question of the server's, and so the grid is there at once. */
   everything() {
     const { records, commands } = /** @type {About} */ (this.about);
-    return { selection: '', count: records, of: records, milliseconds: 0, ...commands, toml: false };
+    return {
+      selection: '',
+      count: records,
+      of: records,
+      milliseconds: 0,
+      ...commands,
+      toml: false,
+    };
   }
 
   /** Put into the fields what the view says. */
@@ -111,7 +128,13 @@ export class Records {
     // What is being typed stays, whatever else changes meanwhile.
     if (view.where !== this.filled) where.value = view.where;
     this.filled = view.where;
-    byId('clear').hidden = !(view.where || view.split || view.picks.length || view.findings || view.since);
+    byId('clear').hidden = !(
+      view.where ||
+      view.split ||
+      view.picks.length ||
+      view.findings ||
+      view.since
+    );
     this.bar();
   }
 
@@ -121,14 +144,22 @@ export class Records {
     this.say(told);
     void this.drawSide(told.selection);
     await this.grid.show(view.t, told.selection, told.count, view.at);
-    if (told.count === 0) this.grid.empty(told.of === 0 ? 'There are no records.' : 'No record fits. Take back a filter, or change the condition.');
+    if (told.count === 0)
+      this.grid.empty(
+        told.of === 0
+          ? 'There are no records.'
+          : 'No record fits. Take back a filter, or change the condition.',
+      );
   }
 
   /** @param {import('../page/api.js').Selection} told */
   say(told) {
     byId('where-error').textContent = '';
     byId('where').removeAttribute('aria-invalid');
-    byId('count').textContent = told.count === told.of ? counted(told.of, 'record') : `${count(told.count)} of ${counted(told.of, 'record')}`;
+    byId('count').textContent =
+      told.count === told.of
+        ? counted(told.of, 'record')
+        : `${count(told.count)} of ${counted(told.of, 'record')}`;
     byId('count').title = `${told.milliseconds} ms`;
   }
 
@@ -171,16 +202,21 @@ export class Records {
 
   /** Classes that only the records name. */
   learn() {
-    for (const { record } of this.grid.tiles.values()) if (record && hasShapes(record)) seeClasses(record);
+    for (const { record } of this.grid.tiles.values())
+      if (record && hasShapes(record)) seeClasses(record);
   }
 }
 
 /** A condition that these columns can be asked for. @param {About} about */
 function example(about) {
   const numbers = (about.columns ?? []).filter(({ type }) => /INT|DOUBLE|FLOAT/.test(type));
-  const known = ['boxes', 'objects', 'width', 'label'].map((name) => numbers.find((column) => column.name === name));
+  const known = ['boxes', 'objects', 'width', 'label'].map((name) =>
+    numbers.find((column) => column.name === name),
+  );
   const column = known.find(Boolean) ?? numbers[0];
-  return column ? `, for example: ${/^[a-z_]+$/.test(column.name) ? column.name : `"${column.name}"`} > 2` : '';
+  return column
+    ? `, for example: ${/^[a-z_]+$/.test(column.name) ? column.name : `"${column.name}"`} > 2`
+    : '';
 }
 
 /** @param {ReturnType<typeof question>} asks */

@@ -10,7 +10,10 @@ export const UNNAMED = '';
 
 /** @param {{class?: string | null, number?: number | null}} shape */
 export function className(shape) {
-  return shape.class ?? (shape.number === null || shape.number === undefined ? UNNAMED : `#${shape.number}`);
+  return (
+    shape.class ??
+    (shape.number === null || shape.number === undefined ? UNNAMED : `#${shape.number}`)
+  );
 }
 
 /** A color that the server sent: anything else would be none of ours. @param {unknown} color */
@@ -44,7 +47,9 @@ function isShown(shape) {
  */
 export function drawShapes(record, named) {
   const drawing = svg('svg', {
-    class: 'shapes', viewBox: '0 0 1 1', preserveAspectRatio: 'none',
+    class: 'shapes',
+    viewBox: '0 0 1 1',
+    preserveAspectRatio: 'none',
   });
   const boxes = layers.boxes ? record.boxes.filter(isShown) : [];
   if (layers.masks) drawing.append(...drawMasks(record.polygons.filter(isShown)));
@@ -56,7 +61,12 @@ export function drawShapes(record, named) {
 
 /** @param {import('../page/api.js').Box} box */
 function drawBox(box) {
-  const place = { x: box.x0, y: box.y0, width: Math.max(0, box.x1 - box.x0), height: Math.max(0, box.y1 - box.y0) };
+  const place = {
+    x: box.x0,
+    y: box.y0,
+    width: Math.max(0, box.x1 - box.x0),
+    height: Math.max(0, box.y1 - box.y0),
+  };
   // The dark line below keeps the colored one visible on an image of its own color.
   return [
     svg('rect', { ...place, class: 'edge' }),
@@ -70,19 +80,31 @@ function drawMasks(polygons) {
   const strips = new Map();
   const outlines = [];
   for (const { points, color } of polygons) {
-    const outline = points.filter(isPoint).map(([x, y]) => `${x},${y}`).join(' ');
+    const outline = points
+      .filter(isPoint)
+      .map(([x, y]) => `${x},${y}`)
+      .join(' ');
     const fill = safeColor(color);
     if (isStrip(points)) strips.set(fill, [...(strips.get(fill) ?? []), `M${outline}z`]);
     else outlines.push(svg('polygon', { points: outline, class: 'mask', fill, stroke: fill }));
   }
   // The strips of a mask in one shape: each by itself would leave seams.
-  const masks = [...strips].map(([fill, parts]) => svg('path', { d: parts.join(''), class: 'mask', fill, 'shape-rendering': 'crispEdges' }));
+  const masks = [...strips].map(([fill, parts]) =>
+    svg('path', { d: parts.join(''), class: 'mask', fill, 'shape-rendering': 'crispEdges' }),
+  );
   return [...masks, ...outlines];
 }
 
-/** Whether a polygon is an upright rectangle: a part of a mask, of which there may be hundreds. @param {number[][]} points */
+/**
+ * Whether a polygon is an upright rectangle: a part of a mask, of which there may be hundreds.
+ * @param {number[][]} points
+ */
 function isStrip(points) {
-  return points.length === 4 && new Set(points.map(([x]) => x)).size === 2 && new Set(points.map(([, y]) => y)).size === 2;
+  return (
+    points.length === 4 &&
+    new Set(points.map(([x]) => x)).size === 2 &&
+    new Set(points.map(([, y]) => y)).size === 2
+  );
 }
 
 /** @param {any} point */
@@ -106,5 +128,9 @@ function drawName(box) {
   const percent = (/** @type {number} */ share) => `${100 * Math.min(Math.max(share, 0), 1)}%`;
   const side = box.x0 > 0.6 ? { right: percent(1 - box.x1) } : { left: percent(box.x0) };
   const style = { ...side, top: percent(box.y0), background: color, color: inkOn(color) };
-  return el('bdi', { class: box.y0 > 0.12 ? 'name above' : 'name', style, text: className(box) || 'object' });
+  return el('bdi', {
+    class: box.y0 > 0.12 ? 'name above' : 'name',
+    style,
+    text: className(box) || 'object',
+  });
 }

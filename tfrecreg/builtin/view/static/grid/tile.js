@@ -1,4 +1,6 @@
-/** One record as a tile: an image with its shapes, a text, numbers, a sound, bytes, or a problem. */
+/**
+ * One record as a tile: an image with its shapes, a text, numbers, a sound, bytes, or a problem.
+ */
 
 import { address } from '../page/api.js';
 import { el } from '../page/dom.js';
@@ -19,12 +21,25 @@ const NAME = 25;
  */
 export function drawTile(target, record, size, open) {
   if (!record) return el('div', { class: 'tile waiting', tabindex: -1, 'aria-busy': 'true' });
-  const button = el('button', {
-    class: 'picture', type: 'button', tabindex: -1, 'aria-label': record.kind === 'audio' && !record.problem ? spoken(record) : null,
-    on: { click: () => open(record) },
-  }, picture(target, record, size));
+  const button = el(
+    'button',
+    {
+      class: 'picture',
+      type: 'button',
+      tabindex: -1,
+      'aria-label': record.kind === 'audio' && !record.problem ? spoken(record) : null,
+      on: { click: () => open(record) },
+    },
+    picture(target, record, size),
+  );
   const sound = record.kind === 'audio' && !record.problem ? player(target, record) : null;
-  return el('div', { class: `tile is-${record.problem ? 'problem' : record.kind}` }, button, sound, caption(record));
+  return el(
+    'div',
+    { class: `tile is-${record.problem ? 'problem' : record.kind}` },
+    button,
+    sound,
+    caption(record),
+  );
 }
 
 /** @param {Rec} record */
@@ -36,11 +51,25 @@ function spoken(record) {
 
 /** @param {number} target @param {Rec} record @param {{width: number, height: number}} size */
 function picture(target, record, size) {
-  if (record.problem) return el('span', { class: 'said problem' }, el('b', { text: 'Cannot be shown' }), el('span', { text: record.problem }));
+  if (record.problem)
+    return el(
+      'span',
+      { class: 'said problem' },
+      el('b', { text: 'Cannot be shown' }),
+      el('span', { text: record.problem }),
+    );
   if (record.thumb) return image(record, record.thumb, size);
   if (record.kind === 'audio') return el('span', { class: 'said sound', text: '♪' });
-  if (record.text) return el('span', { class: `said ${record.kind === 'text' ? 'prose' : 'mono'}`, dir: 'auto', text: record.text });
-  return el('span', { class: 'said faint', text: record.kind === 'none' ? 'no value to draw' : record.kind });
+  if (record.text)
+    return el('span', {
+      class: `said ${record.kind === 'text' ? 'prose' : 'mono'}`,
+      dir: 'auto',
+      text: record.text,
+    });
+  return el('span', {
+    class: 'said faint',
+    text: record.kind === 'none' ? 'no value to draw' : record.kind,
+  });
 }
 
 /**
@@ -50,12 +79,16 @@ function picture(target, record, size) {
 function image(record, thumb, size) {
   const frame = el('span', { class: 'fit' });
   // Thumbnails come in two sizes only, so that a slider does not make the server draw each again.
-  const wanted = Math.max(size.width, size.height) * Math.min(window.devicePixelRatio, 2) > 200 ? 400 : 160;
+  const wanted =
+    Math.max(size.width, size.height) * Math.min(window.devicePixelRatio, 2) > 200 ? 400 : 160;
   const picture = el('img', { alt: spoken(record), decoding: 'async', draggable: 'false' });
-  picture.addEventListener('error', () => frame.replaceChildren(el('span', { class: 'said problem', text: 'The image cannot be drawn' })));
+  picture.addEventListener('error', () =>
+    frame.replaceChildren(el('span', { class: 'said problem', text: 'The image cannot be drawn' })),
+  );
   picture.addEventListener('load', () => {
     picture.classList.add('here');
-    if (!record.width || !record.height) fit(frame, picture.naturalWidth, picture.naturalHeight, size);
+    if (!record.width || !record.height)
+      fit(frame, picture.naturalWidth, picture.naturalHeight, size);
   });
   const [width, height] = [record.width || size.width, record.height || size.height];
   fit(frame, width, height, size);
@@ -84,16 +117,30 @@ function fit(frame, width, height, size) {
 
 /** @param {number} target @param {Rec} record */
 function player(target, record) {
-  const src = address(`/api/t/${target}/media/${record.shard}/${record.record}`, { feature: record.feature });
-  return el('audio', { controls: true, preload: 'none', src, 'aria-label': `Sound of record ${record.record}` });
+  const src = address(`/api/t/${target}/media/${record.shard}/${record.record}`, {
+    feature: record.feature,
+  });
+  return el('audio', {
+    controls: true,
+    preload: 'none',
+    src,
+    'aria-label': `Sound of record ${record.record}`,
+  });
 }
 
 /** @param {Rec} record */
 function caption(record) {
   const first = record.label ?? record.key ?? `Record ${record.record}`;
-  const second = [record.caption, record.key].find((text) => text && text !== first) ?? `${record.split} shard ${record.shard}`.trim();
-  const found = record.findings.length ? el('span', { class: 'mark', title: record.findings.join(', '), text: record.findings[0] }) : null;
-  return el('div', { class: 'caption' },
+  const second =
+    [record.caption, record.key].find((text) => text && text !== first) ??
+    `${record.split} shard ${record.shard}`.trim();
+  const found = record.findings.length
+    ? el('span', { class: 'mark', title: record.findings.join(', '), text: record.findings[0] })
+    : null;
+  return el(
+    'div',
+    { class: 'caption' },
     el('div', { class: 'line' }, el('bdi', { class: 'first', title: first, text: first }), found),
-    el('div', { class: 'line faint' }, el('bdi', { title: second, text: second })));
+    el('div', { class: 'line faint' }, el('bdi', { title: second, text: second })),
+  );
 }

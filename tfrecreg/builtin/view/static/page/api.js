@@ -67,7 +67,8 @@ export function address(path, question = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(question)) {
     for (const each of Array.isArray(value) ? value : [value]) {
-      if (each !== '' && each !== null && each !== undefined && each !== false) query.append(name, String(each));
+      if (each !== '' && each !== null && each !== undefined && each !== false)
+        query.append(name, String(each));
     }
   }
   return query.size ? `${path}?${query}` : path;
@@ -115,6 +116,7 @@ export function lastOnly() {
 
 /** @param {unknown} error */
 export function words(error) {
-  if (error instanceof Refused) return error.hint ? `${error.message} (${error.hint})` : error.message;
+  if (error instanceof Refused)
+    return error.hint ? `${error.message} (${error.hint})` : error.message;
   return String(error);
 }

@@ -15,8 +15,11 @@ function equip(element, options) {
     if (value === null || value === undefined || value === false) continue;
     if (name === 'class') element.setAttribute('class', value);
     else if (name === 'text') element.textContent = String(value);
-    else if (name === 'on') for (const [event, act] of Object.entries(value)) element.addEventListener(event, act);
-    else if (name === 'style') for (const [key, to] of Object.entries(value)) /** @type {any} */ (element).style.setProperty(key, to);
+    else if (name === 'on')
+      for (const [event, act] of Object.entries(value)) element.addEventListener(event, act);
+    else if (name === 'style')
+      for (const [key, to] of Object.entries(value))
+        /** @type {any} */ (element).style.setProperty(key, to);
     else if (name === 'data') Object.assign(/** @type {any} */ (element).dataset, value);
     else element.setAttribute(name, value === true ? '' : String(value));
   }
@@ -68,7 +71,9 @@ function kept(children) {
  * @returns {Node[]}
  */
 export function message(text) {
-  return text.split('`').map((part, at) => (at % 2 ? el('code', { text: part }) : document.createTextNode(part)));
+  return text
+    .split('`')
+    .map((part, at) => (at % 2 ? el('code', { text: part }) : document.createTextNode(part)));
 }
 
 /**
@@ -135,7 +140,9 @@ export function toast(text) {
   place.textContent = text;
   place.hidden = false;
   clearTimeout(toasting);
-  toasting = window.setTimeout(() => { place.hidden = true; }, 2500);
+  toasting = window.setTimeout(() => {
+    place.hidden = true;
+  }, 2500);
 }
 
 /**

@@ -14,15 +14,24 @@ export function menu(title, description, fill) {
   const id = `menu-${last}`;
   const panel = el('div', { class: 'menu-panel', id, hidden: true });
   const button = el('button', {
-    type: 'button', class: 'menu-button', title: description, text: title,
-    'aria-expanded': 'false', 'aria-controls': id,
+    type: 'button',
+    class: 'menu-button',
+    title: description,
+    text: title,
+    'aria-expanded': 'false',
+    'aria-controls': id,
   });
   const around = el('div', { class: 'menu' }, button, panel);
   const show = (/** @type {boolean} */ open) => {
     panel.hidden = !open;
     button.setAttribute('aria-expanded', String(open));
     if (open) {
-      panel.replaceChildren(...fill(() => { show(false); button.focus(); }).filter((each) => each !== null));
+      panel.replaceChildren(
+        ...fill(() => {
+          show(false);
+          button.focus();
+        }).filter((each) => each !== null),
+      );
       within(panel);
     }
   };

@@ -9,8 +9,20 @@
 
 /** @type {View} */
 const EMPTY = {
-  t: -1, tab: 'grid', split: '', where: '', picks: [], sort: '', desc: false, findings: '',
-  since: '', at: 0, open: '', position: -1, compare: '', kind: 'changed',
+  t: -1,
+  tab: 'grid',
+  split: '',
+  where: '',
+  picks: [],
+  sort: '',
+  desc: false,
+  findings: '',
+  since: '',
+  at: 0,
+  open: '',
+  position: -1,
+  compare: '',
+  kind: 'changed',
 };
 
 /** @param {string} search @returns {View} */
@@ -24,10 +36,20 @@ export function parse(search) {
     return Number.isSafeInteger(value) && value >= 0 ? value : /** @type {any} */ (EMPTY)[name];
   };
   return {
-    t: number('t'), tab: text('tab'), split: text('split'), where: text('where'),
-    picks: query.getAll('pick'), sort: text('sort'), desc: query.get('desc') === '1',
-    findings: text('findings'), since: text('since'), at: number('at'), open: text('open'),
-    position: number('position'), compare: text('compare'), kind: text('kind'),
+    t: number('t'),
+    tab: text('tab'),
+    split: text('split'),
+    where: text('where'),
+    picks: query.getAll('pick'),
+    sort: text('sort'),
+    desc: query.get('desc') === '1',
+    findings: text('findings'),
+    since: text('since'),
+    at: number('at'),
+    open: text('open'),
+    position: number('position'),
+    compare: text('compare'),
+    kind: text('kind'),
   };
 }
 
@@ -36,7 +58,8 @@ export function format(view) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(view)) {
     if (name === 'picks') for (const pick of view.picks) query.append('pick', pick);
-    else if (value !== /** @type {any} */ (EMPTY)[name]) query.set(name, value === true ? '1' : String(value));
+    else if (value !== /** @type {any} */ (EMPTY)[name])
+      query.set(name, value === true ? '1' : String(value));
   }
   return query.size ? `/?${query}` : '/';
 }
@@ -111,8 +134,11 @@ export const NO_FILTERS = { split: '', where: '', picks: [], findings: '', since
 /** The question that names the records of the view. @param {View} of */
 export function question(of) {
   return {
-    split: of.split, where: [of.where.trim(), ...alternatives(of.picks)].filter(Boolean),
-    sort: of.sort, desc: of.sort && of.desc ? '1' : '', findings: of.findings,
+    split: of.split,
+    where: [of.where.trim(), ...alternatives(of.picks)].filter(Boolean),
+    sort: of.sort,
+    desc: of.sort && of.desc ? '1' : '',
+    findings: of.findings,
     changed_since: of.since,
   };
 }
@@ -128,7 +154,9 @@ function alternatives(picks) {
     const [column, sql] = parted(pick);
     columns.set(column, [...(columns.get(column) ?? []), sql]);
   }
-  return [...columns.values()].map((sqls) => (sqls.length === 1 ? sqls[0] : sqls.map((sql) => `(${sql})`).join(' OR ')));
+  return [...columns.values()].map((sqls) =>
+    sqls.length === 1 ? sqls[0] : sqls.map((sql) => `(${sql})`).join(' OR '),
+  );
 }
 
 /** @param {string} pick @returns {[string, string]} */

@@ -9,18 +9,28 @@ import { amend, view } from './state.js';
  * @param {any} choice @param {import('../page/api.js').Targets} targets
  */
 export function drawTargets(choice, targets) {
-  const named = targets.targets.map(({ id, name }) => el('option', { value: `t${id}`, text: name, selected: id === view.t }));
+  const named = targets.targets.map(({ id, name }) =>
+    el('option', { value: `t${id}`, text: name, selected: id === view.t }),
+  );
   const names = new Set(targets.targets.map(({ name }) => name));
-  const others = references(targets).filter((name) => !names.has(name)).map((name) => el('option', { value: `r${name}`, text: name }));
+  const others = references(targets)
+    .filter((name) => !names.has(name))
+    .map((name) => el('option', { value: `r${name}`, text: name }));
   choice.replaceChildren(
-    ...(view.t < 0 ? [el('option', { value: '', text: 'Choose a dataset', selected: true })] : []), ...named,
-    ...(others.length ? [el('optgroup', { label: 'In the registry' }, ...others)] : []));
+    ...(view.t < 0 ? [el('option', { value: '', text: 'Choose a dataset', selected: true })] : []),
+    ...named,
+    ...(others.length ? [el('optgroup', { label: 'In the registry' }, ...others)] : []),
+  );
 }
 
-/** All references of a registry: builds, and versions with the newest first. @param {import('../page/api.js').Targets} targets */
+/**
+ * All references of a registry: builds, and versions with the newest first.
+ * @param {import('../page/api.js').Targets} targets
+ */
 export function references(targets) {
   return targets.datasets.flatMap(({ name, versions, build }) => [
-    ...(build ? [name] : []), ...[...versions].reverse().map((version) => `${name}@${version}`),
+    ...(build ? [name] : []),
+    ...[...versions].reverse().map((version) => `${name}@${version}`),
   ]);
 }
 
@@ -37,7 +47,10 @@ export async function openTarget(name) {
   }
 }
 
-/** Fit the address to what the server has: a number of a target that is none is the first one. @param {import('../page/api.js').Targets} targets */
+/**
+ * Fit the address to what the server has: a number of a target that is none is the first one.
+ * @param {import('../page/api.js').Targets} targets
+ */
 export function settleTarget(targets) {
   const known = targets.targets.some(({ id }) => id === view.t);
   if (!known && targets.targets.length) amend({ t: targets.targets[0].id });

@@ -7,7 +7,8 @@ const KEY = 'tfrecreg-theme';
 /** @param {HTMLElement} button */
 export function beginTheme(button) {
   const system = matchMedia('(prefers-color-scheme: dark)');
-  const isDark = () => (localStorage.getItem(KEY) ?? (system.matches ? 'dark' : 'light')) === 'dark';
+  const isDark = () =>
+    (localStorage.getItem(KEY) ?? (system.matches ? 'dark' : 'light')) === 'dark';
   const show = () => {
     document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
     button.replaceChildren(el('span', { 'aria-hidden': 'true', text: isDark() ? '☀' : '☾' }));

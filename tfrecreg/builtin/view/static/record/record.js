@@ -25,23 +25,52 @@ export class RecordPanel {
     this.at = -1;
     this.build();
     dialog.addEventListener('keydown', (event) => this.key(event));
-    dialog.addEventListener('cancel', (event) => { event.preventDefault(); calls.close(); });
-    dialog.addEventListener('pointerdown', (event) => { if (event.target === dialog) calls.close(); });
+    dialog.addEventListener('cancel', (event) => {
+      event.preventDefault();
+      calls.close();
+    });
+    dialog.addEventListener('pointerdown', (event) => {
+      if (event.target === dialog) calls.close();
+    });
   }
 
   build() {
-    const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ act) => el('button', {
-      type: 'button', class: 'icon', text, title, 'aria-label': title, on: { click: act },
-    });
+    const button = (
+      /** @type {string} */ text,
+      /** @type {string} */ title,
+      /** @type {() => void} */ act,
+    ) =>
+      el('button', {
+        type: 'button',
+        class: 'icon',
+        text,
+        title,
+        'aria-label': title,
+        on: { click: act },
+      });
     this.title = el('h2', { id: 'record-title' });
     this.position = el('span', { class: 'faint position', role: 'status' });
     this.before = button('←', 'The record before (left arrow)', () => void this.step(-1));
     this.after = button('→', 'The next record (right arrow)', () => void this.step(1));
     this.picture = el('div', { class: 'show' });
-    this.facts = el('div', { class: 'facts', tabindex: 0, role: 'region', 'aria-label': 'About the record' });
+    this.facts = el('div', {
+      class: 'facts',
+      tabindex: 0,
+      role: 'region',
+      'aria-label': 'About the record',
+    });
     this.dialog.append(
-      el('header', {}, this.title, this.position, this.before, this.after, button('✕', 'Close (Escape)', () => this.calls.close())),
-      el('div', { class: 'halves' }, this.picture, this.facts));
+      el(
+        'header',
+        {},
+        this.title,
+        this.position,
+        this.before,
+        this.after,
+        button('✕', 'Close (Escape)', () => this.calls.close()),
+      ),
+      el('div', { class: 'halves' }, this.picture, this.facts),
+    );
   }
 
   /**
@@ -86,7 +115,9 @@ export class RecordPanel {
   fail(error, { shard, record }) {
     this.record = null;
     this.blank(`Record ${record} of shard ${shard}`);
-    this.facts.replaceChildren(el('p', { class: 'alert', role: 'alert' }, ...message(words(error))));
+    this.facts.replaceChildren(
+      el('p', { class: 'alert', role: 'alert' }, ...message(words(error))),
+    );
   }
 
   /** @param {Whole} whole */
@@ -94,7 +125,10 @@ export class RecordPanel {
     this.record = whole;
     const total = this.calls.pages()?.total ?? 0;
     this.title.textContent = whole.label ?? whole.key ?? `Record ${whole.record}`;
-    this.position.textContent = this.at >= 0 ? `${count(this.at + 1)} of ${count(total)}` : `record ${count(whole.record)} of ${whole.shard_name}`;
+    this.position.textContent =
+      this.at >= 0
+        ? `${count(this.at + 1)} of ${count(total)}`
+        : `record ${count(whole.record)} of ${whole.shard_name}`;
     this.before.disabled = this.at >= 0 ? this.at === 0 : !whole.previous;
     this.after.disabled = this.at >= 0 ? this.at >= total - 1 : !whole.next;
     this.drawPicture(whole);
@@ -106,7 +140,12 @@ export class RecordPanel {
   drawPicture(whole) {
     const images = whole.features.filter(({ kind }) => kind === 'image' || kind === 'pixels');
     if (whole.problem) this.say(el('p', { class: 'alert' }, ...message(whole.problem)));
-    else if (images.length) this.drawImage(whole, images.map(({ name }) => name), images[0].name);
+    else if (images.length)
+      this.drawImage(
+        whole,
+        images.map(({ name }) => name),
+        images[0].name,
+      );
     else this.say(...this.other(whole));
   }
 
@@ -119,33 +158,77 @@ export class RecordPanel {
 
   /** @param {Whole} whole @returns {Node[]} */
   other(whole) {
-    const sounds = whole.features.filter(({ kind }) => kind === 'audio').map(({ name }) => el('figure', {},
-      el('figcaption', { text: name }), player(name, `/api/t/${this.target}/media/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`)));
-    const texts = whole.features.filter(({ kind, text }) => kind === 'text' && text).map(({ name, text }) => el('figure', {},
-      el('figcaption', { text: name }), el('p', { class: 'prose', dir: 'auto', text })));
+    const sounds = whole.features
+      .filter(({ kind }) => kind === 'audio')
+      .map(({ name }) =>
+        el(
+          'figure',
+          {},
+          el('figcaption', { text: name }),
+          player(
+            name,
+            `/api/t/${this.target}/media/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`,
+          ),
+        ),
+      );
+    const texts = whole.features
+      .filter(({ kind, text }) => kind === 'text' && text)
+      .map(({ name, text }) =>
+        el(
+          'figure',
+          {},
+          el('figcaption', { text: name }),
+          el('p', { class: 'prose', dir: 'auto', text }),
+        ),
+      );
     const all = [...sounds, ...texts];
-    return all.length ? all : [el('p', { class: 'faint', text: whole.text ?? `${counted(whole.length, 'byte')} without an image, a sound or a text` })];
+    return all.length
+      ? all
+      : [
+          el('p', {
+            class: 'faint',
+            text:
+              whole.text ?? `${counted(whole.length, 'byte')} without an image, a sound or a text`,
+          }),
+        ];
   }
 
   /** @param {Whole} whole @param {string[]} names @param {string} name */
   drawImage(whole, names, name) {
-    const image = el('img', { alt: whole.caption || whole.label || 'the image of the record', draggable: 'false' });
+    const image = el('img', {
+      alt: whole.caption || whole.label || 'the image of the record',
+      draggable: 'false',
+    });
     // Shapes belong to the image that the record is drawn with, the first.
     this.over = name === names[0] ? drawShapes(/** @type {any} */ (whole), true) : el('div');
     const zoom = new Zoom(el('div', { class: 'zoomed' }, image, this.over));
     image.addEventListener('load', () => zoom.measure(image.naturalWidth, image.naturalHeight));
-    image.addEventListener('error', () => this.say(el('p', { class: 'alert', text: 'The image cannot be drawn. Its bytes are below “Features”.' })));
+    image.addEventListener('error', () =>
+      this.say(
+        el('p', {
+          class: 'alert',
+          text: 'The image cannot be drawn. Its bytes are below “Features”.',
+        }),
+      ),
+    );
     image.src = `/api/t/${this.target}/image/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`;
     this.zoom?.close();
     this.zoom = zoom;
-    this.picture.replaceChildren(zoom.stage, el('div', { class: 'under' }, zoom.buttons(), this.choice(whole, names, name)));
+    this.picture.replaceChildren(
+      zoom.stage,
+      el('div', { class: 'under' }, zoom.buttons(), this.choice(whole, names, name)),
+    );
     if (whole.width && whole.height) zoom.measure(whole.width, whole.height);
   }
 
   /** @param {Whole} whole @param {string[]} names @param {string} name */
   choice(whole, names, name) {
     if (names.length < 2) return null;
-    const choice = el('select', { 'aria-label': 'Image' }, ...names.map((each) => el('option', { value: each, text: each, selected: each === name })));
+    const choice = el(
+      'select',
+      { 'aria-label': 'Image' },
+      ...names.map((each) => el('option', { value: each, text: each, selected: each === name })),
+    );
     choice.addEventListener('change', () => this.drawImage(whole, names, choice.value));
     return choice;
   }
@@ -191,7 +274,11 @@ export class RecordPanel {
  * @param {string} name @param {string} src
  */
 function player(name, src) {
-  const place = el('div', {}, el('audio', { controls: true, preload: 'metadata', 'aria-label': name, src }));
+  const place = el(
+    'div',
+    {},
+    el('audio', { controls: true, preload: 'metadata', 'aria-label': name, src }),
+  );
   const video = el('video', { preload: 'metadata', 'aria-label': name, src });
   video.addEventListener('loadedmetadata', () => {
     if (!video.videoWidth) return;

@@ -6,7 +6,9 @@ const MOST = 40;
 const STEP = 1.25;
 
 export class Zoom {
-  /** @param {HTMLElement} content what is zoomed; its size is set, so lines and names in it keep theirs */
+  /**
+   * @param {HTMLElement} content what is zoomed; its size is set, so lines and names in it keep theirs
+   */
   constructor(content) {
     this.content = content;
     this.stage = el('div', { class: 'stage' }, content);
@@ -24,18 +26,30 @@ export class Zoom {
   }
 
   listen() {
-    this.stage.addEventListener('wheel', (/** @type {WheelEvent} */ event) => {
-      event.preventDefault();
-      const { left, top } = this.stage.getBoundingClientRect();
-      this.by(Math.exp(-event.deltaY * (event.deltaMode ? 0.03 : 0.0015)), event.clientX - left, event.clientY - top);
-    }, { passive: false });
+    this.stage.addEventListener(
+      'wheel',
+      (/** @type {WheelEvent} */ event) => {
+        event.preventDefault();
+        const { left, top } = this.stage.getBoundingClientRect();
+        this.by(
+          Math.exp(-event.deltaY * (event.deltaMode ? 0.03 : 0.0015)),
+          event.clientX - left,
+          event.clientY - top,
+        );
+      },
+      { passive: false },
+    );
     this.stage.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
       this.stage.setPointerCapture(event.pointerId);
       this.pointers.set(event.pointerId, event);
     });
-    this.stage.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => this.drag(event));
+    this.stage.addEventListener('pointermove', (/** @type {PointerEvent} */ event) =>
+      this.drag(event),
+    );
     for (const end of ['pointerup', 'pointercancel']) {
-      this.stage.addEventListener(end, (/** @type {PointerEvent} */ event) => this.pointers.delete(event.pointerId));
+      this.stage.addEventListener(end, (/** @type {PointerEvent} */ event) =>
+        this.pointers.delete(event.pointerId),
+      );
     }
     this.stage.addEventListener('dblclick', () => this.fit());
   }
@@ -53,8 +67,12 @@ export class Zoom {
   /** @param {PointerEvent} before @param {PointerEvent} now @param {PointerEvent} other */
   pinch(before, now, other) {
     const { left, top } = this.stage.getBoundingClientRect();
-    const apart = (/** @type {PointerEvent} */ one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
-    const middle = [(now.clientX + other.clientX) / 2 - left, (now.clientY + other.clientY) / 2 - top];
+    const apart = (/** @type {PointerEvent} */ one) =>
+      Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+    const middle = [
+      (now.clientX + other.clientX) / 2 - left,
+      (now.clientY + other.clientY) / 2 - top,
+    ];
     this.by(apart(now) / Math.max(1, apart(before)), middle[0], middle[1]);
   }
 
@@ -76,7 +94,12 @@ export class Zoom {
     this.place();
   }
 
-  /** Zoom about a point of the stage, or its middle. @param {number} factor @param {number} [x] @param {number} [y] */
+  /**
+   * Zoom about a point of the stage, or its middle.
+   * @param {number} factor
+   * @param {number} [x]
+   * @param {number} [y]
+   */
   by(factor, x = this.stage.clientWidth / 2, y = this.stage.clientHeight / 2) {
     const scale = Math.min(MOST, Math.max(0.02, this.scale * factor));
     this.x = x - ((x - this.x) * scale) / this.scale;
@@ -97,7 +120,10 @@ export class Zoom {
   place() {
     // A strip of the image stays inside, so it cannot get lost.
     this.x = Math.min(this.stage.clientWidth - 32, Math.max(32 - this.width * this.scale, this.x));
-    this.y = Math.min(this.stage.clientHeight - 32, Math.max(32 - this.height * this.scale, this.y));
+    this.y = Math.min(
+      this.stage.clientHeight - 32,
+      Math.max(32 - this.height * this.scale, this.y),
+    );
     const { style } = this.content;
     style.width = `${this.width * this.scale}px`;
     style.height = `${this.height * this.scale}px`;
@@ -119,13 +145,26 @@ export class Zoom {
   /** @param {string} key */
   pan(key) {
     const step = 60;
-    this.move(key === 'ArrowLeft' ? step : key === 'ArrowRight' ? -step : 0, key === 'ArrowUp' ? step : key === 'ArrowDown' ? -step : 0);
+    this.move(
+      key === 'ArrowLeft' ? step : key === 'ArrowRight' ? -step : 0,
+      key === 'ArrowUp' ? step : key === 'ArrowDown' ? -step : 0,
+    );
   }
 
   buttons() {
     /** @type {[string, string, () => void][]} */
-    const all = [['−', 'Zoom out (−)', () => this.by(1 / STEP)], ['+', 'Zoom in (+)', () => this.by(STEP)], ['Fit', 'Fit into the window (0)', () => this.fit()]];
-    return el('div', { class: 'zoom-buttons' }, ...all.map(([text, title, act]) => el('button', { type: 'button', text, title, 'aria-label': title, on: { click: act } })));
+    const all = [
+      ['−', 'Zoom out (−)', () => this.by(1 / STEP)],
+      ['+', 'Zoom in (+)', () => this.by(STEP)],
+      ['Fit', 'Fit into the window (0)', () => this.fit()],
+    ];
+    return el(
+      'div',
+      { class: 'zoom-buttons' },
+      ...all.map(([text, title, act]) =>
+        el('button', { type: 'button', text, title, 'aria-label': title, on: { click: act } }),
+      ),
+    );
   }
 
   close() {
