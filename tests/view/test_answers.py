@@ -120,7 +120,10 @@ def test_large_images_become_thumbnails_of_bounded_size(tmp_path: Path) -> None:
                 assert max(made.size) >= 96
         whole = viewing.client.get("/api/t/0/image/0/0")
         assert whole.content == jpeg.getvalue()
-        assert viewing.error("/api/t/0/thumb/0/2", 404) == "the record has no such image | "
+        assert (
+            viewing.error("/api/t/0/thumb/0/2", 404)
+            == "the record has no such image | `/record` lists its features"
+        )
 
 
 def test_no_svg_and_no_html_is_ever_sent_as_such(viewing: Viewing) -> None:
@@ -201,10 +204,10 @@ def test_wrong_questions_have_one_line(viewing: Viewing, query: dict[str, str], 
     ("path", "status", "said"),
     [
         ("/api/t/1", 404, "there is no target 1 | `/api/targets` lists them"),
-        ("/api/t/x", 400, "`target` should be a number, found `x` | "),
+        ("/api/t/x", 400, "`target` should be a number, found `x` | numbers go from 0"),
         ("/api/t/0/record/7/0", 404, "there is no shard 7 | there are 3, from 0"),
         ("/api/t/0/record/0/8", 404, "which has 8 | numbers go from 0"),
-        ("/api/t/0/record/-1/0", 400, "`shard` should be a number, found `-1` | "),
+        ("/api/t/0/record/-1/0", 400, "`shard` should be a number, found `-1` | numbers go from 0"),
         ("/api/t/0/records?count=501", 400, "at most 500 records"),
         ("/api/t/0/records?selection=abc", 400, "there is no selection `abc` | select again"),
         ("/api/t/0/save?as=exe", 400, "a selection is not saved as `exe` | keys, waiver or toml"),

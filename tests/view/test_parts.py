@@ -136,4 +136,4 @@ def test_a_record_is_shown_as_tensorflow_parses_it(tmp_path: Path) -> None:
         ("t", "string", [1], "4 bytes"),
         ("x", "float32", [1], "0.5"),
     ]
-    assert said == "the record is not a tf.train.Example | "
+    assert said == "the record is not a tf.train.Example | it has no features"

@@ -40,6 +40,7 @@ from tfrecreg.json_data import json_data
 from tfrecreg.text import safe
 
 _THREADS = 6
+_ROOT = "open `/`"
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -89,7 +90,10 @@ class Asked:
             found = self.text(name, "" if default is None else str(default))
         text = str(found)
         if not (text.isascii() and text.isdigit() and len(text) < 16):
-            raise UsageError(f"`{safe(name)}` should be a number, found `{safe(text, limit=40)}`")
+            raise UsageError(
+                f"`{safe(name)}` should be a number, found `{safe(text, limit=40)}`",
+                hint="numbers go from 0",
+            )
         return int(text)
 
     def name(self, name: str) -> str:
@@ -166,15 +170,18 @@ class Viewer:
         seen, record = browsed.shards.place(number)
         version = asked.text("v")
         if version and version != seen.identity:
-            raise ChangedShardError("this address is of another state of the shard")
+            raise ChangedShardError(
+                "this address is of another state of the shard", hint="reload the page"
+            )
         browsed.shards.expect_same(seen)
 
         def make() -> Picture:
             try:
                 return self._thumbnails.thumbnail(browsed.image(number), size)
             except ValueError as error:
+                why = safe(str(error), limit=300)
                 raise UsageError(
-                    f"the image does not decode: {safe(str(error), limit=300)}"
+                    f"the image does not decode: {why}", hint="`tfrecreg check` finds such images"
                 ) from None
 
         picture = self._kept((seen.identity, record, size), make)
@@ -286,13 +293,13 @@ def static(path: str) -> Reply:
         # By names that the folder has, so that no path leads out of it.
         found = next((each for each in place.iterdir() if each.name == part), None)
         if found is None or (found.is_dir() and part == parts[-1]):
-            raise NoSuchNameError(f"there is no file `{safe(path)}`")
+            raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
         if part != parts[-1] and not found.is_dir():
-            raise NoSuchNameError(f"there is no file `{safe(path)}`")
+            raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
         place = found
     kind = _TYPES.get(parts[-1].rpartition(".")[2])
     if kind is None:
-        raise NoSuchNameError(f"there is no file `{safe(path)}`")
+        raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
     return Reply(place.read_bytes(), kind, {"cache-control": "no-cache"})
 
 

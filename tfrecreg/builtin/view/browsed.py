@@ -158,7 +158,8 @@ class Browsed:
         """
         if start < 0 or not 0 <= count <= PAGE:
             raise UsageError(
-                f"expected from 0 on and at most {PAGE} records, found {count} from {start}"
+                f"expected from 0 on and at most {PAGE} records, found {count} from {start}",
+                hint="ask for them in parts",
             )
         found = self.selections.get(selection)
         numbers = [int(each) for each in found.numbers[start : start + count]]
@@ -198,7 +199,7 @@ class Browsed:
         """
         found = example_of(self.shards.payload(number))
         if found is None:
-            raise UsageError("the record is not a tf.train.Example")
+            raise UsageError("the record is not a tf.train.Example", hint="it has no features")
         return found
 
     def image(self, number: int, feature: str | None = None) -> ShownImage:
@@ -218,7 +219,9 @@ class Browsed:
             named = (each for each in images if feature in (each.feature, safe(each.feature)))
             found = next(named, None)
         if found is None:
-            raise NoSuchNameError("the record has no such image")
+            raise NoSuchNameError(
+                "the record has no such image", hint="`/record` lists its features"
+            )
         return found
 
 

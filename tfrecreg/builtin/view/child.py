@@ -16,6 +16,7 @@ from tfrecreg.text import safe
 
 Told = Callable[[int], None]
 """Tells how many records are done."""
+_AGAIN = "start `tfrecreg view` again"
 
 
 class Child:
@@ -52,7 +53,7 @@ class Child:
                         report(found)
             except (EOFError, OSError) as error:
                 self._end()
-                raise FailureError("its process ended over it") from error
+                raise FailureError("its process ended over it", hint=_AGAIN) from error
 
     def close(self) -> None:
         """End the process, whatever it does."""
@@ -64,7 +65,7 @@ class Child:
 
     def _start(self) -> Connection:
         if self._closed:
-            raise FailureError("the viewer ends")
+            raise FailureError("the viewer ends", hint=_AGAIN)
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs,))
@@ -96,7 +97,7 @@ def _serve(connection: Connection) -> None:
                 answer = "error", error
             except Exception as error:
                 what = f"{type(error).__name__}: {safe(str(error), limit=300)}"
-                answer = "error", FailureError(what)
+                answer = "error", FailureError(what, hint="this is a bug: report it")
             connection.send(answer)
         except (EOFError, OSError):
             return  # the viewer ended

@@ -83,7 +83,10 @@ class Comparisons:
                 f"there is no kind `{safe(kind)}`", hint=f"one of {', '.join(CHANGES)}"
             )
         if count > PAGE:
-            raise UsageError(f"at most {PAGE} records are in one answer, asked for {count}")
+            raise UsageError(
+                f"at most {PAGE} records are in one answer, asked for {count}",
+                hint="ask for them in parts",
+            )
         before, after = _places(_matched(self._result(a, b)), kind)
         every = max(len(before), len(after))
         rows = range(start, min(start + count, every))

@@ -128,7 +128,7 @@ def tensors(
     del report
     example = example_of(payload)
     if example is None:
-        raise UsageError("the record is not a tf.train.Example")
+        raise UsageError("the record is not a tf.train.Example", hint="it has no features")
     types: dict[Kind, Any] = {Kind.BYTES: "string", Kind.FLOAT: "float32", Kind.INT64: "int64"}
     specs: Sequence[TensorSpec] = (
         tensor_specs(parse_schema(schema, path))
@@ -155,7 +155,10 @@ def tensors(
         parsed = tensorflow.io.parse_single_example(payload, forms) if forms else {}
     except tensorflow.errors.OpError as error:
         why = safe(str(error.message), limit=500)
-        raise UsageError(f"TensorFlow does not parse the record: {why}") from None
+        raise UsageError(
+            f"TensorFlow does not parse the record: {why}",
+            hint="`tfrecreg check` compares records with the schema",
+        ) from None
     return {
         "tensors": [
             {

@@ -30,6 +30,7 @@ SIZES = (32, 640)
 _SMALL_BYTES = 1 << 16
 _DRAFT_PIXELS = 50_000_000
 _QUALITY = 80
+_SHOWN_ELSE = "its record shows its bytes"
 _DECODERS = 2
 
 
@@ -151,9 +152,9 @@ def whole(image: ShownImage) -> Picture:
     try:
         made = image.decoder.thumbnail(image.data, side)
     except ValueError as error:
-        raise UsageError(f"the image does not decode: {error}") from None
+        raise UsageError(f"the image does not decode: {error}", hint=_SHOWN_ELSE) from None
     if made is None:
-        raise UsageError("its decoder makes no picture of it")
+        raise UsageError("its decoder makes no picture of it", hint=_SHOWN_ELSE)
     return Picture(made.data, SHOWN[made.format])
 
 

@@ -40,7 +40,9 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
             kind = _TYPES.get(header.format) if header is not None else None
             if kind is not None:
                 return value, kind
-    raise NoSuchNameError("the record has no such sound or video")
+    raise NoSuchNameError(
+        "the record has no such sound or video", hint="`/record` lists its features"
+    )
 
 
 def part_of(data: bytes, media_type: str, asked: str) -> MediaPart:

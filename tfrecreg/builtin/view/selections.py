@@ -19,7 +19,7 @@ from tfrecreg.builtin.query.sql import shown_text, sql_name, sql_text
 from tfrecreg.builtin.view.catalog import Catalog
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.errors import UsageError
-from tfrecreg.suggest import did_you_mean
+from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
 NumberArray = npt.NDArray[np.int64]
@@ -185,7 +185,10 @@ class Selections:
         known = self._shards.splits
         for each in splits:
             if each not in known:
-                raise UsageError(f"there is no split `{safe(each)}`{did_you_mean(each, known)}")
+                raise UsageError(
+                    f"there is no split `{safe(each)}`{did_you_mean(each, known)}",
+                    hint=f"available: {listed(known)}",
+                )
         starts = self._shards.starts
         parts = [
             np.arange(starts[seen.number], starts[seen.number + 1])
@@ -214,7 +217,8 @@ class Selections:
             columns = dict(self._catalog.columns or ()) or self._columns()
             if choice.sort not in columns:
                 raise UsageError(
-                    f"there is no column `{safe(choice.sort)}`{did_you_mean(choice.sort, columns)}"
+                    f"there is no column `{safe(choice.sort)}`{did_you_mean(choice.sort, columns)}",
+                    hint=f"available: {listed(columns)}",
                 )
             way = "DESC" if choice.descending else "ASC"
             sql += f" ORDER BY {sql_name(choice.sort)} {way} NULLS LAST, split, shard, record"
