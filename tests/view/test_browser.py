@@ -190,6 +190,12 @@ def test_an_error_of_sql_is_under_the_box(window: Browser, address: str) -> None
 def test_sorts(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={MANY}&sort=square&desc=1")
     browser.until("document.querySelector('[data-at=\"0\"] .caption')?.innerText.includes('59999')")
+    browser.run("document.querySelector('[data-keep=direction]').focus()")
+    browser.press("Enter")
+    browser.until(
+        "document.querySelector('[data-at=\"0\"] .caption')?.innerText === 'key 0\\nshard 0'"
+    )
+    assert browser.run("return document.activeElement.dataset.keep") == "direction"
 
 
 def test_a_record_is_opened_and_others_follow(browser: Browser, address: str) -> None:

@@ -145,7 +145,7 @@ async function again(told) {
   if (told !== about || !now) return;
   about = now;
   if (now.catalog.state !== 'making') {
-    records.set(now, records.versions);
+    records.ready(now);
     if (view.tab === 'grid') await records.update();
   }
   followCatalog();

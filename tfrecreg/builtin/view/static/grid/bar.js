@@ -1,7 +1,7 @@
 /** The bar over the grid: order, size of tiles, drawing, and what to do with the selection. */
 
 import { address } from '../page/api.js';
-import { copy, counted, el, toast } from '../page/dom.js';
+import { copy, counted, el, refill, toast } from '../page/dom.js';
 import { layersMenu } from './layers.js';
 import { menu } from '../page/menu.js';
 import { go, view } from '../page/state.js';
@@ -15,7 +15,8 @@ const SIZES = { min: 80, max: 400, step: 8 };
  */
 export function drawBar(place, calls) {
   const { sort, direction } = order(calls.about());
-  place.replaceChildren(
+  refill(
+    place,
     el('label', { class: 'inline' }, el('span', { text: 'Sort' }), sort),
     direction,
     slider(calls.resize),
@@ -31,6 +32,7 @@ function order(about) {
     'select',
     {
       disabled: !columns.length,
+      data: { keep: 'sort' },
       title: columns.length ? 'Sort by a column' : 'Sorting needs the catalog',
     },
     el('option', { value: '', text: 'as stored' }),
@@ -45,6 +47,7 @@ function order(about) {
     disabled: !view.sort,
     'aria-pressed': String(view.desc),
     'aria-label': 'Largest first',
+    data: { keep: 'direction' },
     title: view.desc ? 'Largest first' : 'Smallest first',
     text: view.desc ? '↓' : '↑',
     on: { click: () => go({ desc: !view.desc, at: 0 }) },
@@ -65,6 +68,7 @@ function slider(resize) {
     ...SIZES,
     value: keptSize(),
     'aria-label': 'Size of tiles',
+    data: { keep: 'size' },
   });
   input.addEventListener('input', () => {
     localStorage.setItem('tfrecreg-size', input.value);

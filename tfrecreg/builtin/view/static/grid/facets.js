@@ -1,6 +1,6 @@
 /** The filters at the side: values to tick, histograms to brush, versions to compare with. */
 
-import { count, el, short } from '../page/dom.js';
+import { count, el, refill, short } from '../page/dom.js';
 import { drawHistogram } from './histogram.js';
 import { safeColor } from './shapes.js';
 import { go, joined, parted, view } from '../page/state.js';
@@ -23,22 +23,18 @@ const whole = new Set();
  * @param {string[]} versions of which records may have changed since
  */
 export function drawFacets(place, facets, versions) {
-  const focused = document.activeElement?.getAttribute('data-keep');
   const top = place.parentElement?.scrollTop ?? 0;
   const [useful, others] = [
     facets.filter(tells),
     facets.filter((facet) => !tells(facet) && !isNameless(facet)),
   ];
-  place.replaceChildren(
+  refill(
+    place,
     ...useful.map((facet, at) => drawFacet(facet, at < OPEN)),
     ...since(versions),
     ...others.map((facet) => drawFacet(facet, false)),
   );
   if (place.parentElement) place.parentElement.scrollTop = top;
-  if (!focused) return;
-  for (const each of place.querySelectorAll('[data-keep]')) {
-    if (each.getAttribute('data-keep') === focused) /** @type {HTMLElement} */ (each).focus();
-  }
 }
 
 /**

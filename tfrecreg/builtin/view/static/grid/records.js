@@ -74,6 +74,20 @@ export class Records {
     this.bar();
   }
 
+  /**
+   * The catalog is there now: the records on the screen stay, the filters come.
+   * @param {About} about
+   */
+  ready(about) {
+    const shown = this.selection;
+    const stays = shown?.selection === '' && this.asked !== '';
+    const asked = this.asked;
+    this.set(about, this.versions);
+    if (!stays || !shown) return;
+    this.asked = asked;
+    void this.drawSide(shown.selection);
+  }
+
   bar() {
     if (!this.about) return;
     drawBar(byId('bar'), {

@@ -130,6 +130,22 @@ export function later(act, wait) {
   };
 }
 
+/**
+ * Put other elements into a place; the keyboard stays at the one with the same `data-keep`.
+ * @param {HTMLElement} place
+ * @param {...Node} nodes
+ */
+export function refill(place, ...nodes) {
+  const focused = place.contains(document.activeElement)
+    ? document.activeElement?.getAttribute('data-keep')
+    : null;
+  place.replaceChildren(...nodes);
+  if (!focused) return;
+  for (const each of place.querySelectorAll('[data-keep]')) {
+    if (each.getAttribute('data-keep') === focused) /** @type {HTMLElement} */ (each).focus();
+  }
+}
+
 let toasting = 0;
 
 /** Say something that passes: a line was copied, a file was saved. @param {string} text */

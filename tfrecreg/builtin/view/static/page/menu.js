@@ -16,6 +16,7 @@ export function menu(title, description, fill) {
   const button = el('button', {
     type: 'button',
     class: 'menu-button',
+    data: { keep: `menu ${title}` },
     title: description,
     text: title,
     'aria-expanded': 'false',

@@ -29,6 +29,10 @@ export class RecordPanel {
       event.preventDefault();
       calls.close();
     });
+    // Some browsers close a dialog at the second Escape, whatever the page says.
+    dialog.addEventListener('close', () => {
+      if (this.record) calls.close();
+    });
     dialog.addEventListener('pointerdown', (event) => {
       if (event.target === dialog) calls.close();
     });

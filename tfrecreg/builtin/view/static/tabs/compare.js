@@ -4,7 +4,7 @@
 
 import { isAbort, lastOnly, words } from '../page/api.js';
 import { openTarget, references } from '../page/targets.js';
-import { count, el, message } from '../page/dom.js';
+import { count, el, message, refill } from '../page/dom.js';
 import { single } from './findings.js';
 import { amend, go, view } from '../page/state.js';
 import { CAPTION, drawTile } from '../grid/tile.js';
@@ -28,6 +28,7 @@ export class Compare {
     this.ask = lastOnly();
     this.askRows = lastOnly();
     this.shown = '';
+    this.compared = '';
     this.head = el('div', { class: 'versions' });
     this.body = el('div', { class: 'compared' });
     place.append(
@@ -94,11 +95,14 @@ export class Compare {
 
   /** @param {number} a @param {number} b */
   async compare(a, b) {
-    this.body.replaceChildren(el('p', { class: 'faint', role: 'status', text: 'Comparing…' }));
+    // Another kind of change of the same two: what is there stays until the records are.
+    if (this.compared !== view.compare)
+      this.body.replaceChildren(el('p', { class: 'faint', role: 'status', text: 'Comparing…' }));
     try {
       const told = await this.ask('/api/compare', { a, b });
       this.rows = el('div', { class: 'rows' });
-      this.body.replaceChildren(verdict(told), kinds(told), ...features(told), this.rows);
+      refill(this.body, verdict(told), kinds(told), ...features(told), this.rows);
+      this.compared = view.compare;
       await this.fill(a, b, 0);
     } catch (error) {
       if (!isAbort(error))
@@ -200,7 +204,7 @@ function kinds(told) {
           type: 'button',
           class: `big is-${kind}`,
           'aria-pressed': String(view.kind === kind),
-          data: { kind },
+          data: { kind, keep: kind },
           on: { click: () => amend({ kind }) },
         },
         el('b', { text: count(told[kind]) }),
