@@ -110,6 +110,7 @@ def test_large_images_become_thumbnails_of_bounded_size(tmp_path: Path) -> None:
     jpeg = io.BytesIO()
     image_module.new("RGB", (900, 300), "red").save(jpeg, "jpeg")
     payloads = (jpeg.getvalue(), png(width=700, height=80), b"\xff\xd8\xff\xe0 no image")
+    payloads = (*payloads, png(width=700, height=80)[:-40])
     path = tmp_path / "a.tfrecord"
     path.write_bytes(framed(*(encode({"i": bytes_feature(each)}) for each in payloads)))
     with serving(path) as viewing:
@@ -120,6 +121,9 @@ def test_large_images_become_thumbnails_of_bounded_size(tmp_path: Path) -> None:
                 assert max(made.size) >= 96
         whole = viewing.client.get("/api/t/0/image/0/0")
         assert whole.content == jpeg.getvalue()
+        said = viewing.error("/api/t/0/thumb/0/3", 400)
+        assert said.startswith("the image does not decode: ")
+        assert said.endswith(" | `tfrecreg check` finds such images")
         assert (
             viewing.error("/api/t/0/thumb/0/2", 404)
             == "the record has no such image | `/record` lists its features"
