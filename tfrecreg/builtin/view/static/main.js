@@ -187,6 +187,7 @@ function draw(found) {
 }
 
 async function compareTargets() {
+  if (!view.compare && targets.targets.length > 1) view.compare = firstPair();
   const known = view.compare.split(',').filter(Boolean).map(Number);
   if (known.some((each) => !targets.targets.some(({ id }) => id === each)))
     targets = await ask('/api/targets').catch(() => targets);

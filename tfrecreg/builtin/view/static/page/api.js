@@ -25,7 +25,7 @@
  * @typedef {{name: string, type: string, count: number, kind: string, values: any[],
  *   text: string | null, hex: string | null, note: string | null}} Feature
  * @typedef {{shard: number, record: number}} Place
- * @typedef {Rec & {shard_name: string, offset: number, length: number, digest: string | null,
+ * @typedef {Rec & {shard_name: string, offset: number, length: number | null, digest: string | null,
  *   features: Feature[], ledger: Record<string, any> | null, raw: string | null, hex?: string,
  *   previous: Place | null, next: Place | null}} RawWhole
  * @typedef {Omit<RawWhole, 'findings'> & {findings: Finding[]}} Whole

@@ -190,9 +190,10 @@ export class RecordPanel {
       ? all
       : [
           el('p', {
-            class: 'faint',
+            class: whole.text ? 'prose mono' : 'faint',
             text:
-              whole.text ?? `${counted(whole.length, 'byte')} without an image, a sound or a text`,
+              whole.text ??
+              `${counted(whole.length ?? 0, 'byte')} without an image, a sound or a text`,
           }),
         ];
   }
