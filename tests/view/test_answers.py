@@ -321,6 +321,32 @@ def test_a_file_that_is_no_tfrecord_is_a_damaged_shard(tmp_path: Path) -> None:
     assert said.endswith("without it, records are chosen by their split only")
 
 
+def test_a_large_target_behind_a_url_is_not_fetched_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
+    store = fsspec.filesystem("memory")
+    for path in write_pets(tmp_path / "pets").iterdir():
+        store.pipe(f"/viewed/{path.name}", path.read_bytes())
+    try:
+        with serving("memory://viewed") as viewing:
+            told = viewing.wait("/api/t/0", "catalog", "ready")
+            assert told["records"] == 12
+            assert viewing.ask("/api/t/0/findings")["state"] == "none"
+        # Now it is kept, and nothing has to be fetched for it; of other bytes it is not.
+        monkeypatch.setattr("tfrecreg.builtin.view.catalog.REMOTE_BYTES", 1000)
+        store.pipe("/viewed/pets-new.tfrecord-00000-of-00001", framed(b"x"))
+        with serving("memory://viewed") as viewing:
+            told = viewing.wait("/api/t/0", "catalog", "unavailable")
+            assert len(viewing.ask("/api/t/0/records")["records"]) == 13
+    finally:
+        store.rm("/viewed", recursive=True)
+    assert told["catalog"]["why"] == (
+        "it is not made by itself of more than 1.0 kB behind a URL: "
+        "`tfrecreg query memory://viewed` makes it"
+    )
+
+
 def test_no_records_are_no_error(tmp_path: Path) -> None:
     (tmp_path / "a.tfrecord").write_bytes(b"")
     with serving(tmp_path / "a.tfrecord") as viewing:

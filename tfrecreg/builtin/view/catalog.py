@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from tfrecreg.builtin.query.entries import CatalogCache, FileStamp, state_of
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.scan.interface import Target
-from tfrecreg.text import safe
+from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import Questions
 
+REMOTE_BYTES = 1 << 30
+"""Size of a target behind a URL up to which its catalog is made by itself."""
 PATIENCE = 2.0
 """Seconds that a question waits for the catalog."""
 
@@ -91,8 +94,12 @@ class Catalog:
         return self._columns if self.state == "ready" else None
 
     def make(self) -> None:
-        """Make it, in a thread."""
+        """Make it, in a thread; not of a large target behind a URL: that would fetch all of it."""
+        remote = [each for each in self._target.shards if not each.storage.is_local]
         try:
+            states = [(each, state_of(each)) for each in remote]
+            if sum(state.size for _, state in states if state is not None) > REMOTE_BYTES:
+                self._expect_kept(states)
             ask = import_module("tfrecreg.builtin.query.ask")
             questions: Questions = ask.ask_targets(
                 [self._target], engine=self._engine, progress=self._progress
@@ -117,6 +124,14 @@ class Catalog:
                 self.close()
             self.state = "ready"
         self._ended.set()
+
+    def _expect_kept(self, states: Sequence[tuple[Shard, FileStamp | None]]) -> None:
+        with closing(CatalogCache(self._target)) as cache:
+            if not all(cache.known_digest(shard, state) for shard, state in states):
+                raise UsageError(
+                    f"it is not made by itself of more than {si_bytes(REMOTE_BYTES)} behind a URL",
+                    hint=f"`tfrecreg query {self._target.name}` makes it",
+                )
 
     @contextmanager
     def asking(self) -> Iterator[Questions]:
