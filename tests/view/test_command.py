@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -19,14 +20,14 @@ from tfrecreg.cli.main import main
 from tfrecreg.errors import FailureError
 
 
-def start(*arguments: str, folder: Path) -> subprocess.Popen[str]:
+def start(*arguments: str, folder: Path, browser: str = "false") -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tfrecreg", "view", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "BROWSER": "false"},
+        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "BROWSER": browser},
     )
 
 
@@ -63,6 +64,26 @@ def test_json_has_the_address(tmp_path: Path) -> None:
     assert document["format_version"] == 1
     assert document["url"].startswith("http://127.0.0.1:")
     assert process.returncode == 0
+
+
+def test_it_opens_the_browser(tmp_path: Path) -> None:
+    folder = write_pets(tmp_path / "pets")
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.new && mv {opened}.new {opened}\n')
+    browser.chmod(0o755)
+    process = start(str(folder), folder=tmp_path, browser=f"{browser} %s")
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline()
+        end = time.monotonic() + 60
+        while not opened.exists():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert opened.read_text() == address
 
 
 def command(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import click
@@ -54,7 +55,8 @@ def command(
         if not no_open:
             import webbrowser
 
-            webbrowser.open(server.url)
+            # A browser in the terminal runs until it is left.
+            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
 
     for note in server.notes:
         session.err.print(note)
