@@ -232,6 +232,7 @@ def test_facets_count_in_the_selection_and_in_all(viewing: Viewing) -> None:
         each["column"]: each for each in viewing.ask("/api/t/0/facets", selection=name)["facets"]
     }
     assert list(facets)[:2] == ["split", "label"]
+    assert "image/class/label" not in facets  # the same once more
     assert [(each["value"], each["count"], each["of"]) for each in facets["split"]["values"]] == [
         ("train", 4, 8),
         ("test", 0, 2),
@@ -307,6 +308,22 @@ def test_damaged_records_say_so_and_hide_no_other(tmp_path: Path) -> None:
     assert whole["features"] == []
     assert "CRC002" in said
     assert [each["problem"] for each in records[1:]] == [None] * 11
+
+
+def test_payloads_that_are_no_example_have_their_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    number = encode({"label": int64_feature(7)})
+    path.write_bytes(framed(b"some text", bytes(range(200, 256)), number))
+    with serving(path) as viewing:
+        text, others, labeled = viewing.ask("/api/t/0/records")["records"]
+        whole = viewing.ask("/api/t/0/record/0/1")
+        said = viewing.error("/api/t/0/image/0/1", 400)
+    assert (text["kind"], text["text"]) == ("bytes", '"some text"')
+    assert others["text"].startswith("56 B, c8 c9 ca")
+    assert whole["hex"].startswith("c8 c9 ca")
+    assert whole["features"] == []
+    assert said == "the record is not a tf.train.Example | it has no features"
+    assert labeled["label"] == "7"
 
 
 def test_a_file_that_is_no_tfrecord_is_a_damaged_shard(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
         "ledger": None,
         "raw": None,
         "findings": browsed.report.about(seen.name, record),
+        "hex": "",
         "previous": _place(browsed, number - 1),
         "next": _place(browsed, number + 1),
     }
@@ -62,6 +63,7 @@ def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
             if example is not None
             else [_part(each) for each in payload_parts(payload, browsed.decoders)]
         )
+        found["hex"] = payload[:_HEX].hex(" ") if example is None else ""
     return found
 
 

@@ -189,6 +189,9 @@ def _label(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
         f"{mark.name} × {mark.objects}" if mark.objects > 1 else mark.name
         for mark in marks_of(example, labels)
     ]
+    plain = example.get("label")
+    if not named and plain is not None and plain.kind is Kind.INT64 and plain.count == 1:
+        return str(plain.values[0])  # as the facet of classes has it
     more = [f"{len(named) - _CLASSES} more"] if len(named) > _CLASSES else []
     return ", ".join(named[:_CLASSES] + more)
 

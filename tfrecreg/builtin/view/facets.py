@@ -14,6 +14,7 @@ from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.components.colors import COLORS, class_color
 from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
+from tfrecreg.validators.annotations.label_features import IMAGE_LABEL
 
 _FACETS = 30
 _VALUES = 50
@@ -22,6 +23,7 @@ _CLASS = ("label_name", "label")
 """The column of classes, which has the first name where a feature has the second."""
 _FIRST = ("split", *_CLASS, "width", "height", "boxes", "bytes")
 _LEFT_OUT = ("shard", "record", "offset", "key", "digest")
+_LABEL_TEXT = "image/class/text"
 _TITLES = {
     "split": "Split",
     "label": "Class",
@@ -63,7 +65,10 @@ class Facets:
             UsageError: there is no catalog.
         """
         condition = self._selections.sql(selection) or "true"
-        columns = [(name, kind) for name, kind in self._columns() if name not in _LEFT_OUT]
+        known = list(self._columns())
+        # What the column of classes says is said once.
+        same = (IMAGE_LABEL, _LABEL_TEXT) if any(name in _CLASS for name, _ in known) else ()
+        columns = [each for each in known if each[0] not in (*_LEFT_OUT, *same)]
         with self._lock:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
         found = [_findings(findings)] if findings else []
