@@ -99,6 +99,7 @@ site: $(SITE_VENV)/.installed ## Build the documentation site, strictly, into si
 
 screenshots: $(VENV)/.installed ## Take screenshots of pages about generated data, with Chromium
 	$(BIN)/python docs/screenshots.py
+	PYTHONPATH=tests $(BIN)/python docs/view_pictures.py
 
 benchmark: $(VENV)/.installed ## Run the benchmarks, side by side with the baselines
 	$(BIN)/python -m benchmarks

@@ -28,6 +28,7 @@ COUNTS = {
     "engines": 4000,
     "scaling": 4000,
     "table": 1_000_000,
+    "view": 20_000,
 }
 """Default number of images, records or datasets, by benchmark."""
 

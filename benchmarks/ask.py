@@ -15,7 +15,7 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.records.framing import frame
 
-__all__ = ["main"]
+__all__ = ["main", "write_records"]
 
 _SMALL, _LARGE = 900, 10_000
 """Bytes of a record: of the comparisons, and of the one for the size of the catalog."""
@@ -28,14 +28,15 @@ def main(arguments: Namespace) -> list[str]:
     """Run it and return the rows of the table."""
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
         folder, cache = Path(work) / "records", Path(work) / "cache"
-        _write(folder, arguments.count, _SMALL)
+        write_records(folder, arguments.count, _SMALL)
         rows = _rows(folder, cache, f"{arguments.count:,} records of 900 B", arguments.runs)
         large, count = Path(work) / "large", max(arguments.count // _LARGE_SHARE, 1)
-        _write(large, count, _LARGE)
+        write_records(large, count, _LARGE)
         return [*rows, _size(large, Path(work) / "other", f"{count:,} records of 10 kB")]
 
 
-def _write(folder: Path, count: int, size: int) -> None:
+def write_records(folder: Path, count: int, size: int) -> None:
+    """Write records of a size in several shards."""
     folder.mkdir()
     for shard in range(_SHARDS):
         path = folder / f"x-train.tfrecord-{shard:05d}-of-{_SHARDS:05d}"

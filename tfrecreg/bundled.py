@@ -42,6 +42,7 @@ COMMANDS_BY_GROUP = {
         "demo": ("tfrecreg.cli.demo", "Run the whole workflow on generated sample data"),
         "check": ("tfrecreg.cli.check", "Check builds, releases or any TFRecord files"),
         "report": ("tfrecreg.cli.report", "Write a page that shows a dataset"),
+        "view": ("tfrecreg.builtin.view.command", "See every record in the browser"),
         "head": ("tfrecreg.cli.head", "Show the first records"),
     },
     "Datasets": {

@@ -287,7 +287,8 @@ def test_only_the_faces_know_how_to_print_and_parse() -> None:
 
 
 HOMES: dict[str, set[str]] = {
-    "PIL": {"tfrecreg.images.pixels"},
+    "PIL": {"tfrecreg.builtin.view.images", "tfrecreg.images.pixels"},
+    "anyio": {"tfrecreg.builtin.view.app"},
     "apache_beam": {"tfrecreg.builtin.engines.beam"},
     "distributed": {"tfrecreg.builtin.engines.dask"},
     "duckdb": {"tfrecreg.builtin.query.packages"},
@@ -301,9 +302,11 @@ HOMES: dict[str, set[str]] = {
     },
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.builtin.engines.ray"},
+    "starlette": {"tfrecreg.builtin.view.app"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": {"tfrecreg.torch"},
+    "uvicorn": {"tfrecreg.builtin.view.server"},
     "yaml": {"tfrecreg_huggingface.readme", "tfrecreg_yolo.yaml_reader"},
 }
 """Where each heavy package is imported: one home each, or one in each of its rooms. One that moves

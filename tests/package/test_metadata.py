@@ -48,6 +48,7 @@ HEAVY = {
 }
 PROVIDERS = {
     "PIL": "pillow",
+    "anyio": "starlette",  # which runs on it
     "apache_beam": "apache-beam",
     "array_record": "array-record",
     "dvc_data": "dvc",  # which is made of it
@@ -55,6 +56,7 @@ PROVIDERS = {
     "jinja2": "jinja2",
     "markupsafe": "jinja2",  # which is made of it
     "google_crc32c": "google-crc32c",
+    "starlette": "starlette",
     "ruamel.yaml": "dvc",  # which reads its own files with it
     "tensorflow_data_validation": "tensorflow-data-validation",
     "tensorflow_metadata": "tensorflow-metadata",
@@ -200,14 +202,15 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
-    formats = {"arrayrecord", "parquet", "query", "yaml"}
+    formats = {"arrayrecord", "parquet", "query", "view", "yaml"}
     assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
     everything = brought(required, "all")
     used = {"tensorflow", "tensorflow-data-validation", "apache-beam", "dvc", "pillow"}
-    assert set(everything) >= {*used, "pycocotools", "pyarrow", "array-record", "duckdb"}
+    used |= {"pycocotools", "pyarrow", "array-record", "duckdb", "starlette", "uvicorn"}
+    assert set(everything) >= used
     assert "torch" not in everything
 
 

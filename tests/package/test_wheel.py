@@ -41,6 +41,11 @@ TEMPLATES = (
 
 PLUGIN_TEMPLATES = sorted(CHECKOUT.glob("tfrecreg/builtin/new_plugin/templates/*.txt"))
 
+STATIC = CHECKOUT / "tfrecreg" / "builtin" / "view" / "static"
+
+VIEWER = sorted(path for path in STATIC.rglob("*") if path.is_file())
+"""The browser's side of `tfrecreg view`."""
+
 SCHEMAS = sorted(path.name for path in (CHECKOUT / "schemas").glob("*.pbtxt"))
 
 READ_SCHEMA = """
@@ -122,6 +127,12 @@ def test_the_wheel_holds_the_pages_of_the_codes(page: str, files: dict[str, byte
     assert files[path] == (CHECKOUT / path).read_bytes()
 
 
+def test_the_wheel_holds_the_viewer_s_page(files: dict[str, bytes]) -> None:
+    assert {path.suffix for path in VIEWER} == {".css", ".html", ".js", ".svg"}
+    for path in VIEWER:
+        assert files[path.relative_to(CHECKOUT).as_posix()] == path.read_bytes()
+
+
 def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
     files: dict[str, bytes],
 ) -> None:
@@ -130,7 +141,7 @@ def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
     others -= {f"tfrecreg/codes/{page}.md" for page in PAGES}
     others -= {"tfrecreg/components/tokens.css"}
     others -= {f"tfrecreg/pages/templates/{name}" for name in TEMPLATES}
-    others -= {path.relative_to(CHECKOUT).as_posix() for path in PLUGIN_TEMPLATES}
+    others -= {path.relative_to(CHECKOUT).as_posix() for path in [*PLUGIN_TEMPLATES, *VIEWER]}
     assert others == ({LIBRARY} if has_compiler() else set())
 
 

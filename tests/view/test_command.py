@@ -1,0 +1,168 @@
+"""`tfrecreg view` as a user starts and ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from view_support import write_pets
+
+from tfrecreg.builtin.view.run import open_server
+from tfrecreg.cli.main import main
+from tfrecreg.errors import FailureError
+
+
+def start(*arguments: str, folder: Path, browser: str = "false") -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tfrecreg", "view", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "BROWSER": browser},
+    )
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path, ending: signal.Signals) -> None:
+    folder = write_pets(tmp_path / "pets")
+    process = start(str(folder), "--no-open", "--where", "width > 9", folder=tmp_path)
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline()
+        answer = httpx.get(address.rstrip("\n"), follow_redirects=False, timeout=60)
+        assert answer.status_code == 303
+        assert answer.headers["location"] == "/?where=width+%3E+9"
+        process.send_signal(ending)  # while the catalog and the check are being made
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_json_has_the_address(tmp_path: Path) -> None:
+    folder = write_pets(tmp_path / "pets")
+    process = start(str(folder), "--no-open", "--json", folder=tmp_path)
+    try:
+        assert process.stdout is not None
+        text = ""
+        while not text.endswith("}\n"):
+            text += process.stdout.readline()
+        document = json.loads(text)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert document["format_version"] == 1
+    assert document["url"].startswith("http://127.0.0.1:")
+    assert process.returncode == 0
+
+
+def test_it_opens_the_browser(tmp_path: Path) -> None:
+    folder = write_pets(tmp_path / "pets")
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.new && mv {opened}.new {opened}\n')
+    browser.chmod(0o755)
+    process = start(str(folder), folder=tmp_path, browser=f"{browser} %s")
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline()
+        end = time.monotonic() + 60
+        while not opened.exists():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert opened.read_text() == address
+
+
+def command(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = main(["view", "--no-open", *arguments])
+    return code, capsys.readouterr().err
+
+
+def test_without_target_and_registry_it_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command(capsys=capsys) == (
+        2,
+        "error: there is no target to view, and no registry here\n"
+        "hint: name TFRecord files: `tfrecreg view 'data/*.tfrecord'`\n",
+    )
+
+
+def test_a_target_that_is_not_there_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, err = command("no/such.tfrecord", capsys=capsys)
+    assert code == 2
+    assert err.startswith("error: ")
+    assert "no/such.tfrecord" in err
+
+
+def test_a_port_that_is_taken_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_pets(tmp_path / "pets")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        code, err = command(str(folder), "--port", str(port), capsys=capsys)
+        assert code == 3
+        assert err == (
+            f"error: port {port} cannot be used: Address already in use\n"
+            "hint: `--port 0` takes a free one\n"
+        )
+        with pytest.raises(FailureError, match="cannot be used"):
+            open_server(str(folder), port=port)
+
+
+def test_without_its_packages_it_says_how_to_install_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_pets(tmp_path / "pets")
+    for name in [each for each in sys.modules if each.startswith("tfrecreg.builtin.view.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, err = command(str(folder), capsys=capsys)
+    assert code == 3
+    assert err.startswith("error: the viewer needs the extra `view`, which is not installed\n")
+
+
+def test_other_commands_import_no_server() -> None:
+    program = (
+        "import sys, tfrecreg.cli.main, tfrecreg.builtin.view.command\n"
+        "print([each for each in ('starlette', 'uvicorn', 'anyio') if each in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+
+
+def test_without_pillow_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_pets(tmp_path / "pets")
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    server = open_server(str(folder), check=False)
+    (note,) = server.notes
+    assert note.startswith(
+        "large images have no thumbnails: decoding images needs the extra `images`"
+    )
+    thread = server.start()
+    headers = {"authorization": f"Bearer {server.token}"}
+    try:
+        with httpx.Client(base_url=server.address, headers=headers) as client:
+            assert note in client.get("/api/t/0").json()["notes"]
+            assert client.get("/api/t/0/thumb/0/0").status_code == 200  # small: as it is
+    finally:
+        server.stop()
+        thread.join()

@@ -1,0 +1,185 @@
+"""Builds and releases of a registry: classes, comparisons, findings, what is saved."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from diff_support import example, put_build, put_release
+from tests_support import flip
+from view_support import Viewing, serving
+
+from tfrecreg.builtin.derived.derived_options import DerivedOptions
+from tfrecreg.config import parse_config
+from tfrecreg.example.features import int64_feature
+from tfrecreg.toml_files import read_toml
+
+pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+
+BEFORE = {
+    "train": [{f"a{n}": example(n) for n in range(6)}],
+    "test": [{f"t{n}": example(100 + n) for n in range(3)}],
+}
+AFTER = {
+    "train": [
+        {
+            **{f"a{n}": example(n) for n in range(1, 5)},
+            "a5": example(5, label=int64_feature(0)),
+            "b0": example(50),
+        }
+    ],
+    "test": BEFORE["test"],
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("registry")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        labels = {"label": ["cat", "dog", "owl"]}
+        put_build(folder, BEFORE, labels=labels)
+        put_release(folder, "1.0.0")
+        put_build(folder, AFTER, labels=labels)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def viewing(root: Path) -> Iterator[Viewing]:
+    with serving("d", registry=root) as found:
+        found.wait("/api/t/0", "catalog", "ready")
+        yield found
+
+
+def test_the_datasets_of_the_registry_are_listed_and_opened(viewing: Viewing, root: Path) -> None:
+    told = viewing.ask("/api/targets")
+    assert told["datasets"] == [{"name": "d", "versions": ["1.0.0"], "build": True}]
+    assert told["registry"] == str(root)
+    opened = viewing.ask("/api/open", name="d@1.0.0")
+    assert opened["name"] == "d@1.0.0"
+    assert viewing.ask("/api/open", name="d@1.0.0") == opened  # and not once more
+    for name in (
+        "../d",
+        "/etc/passwd",
+        str(root / "data/d"),
+        "http://127.0.0.1:1/x",
+        "d@2.0.0",
+        "",
+    ):
+        viewing.error("/api/open", 404 if name == "d@2.0.0" else 400, name=name)
+
+
+def test_without_a_target_there_are_the_datasets(root: Path) -> None:
+    with serving(registry=root) as viewing:
+        told = viewing.ask("/api/targets")
+    assert told["targets"] == []
+    assert [each["name"] for each in told["datasets"]] == ["d"]
+
+
+def test_classes_have_names_and_colors(viewing: Viewing) -> None:
+    told = viewing.ask("/api/t/0")
+    assert [(each["number"], each["name"]) for each in told["classes"]] == [
+        (0, "cat"),
+        (1, "dog"),
+        (2, "owl"),
+    ]
+    assert len({each["color"] for each in told["classes"]}) == 3
+    facets = viewing.ask("/api/t/0/facets")["facets"]
+    colors = {each["text"]: each["color"] for each in facets[1]["values"]}
+    assert colors == {each["name"]: each["color"] for each in told["classes"]}
+    assert viewing.ask("/api/t/0/records", count=1)["records"][0]["key"] == "a1"
+
+
+def test_two_versions_are_compared(viewing: Viewing) -> None:
+    other = viewing.ask("/api/open", name="d@1.0.0")["id"]
+    found = viewing.ask("/api/compare", a=other, b=0)
+    counts = {name: found[name] for name in ("added", "removed", "changed", "moved", "unchanged")}
+    assert counts == {"added": 1, "removed": 1, "changed": 1, "moved": 0, "unchanged": 7}
+    assert (found["verdict"], found["version"]) == ("MAJOR", "2.0.0")
+    assert found["features"] == [{"name": "label", "change": "changed in 1"}]
+    pairs = viewing.ask("/api/compare/records", a=other, b=0, kind="changed")
+    (pair,) = pairs["records"]
+    assert (pairs["of"], pair["key"], pair["differs"]) == (1, "a5", ["label"])
+    assert (pair["a"]["label"], pair["b"]["label"]) == ("owl", "cat")
+    (pair,) = viewing.ask("/api/compare/records", a=other, b=0, kind="removed")["records"]
+    assert (pair["key"], pair["a"]["record"], pair["b"]) == ("a0", 0, None)
+    (pair,) = viewing.ask("/api/compare/records", a=other, b=0, kind="added")["records"]
+    assert (pair["key"], pair["a"]) == ("b0", None)
+    said = viewing.error("/api/compare/records", 400, a=other, b=0, kind="all")
+    assert said.startswith("there is no kind `all` | one of added, ")
+
+
+def test_records_that_changed_since_a_version_are_selected(viewing: Viewing) -> None:
+    found = viewing.ask("/api/t/0/select", changed_since="d@1.0.0")
+    records = viewing.ask("/api/t/0/records", selection=found["selection"])["records"]
+    assert [each["key"] for each in records] == ["a5", "b0"]
+    facets = viewing.ask("/api/t/0/facets", selection=found["selection"])["facets"]
+    assert {each["text"]: each["count"] for each in facets[0]["values"]} == {"train": 2, "test": 0}
+    both = viewing.ask("/api/t/0/select", changed_since="d@1.0.0", where="label_name = 'cat'")
+    assert both["count"] == 1
+    said = viewing.error("/api/t/0/select", 404, changed_since="d@9.0.0")
+    assert "no release `d@9.0.0`" in said
+
+
+def test_a_selection_becomes_a_derived_dataset(viewing: Viewing) -> None:
+    where = "key <> 'a\"5' AND label_name = 'cat' -- \U0001f600"
+    found = viewing.ask("/api/t/0/select", where=where, split="train")
+    assert found["toml"] is True
+    text = viewing.client.get(
+        "/api/t/0/save", params={"selection": found["selection"], "as": "toml"}
+    ).text
+    config = read_toml(text, "datasets/new.toml")
+    assert config["source"] == "tfrecreg"
+    options = config["options"]
+    assert DerivedOptions(inputs=tuple(options["inputs"]), where=options["where"])
+    again = viewing.ask("/api/t/0/select", where=options["where"])
+    assert again["count"] == found["count"]
+
+
+def test_damage_is_found_and_drawn_with_what_salvage_keeps(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFRECREG_DISABLE", "statistics")  # which imports TFDV
+    put_build(tmp_path, BEFORE)
+    shard = tmp_path / "data/d/d-train.tfrecord-00000-of-00001"
+    with serving("d", registry=tmp_path) as viewing:
+        size = viewing.ask("/api/t/0/record/1/0")["length"]
+        offset = viewing.ask("/api/t/0/record/0/2")["offset"]
+        length = viewing.ask("/api/t/0/record/0/2")["length"]
+    assert size
+    flip(shard, offset + 12 + 5)
+    with serving("d", registry=tmp_path, check=True) as viewing:
+        found = viewing.wait("/api/t/0/findings", "", "ready")
+        record = viewing.ask("/api/t/0/record/0/2")
+        shown = viewing.ask("/api/t/0/records", count=4)["records"]
+        chosen = viewing.ask("/api/t/0/select", findings="CRC002")
+        waiver = viewing.client.get(
+            "/api/t/0/save", params={"selection": chosen["selection"], "as": "waiver"}
+        ).text
+    card = next(each for each in found["cards"] if each["code"] == "CRC002")
+    assert card["records"] == [{"shard": 0, "record": 2}]
+    (strip,) = found["strips"]
+    end = offset + 16 + length
+    assert [(each["code"], each["from"], each["to"]) for each in strip["damage"]] == [
+        ("CRC002", offset, end)
+    ]
+    assert strip["kept"] == [{"from": 0, "to": offset}, {"from": end, "to": shard.stat().st_size}]
+    assert [each["code"] for each in record["findings"]] == ["CRC002"]
+    assert [each["findings"] for each in shown] == [[], [], ["CRC002"], []]
+    assert chosen["count"] == 1
+    filled = waiver.replace('""', '"ada"')
+    (held,) = parse_config(filled, "tfrecreg.toml").waivers
+    assert held.fingerprint.startswith("CRC002:d:")
+    assert held.expires > datetime.date.today()
+
+
+def test_a_missing_shard_is_gone_and_the_others_are_shown(tmp_path: Path) -> None:
+    put_build(tmp_path, BEFORE)
+    (tmp_path / "data/d/d-train.tfrecord-00000-of-00001").unlink()
+    with serving("d", registry=tmp_path) as viewing:
+        told = viewing.ask("/api/t/0")
+        assert viewing.ask("/api/t/0/records")["of"] == 3
+    states = {each["split"]: (each["state"], each["records"]) for each in told["shards"]}
+    assert states == {"train": ("gone", 0), "test": ("ok", 3)}

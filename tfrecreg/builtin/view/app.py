@@ -1,0 +1,351 @@
+"""The addresses of the viewer, and their answers as JSON or bytes."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import numpy as np
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from tfrecreg.builtin.view.browsed import Browsed, Opened
+from tfrecreg.builtin.view.child import Child
+from tfrecreg.builtin.view.compare import Comparisons
+from tfrecreg.builtin.view.details import tensors, whole_record
+from tfrecreg.builtin.view.images import SIZES, KeptPictures, Picture, Thumbnails, whole
+from tfrecreg.builtin.view.media import medium, part_of
+from tfrecreg.builtin.view.save import derived, derives, keys, waiver
+from tfrecreg.builtin.view.selections import ViewChoice, command_line, python_line
+from tfrecreg.builtin.view.shards import ChangedShardError
+from tfrecreg.errors import (
+    NoSuchNameError,
+    NoSuchRecordError,
+    StorageError,
+    TfrecregError,
+    UsageError,
+)
+from tfrecreg.json_data import json_data
+from tfrecreg.text import safe
+
+_THREADS = 6
+_ROOT = "open `/`"
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_IMMUTABLE = "private, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Bytes with their media type."""
+
+    body: bytes = field(repr=False)
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    parts: Iterator[bytes] | None = field(default=None, repr=False)
+    """In place of `body`, what is sent part by part."""
+
+
+class Asked:
+    """The parameters of a request, converted.
+
+    Raises:
+        UsageError: by methods: one is missing, or not of its kind.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._path = request.path_params
+        self._query = request.query_params
+        self.range = request.headers.get("range", "")
+
+    def text(self, name: str, default: str = "") -> str:
+        """The last value of a parameter."""
+        found = self._query.getlist(name)
+        return found[-1] if found else default
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """All values of a parameter that are not empty."""
+        return tuple(each for each in self._query.getlist(name) if each)
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """A number of the path or the query."""
+        found = self._path.get(name)
+        if found is None:
+            found = self.text(name, "" if default is None else str(default))
+        text = str(found)
+        if not (text.isascii() and text.isdigit() and len(text) < 16):
+            raise UsageError(
+                f"`{safe(name)}` should be a number, found `{safe(text, limit=40)}`",
+                hint="numbers go from 0",
+            )
+        return int(text)
+
+    def name(self, name: str) -> str:
+        """A part of the path."""
+        return str(self._path[name])
+
+
+Handler = Callable[[Asked], Reply | dict[str, Any]]
+
+
+class Viewer:
+    """The handlers of all addresses.
+
+    Args:
+        opened: the targets.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._comparisons = Comparisons(opened.registry)
+        self._kept = KeptPictures()
+        self._thumbnails = Thumbnails()
+        self._child = Child()
+
+    def close(self) -> None:
+        """End its processes and all work in the background."""
+        self._child.close()
+        self._thumbnails.close()
+        self._opened.close()
+
+    def app(self) -> Starlette:
+        """The application."""
+        limit = anyio.CapacityLimiter(_THREADS)
+        of_target = "/api/t/{target}"
+        of_record = "{shard}/{record}"
+        handlers: dict[str, Handler] = {
+            "/": lambda _: static("index.html"),
+            "/static/{path:path}": lambda asked: static(asked.name("path")),
+            "/api/targets": lambda _: self._opened.to_json(),
+            "/api/open": lambda asked: self._opened.open(asked.text("name")).entry(),
+            of_target: lambda asked: self._of(asked).summary(),
+            f"{of_target}/records": self._records,
+            f"{of_target}/thumb/{of_record}": self._thumb,
+            f"{of_target}/image/{of_record}": self._image,
+            f"{of_target}/media/{of_record}": self._media,
+            f"{of_target}/record/{of_record}": self._record,
+            f"{of_target}/tensors/{of_record}": self._tensors,
+            f"{of_target}/select": self._select,
+            f"{of_target}/facets": self._facets,
+            f"{of_target}/findings": lambda asked: self._of(asked).report.to_json(),
+            f"{of_target}/save": self._save,
+            "/api/compare": lambda asked: self._comparisons.summary(*self._both(asked)),
+            "/api/compare/records": self._compared,
+        }
+        routes = [
+            Route(path, _endpoint(handler, limit), methods=["GET"])
+            for path, handler in handlers.items()
+        ]
+        return Starlette(routes=routes, exception_handlers={HTTPException: _unknown})
+
+    def _of(self, asked: Asked) -> Browsed:
+        return self._opened[asked.number("target")]
+
+    def _records(self, asked: Asked) -> dict[str, Any]:
+        start, count = asked.number("from", 0), asked.number("count", 60)
+        found = self._of(asked).records(asked.text("selection"), start, count)
+        self._opened.shown()
+        return found
+
+    def _thumb(self, asked: Asked) -> Reply:
+        browsed = self._of(asked)
+        size = min(max(asked.number("size", 160), SIZES[0]), SIZES[1])
+        number = browsed.shards.number(asked.number("shard"), asked.number("record"))
+        seen, record = browsed.shards.place(number)
+        version = asked.text("v")
+        if version and version != seen.identity:
+            raise ChangedShardError(
+                "this address is of another state of the shard", hint="reload the page"
+            )
+        browsed.shards.expect_same(seen)
+
+        def make() -> Picture:
+            try:
+                return self._thumbnails.thumbnail(browsed.image(number), size)
+            except ValueError as error:
+                why = safe(str(error), limit=300)
+                raise UsageError(
+                    f"the image does not decode: {why}", hint="`tfrecreg check` finds such images"
+                ) from None
+
+        picture = self._kept((seen.identity, record, size), make)
+        cache = _IMMUTABLE if version else "no-store"
+        return Reply(picture.data, picture.media_type, {"cache-control": cache})
+
+    def _image(self, asked: Asked) -> Reply:
+        browsed, number = self._place(asked)
+        picture = whole(browsed.image(number, asked.text("feature") or None))
+        return Reply(picture.data, picture.media_type)
+
+    def _media(self, asked: Asked) -> Reply:
+        browsed, number = self._place(asked)
+        found = medium(browsed.example(number), asked.text("feature") or None)
+        part = part_of(*found, asked.range)
+        return Reply(part.data, part.media_type, part.headers, part.status)
+
+    def _record(self, asked: Asked) -> dict[str, Any]:
+        return whole_record(*self._place(asked))
+
+    def _tensors(self, asked: Asked) -> dict[str, Any]:
+        browsed, number = self._place(asked)
+        target = browsed.target
+        found: dict[str, Any] = self._child.call(
+            tensors, browsed.shards.payload(number), target.schema, target.schema_path or "schema"
+        )
+        return found
+
+    def _place(self, asked: Asked) -> tuple[Browsed, int]:
+        browsed = self._of(asked)
+        number = browsed.shards.number(asked.number("shard"), asked.number("record"))
+        return browsed, number
+
+    def _both(self, asked: Asked) -> tuple[Browsed, Browsed]:
+        return self._opened[asked.number("a")], self._opened[asked.number("b")]
+
+    def _compared(self, asked: Asked) -> dict[str, Any]:
+        start, count = asked.number("from", 0), asked.number("count", 60)
+        kind = asked.text("kind", "changed")
+        return self._comparisons.records(*self._both(asked), kind, start, count)
+
+    def _select(self, asked: Asked) -> dict[str, Any]:
+        browsed = self._of(asked)
+        choice = ViewChoice(
+            splits=asked.texts("split"),
+            where=tuple(each for each in asked.texts("where") if each.strip()),
+            sort=asked.text("sort"),
+            descending=asked.text("desc") in ("1", "true"),
+            findings=asked.texts("findings"),
+            changed_since=asked.text("changed_since"),
+        )
+        among = []
+        if choice.findings:
+            among.append(np.array(browsed.report.records(choice.findings), np.int64))
+        if choice.changed_since:
+            among.append(self._comparisons.changed_since(choice.changed_since, browsed))
+        found = browsed.selections.select(choice, among)
+        word = browsed.target.reference or browsed.target.name
+        return {
+            "selection": choice.name,
+            "count": len(found),
+            "of": len(browsed.shards),
+            "milliseconds": found.milliseconds,
+            "cli": command_line(word, choice),
+            "python": python_line(word, browsed.shards.splits, choice),
+            "toml": derives(browsed, choice),
+        }
+
+    def _facets(self, asked: Asked) -> dict[str, Any]:
+        browsed = self._of(asked)
+        selection = browsed.selections.get(asked.text("selection"))
+        return {"facets": browsed.facets.of(selection, browsed.report.codes)}
+
+    def _save(self, asked: Asked) -> Reply:
+        browsed = self._of(asked)
+        selection = browsed.selections.get(asked.text("selection"))
+        form = asked.text("as")
+        if form == "keys":
+            headers = _attachment("keys.csv")
+            return Reply(b"", "text/csv; charset=utf-8", headers, parts=keys(browsed, selection))
+        if form == "waiver":
+            today = datetime.datetime.now(datetime.timezone.utc).date()
+            codes = selection.choice.findings or tuple(browsed.report.codes)
+            text = waiver(browsed.report.findings(codes), today)
+        elif form == "toml":
+            text = derived(browsed, selection.choice)
+        else:
+            raise UsageError(
+                f"a selection is not saved as `{safe(form)}`", hint="keys, waiver or toml"
+            )
+        body = text.encode("utf-8", "backslashreplace")
+        headers = _attachment("waiver.toml" if form == "waiver" else "dataset.toml")
+        return Reply(body, "text/plain; charset=utf-8", headers)
+
+
+def _attachment(name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{name}"'}
+
+
+def static(path: str) -> Reply:
+    """A file of the browser's side.
+
+    Raises:
+        NoSuchNameError: there is none of that name.
+    """
+    parts = path.split("/")
+    place = files("tfrecreg.builtin.view") / "static"
+    for part in parts:
+        # By names that the folder has, so that no path leads out of it.
+        found = next((each for each in place.iterdir() if each.name == part), None)
+        if found is None or (found.is_dir() and part == parts[-1]):
+            raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
+        if part != parts[-1] and not found.is_dir():
+            raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
+        place = found
+    kind = _TYPES.get(parts[-1].rpartition(".")[2])
+    if kind is None:
+        raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
+    return Reply(place.read_bytes(), kind, {"cache-control": "no-cache"})
+
+
+def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Request], Any]:
+    async def endpoint(request: Request) -> Response:
+        asked = Asked(request)
+        return await anyio.to_thread.run_sync(_answered, handler, asked, limiter=limit)
+
+    return endpoint
+
+
+def _answered(handler: Handler, asked: Asked) -> Response:
+    """The answer to one request, or the error in its form."""
+    try:
+        found = handler(asked)
+    except TfrecregError as error:
+        return _error(_status(error), error.message, error.hint)
+    except Exception as error:
+        # A bug of ours, or of a plugin: the viewer goes on.
+        traceback.print_exc(file=sys.stderr)
+        return _error(500, f"{type(error).__name__}: {safe(str(error), limit=300)}", "")
+    if isinstance(found, Reply):
+        headers = {"cache-control": "no-store", **found.headers}
+        if found.parts is not None:
+            return StreamingResponse(found.parts, found.status, headers, found.media_type)
+        return Response(found.body, found.status, headers, found.media_type)
+    return _json(200, found)
+
+
+def _status(error: TfrecregError) -> int:
+    if isinstance(error, NoSuchRecordError | NoSuchNameError):
+        return 404
+    return 409 if isinstance(error, StorageError) else 400
+
+
+def _json(status: int, document: object) -> Response:
+    # In ASCII: names that are not UTF-8 have surrogate escapes.
+    body = json.dumps(json_data(document), allow_nan=False).encode("ascii")
+    return Response(body, status, {"cache-control": "no-store"}, "application/json")
+
+
+def _error(status: int, message: str, hint: str) -> Response:
+    return _json(status, {"error": {"message": message, "hint": hint}})
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    del request
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return _error(status, "there is nothing at this address", "")

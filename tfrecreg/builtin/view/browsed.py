@@ -1,0 +1,333 @@
+"""The targets that are open, and the datasets of the registry."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from queue import SimpleQueue
+from typing import Any
+
+from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.drawn import classes_of, drawn, example_of, first_image, kind_of_feature
+from tfrecreg.builtin.view.facets import Facets
+from tfrecreg.builtin.view.findings import Findings
+from tfrecreg.builtin.view.ledger import LedgerRows
+from tfrecreg.builtin.view.selections import Selections, python_line
+from tfrecreg.builtin.view.shards import ViewedShards
+from tfrecreg.engines.interface import Engine
+from tfrecreg.errors import NoSuchNameError, TfrecregError, UsageError
+from tfrecreg.example.model import Example
+from tfrecreg.images.pixels import expect_pillow
+from tfrecreg.operations.format_payload import ShownImage, images_in
+from tfrecreg.plugins.decoders import Decoders, target_decoders
+from tfrecreg.reference import parse_reference
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.interface import Target
+from tfrecreg.shardset.target import target_of
+from tfrecreg.text import safe
+
+PAGE = 500
+"""Records of one answer, at most."""
+_SAMPLE = 5
+"""Records whose features are listed."""
+_HEAD_START = 0.4
+"""Seconds that work in the background waits for the first grid."""
+_TARGETS = 32
+"""Targets that are open, at most."""
+
+
+class Browsed:
+    """A target that is open.
+
+    Args:
+        number: in addresses.
+        target: what it is.
+        engine: where its catalog is made.
+    """
+
+    def __init__(self, number: int, target: Target, engine: Engine) -> None:
+        self.number = number
+        self.target = target
+        self.engine = engine
+        self.shards = ViewedShards(target)
+        self.decoders: Decoders = target_decoders(target)
+        self.catalog = Catalog(target, engine)
+        self.report = Findings(target, self.shards, engine.jobs)
+        self.ledger = LedgerRows(target)
+        self.selections = Selections(self.shards, self.catalog)
+        self.facets = Facets(target, self.shards, self.catalog, self.selections)
+
+    def prepare(self, *, check: bool) -> None:
+        """Make the catalog, and check it."""
+        self.catalog.make()
+        if check:
+            self.report.make()
+
+    def close(self) -> None:
+        """End work in the background."""
+        self.report.stop()
+        self.catalog.close()
+
+    def entry(self) -> dict[str, Any]:
+        """Its line in the list of targets."""
+        return {"id": self.number, "name": self.target.name, "kind": self.target.kind}
+
+    def summary(self) -> dict[str, Any]:
+        """All that is known without reading the records."""
+        manifest = self.target.manifest
+        shards = self.shards
+        columns = self.catalog.columns
+        word = self.target.reference or self.target.name
+        return {
+            **self.entry(),
+            "digest": manifest.content if manifest is not None else None,
+            "records": len(shards),
+            "bytes": sum(each.size for each in shards.shards),
+            "splits": [
+                {
+                    "name": safe(name),
+                    "records": sum(each.records for each in found),
+                    "shards": len(found),
+                    "bytes": sum(each.size for each in found),
+                }
+                for name, found in shards.splits.items()
+            ],
+            "shards": [
+                {
+                    "name": safe(each.name, limit=1000),
+                    "split": safe(each.split),
+                    "records": each.records,
+                    "bytes": each.size,
+                    "state": each.state,
+                    "why": each.why,
+                }
+                for each in shards.shards
+            ],
+            "features": self.features,
+            "columns": (
+                [{"name": name, "type": kind} for name, kind in columns]
+                if columns is not None
+                else None
+            ),
+            "classes": list(classes_of(self.target.labels)),
+            "notes": [*self.target.notes, *self.catalog.notes, *pillow_notes()],
+            "catalog": self.catalog.to_json(len(shards)),
+            "commands": {
+                "cli": shlex.join(["tfrecreg", "view", word]),
+                "python": python_line(word, shards.splits, self.selections.get("").choice),
+            },
+        }
+
+    @cached_property
+    def features(self) -> list[dict[str, Any]]:
+        """The features of the first records."""
+        kinds: dict[str, Counter[str]] = {}
+        types: dict[str, set[str]] = {}
+        counts: dict[str, set[int]] = {}
+        for example in self._sample():
+            for name, feature in example.items():
+                kind = kind_of_feature(name, feature, self.decoders)
+                kinds.setdefault(name, Counter())[kind] += 1
+                types.setdefault(name, set()).add(feature.kind.name.lower())
+                counts.setdefault(name, set()).add(feature.count)
+        return [
+            {
+                "name": safe(name),
+                "kind": kinds[name].most_common(1)[0][0],
+                "type": " or ".join(sorted(types[name])),
+                "shape": _shape(counts[name]),
+            }
+            for name in sorted(kinds)
+        ]
+
+    def _sample(self) -> list[Example]:
+        some = range(min(_SAMPLE, len(self.shards)))
+        payloads = (each for each in self.shards.payloads(some) if isinstance(each, bytes))
+        return [each for each in map(example_of, payloads) if each is not None]
+
+    def records(self, selection: str, start: int, count: int) -> dict[str, Any]:
+        """A part of a selection.
+
+        Raises:
+            UsageError: the numbers are none, or there is no such selection.
+        """
+        if start < 0 or not 0 <= count <= PAGE:
+            raise UsageError(
+                f"expected from 0 on and at most {PAGE} records, found {count} from {start}",
+                hint="ask for them in parts",
+            )
+        found = self.selections.get(selection)
+        numbers = [int(each) for each in found.numbers[start : start + count]]
+        payloads = self.shards.payloads(numbers)
+        return {
+            "from": start,
+            "count": len(numbers),
+            "of": len(found),
+            "records": [
+                {"at": start + at, **self.drawn(number, payload)}
+                for at, (number, payload) in enumerate(zip(numbers, payloads, strict=True))
+            ],
+        }
+
+    def drawn(self, number: int, payload: bytes | TfrecregError) -> dict[str, Any]:
+        """A record as the grid shows it."""
+        seen, record = self.shards.place(number)
+        shown = drawn(payload, self.target.labels, self.decoders, self.shards.key(number))
+        thumb = None
+        if shown["kind"] == "image":
+            place = f"/api/t/{self.number}/thumb/{seen.number}/{record}"
+            thumb = f"{place}?v={seen.identity}&size=160"
+        return {
+            "split": safe(seen.split),
+            "shard": seen.number,
+            "record": record,
+            "thumb": thumb,
+            "findings": self.report.codes_of(seen.name, record),
+            **shown,
+        }
+
+    def example(self, number: int) -> Example:
+        """A record, decoded.
+
+        Raises:
+            UsageError: it is not an Example.
+        """
+        found = example_of(self.shards.payload(number))
+        if found is None:
+            raise UsageError("the record is not a tf.train.Example", hint="it has no features")
+        return found
+
+    def image(self, number: int, feature: str | None = None) -> ShownImage:
+        """An image of a record.
+
+        Args:
+            feature: its feature, as it is or escaped; None for the one that the grid shows.
+
+        Raises:
+            NoSuchNameError: there is none.
+        """
+        example = self.example(number)
+        if feature is None:
+            found = first_image(example, self.decoders)
+        else:
+            images = images_in(example, self.decoders)
+            named = (each for each in images if feature in (each.feature, safe(each.feature)))
+            found = next(named, None)
+        if found is None:
+            raise NoSuchNameError(
+                "the record has no such image", hint="`/record` lists its features"
+            )
+        return found
+
+
+class Opened:
+    """All targets that are open. Safe for threads.
+
+    Args:
+        targets: those that the user named.
+        registry: of the datasets that can be opened; None for none.
+        engine: where catalogs are made.
+        check: whether targets are checked.
+    """
+
+    def __init__(
+        self, targets: Sequence[Target], registry: Registry | None, engine: Engine, *, check: bool
+    ) -> None:
+        self._check = check
+        self._registry = registry
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._browsed = [Browsed(number, each, engine) for number, each in enumerate(targets)]
+        self._shown = threading.Event()
+        self._waiting: SimpleQueue[Browsed] = SimpleQueue()
+        for each in self._browsed:
+            self._waiting.put(each)
+        # One after the other: each uses all processors.
+        threading.Thread(target=self._prepare, name="tfrecreg-view-work", daemon=True).start()
+
+    def close(self) -> None:
+        """End all work in the background."""
+        for each in self._browsed:
+            each.close()
+
+    def _prepare(self) -> None:
+        # The first grid has the processors for itself.
+        if self._shown.wait(_HEAD_START):
+            time.sleep(_HEAD_START / 2)
+        while True:
+            self._waiting.get().prepare(check=self._check)
+
+    def shown(self) -> None:
+        """The first records are on their way."""
+        self._shown.set()
+
+    @property
+    def registry(self) -> Registry | None:
+        """Of the datasets that can be opened."""
+        return self._registry
+
+    def __getitem__(self, number: int) -> Browsed:
+        if not 0 <= number < len(self._browsed):
+            raise NoSuchNameError(f"there is no target {number}", hint="`/api/targets` lists them")
+        return self._browsed[number]
+
+    def to_json(self) -> dict[str, Any]:
+        """The targets, and what the registry has."""
+        registry = self._registry
+        return {
+            "targets": [each.entry() for each in self._browsed],
+            "datasets": [
+                {
+                    "name": each.name,
+                    "versions": [str(version) for version in each.versions],
+                    "build": each.is_built(),
+                }
+                for each in (registry.datasets() if registry is not None else ())
+            ],
+            "registry": safe(registry.storage.root, limit=1000) if registry is not None else None,
+        }
+
+    def open(self, name: str) -> Browsed:
+        """Open a build or a release of the registry.
+
+        Raises:
+            UsageError: it is not a reference to one, or its bytes are not here.
+        """
+        if self._registry is None:
+            raise UsageError("there is no registry here", hint="tfrecreg -C REGISTRY view")
+        parse_reference(name)
+        target = target_of(resolve(self._registry, name))
+        with self._lock:
+            for each in self._browsed:
+                if each.target.name == target.name and each.target.home is not None:
+                    return each
+            if len(self._browsed) >= _TARGETS:
+                raise UsageError(
+                    f"{_TARGETS} targets are open, and no more are opened",
+                    hint="start `tfrecreg view` again",
+                )
+            made = Browsed(len(self._browsed), target, self._engine)
+            self._browsed.append(made)
+            self._waiting.put(made)
+        return made
+
+
+def pillow_notes() -> list[str]:
+    """What is not shown without Pillow, in a line."""
+    try:
+        expect_pillow()
+    except TfrecregError as error:
+        return [f"large images have no thumbnails: {error.message}; {error.hint}"]
+    return []
+
+
+def _shape(counts: set[int]) -> str:
+    low, high = min(counts), max(counts)
+    if low == high:
+        return "" if low == 1 else str(low)
+    return f"{low} to {high}"

@@ -1,0 +1,170 @@
+"""The catalog of a target, made in the background, and questions to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from tfrecreg.builtin.query.entries import CatalogCache, FileStamp, state_of
+from tfrecreg.engines.interface import Engine
+from tfrecreg.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.text import safe, si_bytes
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.query.ask import Questions
+
+REMOTE_BYTES = 1 << 30
+"""Size of a target behind a URL up to which its catalog is made by itself."""
+PATIENCE = 2.0
+"""Seconds that a question waits for the catalog."""
+
+
+class Stopped(FailureError):
+    """The server ends."""
+
+
+class Counted:
+    """A progress that others read, and that ends the work when the server ends."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.of = 0
+        self.stopping = threading.Event()
+
+    def start(self, what: str, total: int, unit: str = "records") -> None:
+        """Begin to count."""
+        del what, unit
+        self.done, self.of = 0, total
+
+    def advance(self, records: int, size: int) -> None:
+        """Count."""
+        del size
+        if self.stopping.is_set():
+            raise Stopped("the viewer ends")
+        self.done += records
+
+    def stop(self) -> None:
+        """Nothing more is counted."""
+
+    def note(self, message: str) -> None:
+        """Notes are not for the console of a server."""
+
+
+class Catalog:
+    """The tables of a target, which are there after :meth:`make`. Safe for threads."""
+
+    def __init__(self, target: Target, engine: Engine) -> None:
+        self._target = target
+        self._engine = engine
+        self._questions: Questions | None = None
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._progress = Counted()
+        self._columns: tuple[tuple[str, str], ...] = ()
+        self.state: Literal["making", "ready", "unavailable"] = "making"
+        self.why = ""
+        """Why there is none; escaped."""
+        self.notes: tuple[str, ...] = ()
+        """What it lacks."""
+
+    def close(self) -> None:
+        """End the work, and remove temporary files."""
+        self._progress.stopping.set()
+        with self._lock:
+            questions, self._questions = self._questions, None
+            if questions is not None:
+                questions.close()
+
+    def to_json(self, records: int) -> dict[str, Any]:
+        """How far it is.
+
+        Args:
+            records: of the target.
+        """
+        done = records if self.state == "ready" else min(self._progress.done, records)
+        return {"state": self.state, "done": done, "of": records, "why": self.why}
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...] | None:
+        """Names and types of the columns of `records`; None until they are known."""
+        return self._columns if self.state == "ready" else None
+
+    def make(self) -> None:
+        """Make it, in a thread; not of a large target behind a URL: that would fetch all of it."""
+        remote = [each for each in self._target.shards if not each.storage.is_local]
+        try:
+            states = [(each, state_of(each)) for each in remote]
+            if sum(state.size for _, state in states if state is not None) > REMOTE_BYTES:
+                self._expect_kept(states)
+            ask = import_module("tfrecreg.builtin.query.ask")
+            questions: Questions = ask.ask_targets(
+                [self._target], engine=self._engine, progress=self._progress
+            )
+            columns = tuple(questions.connection.describe("records"))
+            # The first answer imports pandas, by Arrow: nobody should wait for that.
+            _, batches = questions.connection.batches("SELECT shard FROM records LIMIT 1")
+            for batch in batches:
+                batch.column(0).dictionary_encode()
+        except TfrecregError as error:
+            hint = f": {error.hint}" if error.hint else ""
+            self.why, self.state = f"{error.message}{hint}", "unavailable"
+        except Exception as error:
+            # The viewer goes on without it, and says so.
+            self.why = f"{type(error).__name__}: {safe(str(error), limit=300)}"
+            self.state = "unavailable"
+        else:
+            with self._lock:
+                self._questions, self._columns = questions, columns
+                self.notes = questions.notes
+            if self._progress.stopping.is_set():
+                self.close()
+            self.state = "ready"
+        self._ended.set()
+
+    def _expect_kept(self, states: Sequence[tuple[Shard, FileStamp | None]]) -> None:
+        with closing(CatalogCache(self._target)) as cache:
+            if not all(cache.known_digest(shard, state) for shard, state in states):
+                raise UsageError(
+                    f"it is not made by itself of more than {si_bytes(REMOTE_BYTES)} behind a URL",
+                    hint=f"`tfrecreg query {self._target.name}` makes it",
+                )
+
+    @contextmanager
+    def asking(self) -> Iterator[Questions]:
+        """The tables, for one question at a time.
+
+        Raises:
+            UsageError: they are not there within two seconds, or will not be.
+        """
+        if not self._ended.wait(PATIENCE):
+            done = f"{self._progress.done:,} of {self._progress.of:,} records"
+            raise UsageError(
+                f"the catalog is being made: {done} are in it",
+                hint="conditions and facets work when it is complete",
+            )
+        with self._lock:
+            if self._questions is None:
+                raise UsageError(
+                    f"there is no catalog: {self.why or 'the viewer ends'}",
+                    hint="without it, records are chosen by their split only",
+                )
+            yield self._questions
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The whole answer to a small question.
+
+        Raises:
+            UsageError: as :meth:`asking`, or it is not one SELECT of what there is.
+        """
+        with self.asking() as questions:
+            _, batches = questions.connection.batches(sql)
+            return [row for batch in batches for row in _rows(batch)]
+
+
+def _rows(batch: Any) -> Iterator[tuple[Any, ...]]:
+    columns: Sequence[Sequence[Any]] = [column.to_pylist() for column in batch.columns]
+    return zip(*columns, strict=True)

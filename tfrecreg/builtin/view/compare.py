@@ -1,0 +1,196 @@
+"""Two targets compared: counts, the number that the change asks for, and the records."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.builtin.view.browsed import PAGE, Browsed
+from tfrecreg.builtin.view.drawn import example_of
+from tfrecreg.errors import UsageError
+from tfrecreg.example.model import Example
+from tfrecreg.operations.diff.match import Matched, record_of, shard_of
+from tfrecreg.operations.diff.result import DiffResult, ListedExamples
+from tfrecreg.operations.diff.run import diff
+from tfrecreg.registry.registry import Registry
+from tfrecreg.shardset.find import Built, find
+from tfrecreg.text import safe
+
+CHANGES = ("added", "removed", "changed", "moved", "renamed")
+_KEPT = 4
+_Places = npt.NDArray[np.uint64]
+
+
+class Comparisons:
+    """The comparisons that were made last. Safe for threads; one is made at a time.
+
+    Args:
+        registry: of references; None for none.
+    """
+
+    def __init__(self, registry: Registry | None) -> None:
+        self._registry = registry
+        self._kept: OrderedDict[tuple[str, str], DiffResult] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def summary(self, a: Browsed, b: Browsed) -> dict[str, Any]:
+        """What differs, in numbers.
+
+        Raises:
+            UsageError: one of the two is no build or release.
+        """
+        found = self._result(a, b)
+        totals = found.totals
+        every = sum(each.records_after or 0 for each in found.splits)
+        came = sum(totals[kind] for kind in totals if kind != "removed")
+        return {
+            **{kind: totals[kind] if found.known else None for kind in CHANGES},  # type: ignore[index]
+            "unchanged": every - came if found.known else None,
+            "verdict": "SAME" if found.same else found.change.level.upper(),
+            "version": found.version,
+            "why": safe("; ".join(found.change.reasons), limit=2000),
+            "hint": safe(found.hint, limit=1000),
+            "features": [
+                {
+                    "name": safe(name) or "the whole payload",
+                    "change": ", ".join(
+                        f"{how} in {number:,}"
+                        for how, number in (
+                            ("added", counts.added),
+                            ("removed", counts.removed),
+                            ("changed", counts.changed),
+                        )
+                        if number
+                    ),
+                }
+                for name, counts in sorted(found.features.items())
+            ],
+        }
+
+    def records(self, a: Browsed, b: Browsed, kind: str, start: int, count: int) -> dict[str, Any]:
+        """Records of one kind, with their states on both sides.
+
+        Raises:
+            UsageError: as :meth:`summary`; or there is no such kind.
+        """
+        if kind not in CHANGES:
+            raise UsageError(
+                f"there is no kind `{safe(kind)}`", hint=f"one of {', '.join(CHANGES)}"
+            )
+        if count > PAGE:
+            raise UsageError(
+                f"at most {PAGE} records are in one answer, asked for {count}",
+                hint="ask for them in parts",
+            )
+        before, after = _places(_matched(self._result(a, b)), kind)
+        every = max(len(before), len(after))
+        rows = range(start, min(start + count, every))
+        return {
+            "of": every,
+            "from": start,
+            "records": [_pair(a, b, _at(before, row), _at(after, row)) for row in rows],
+        }
+
+    def changed_since(self, reference: str, b: Browsed) -> npt.NDArray[np.int64]:
+        """Numbers of the records of `b` that a version does not have, or has otherwise."""
+        matched = _matched(self._between(find(reference, self._registry), self._built(b)))
+        parts = (
+            matched.added,
+            matched.changed.after,
+            matched.moved_changed.after,
+            matched.renamed_changed.after,
+        )
+        numbers = [_number(b, int(place)) for part in parts for place in part]
+        return np.array(sorted(each for each in numbers if each is not None), np.int64)
+
+    def _result(self, a: Browsed, b: Browsed) -> DiffResult:
+        return self._between(self._built(a), self._built(b))
+
+    def _built(self, browsed: Browsed) -> Built | str:
+        return find(browsed.target.name, self._registry)
+
+    def _between(self, a: Built | str, b: Built | str) -> DiffResult:
+        for each in (a, b):
+            if isinstance(each, str):
+                raise UsageError(
+                    f"`{safe(each, limit=1000)}` is not a build or a release",
+                    hint="two of these can be compared; `tfrecreg digest` compares files",
+                )
+        assert not isinstance(a, str)
+        assert not isinstance(b, str)
+        name = a.name, b.name
+        with self._lock:
+            found = self._kept.get(name)
+            if found is None:
+                found = self._kept[name] = diff(a, b, registry=self._registry)
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return found
+
+
+def _matched(result: DiffResult) -> Matched:
+    listing = result.listing
+    if not isinstance(listing, ListedExamples):
+        raise TypeError(f"examples are listed by {listing!r}")
+    return listing.matched
+
+
+def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
+    """Places on both sides; of one side none, where a record is on one side only."""
+    none = np.empty(0, np.uint64)
+    if kind == "added":
+        return none, matched.added
+    if kind == "removed":
+        return matched.removed, none
+    if kind == "changed":
+        return matched.changed.before, matched.changed.after
+    both = (
+        (matched.moved, matched.moved_changed)
+        if kind == "moved"
+        else (matched.renamed, matched.renamed_changed)
+    )
+    return (
+        np.concatenate([each.before for each in both]),
+        np.concatenate([each.after for each in both]),
+    )
+
+
+def _at(places: _Places, row: int) -> int | None:
+    return int(places[row]) if row < len(places) else None
+
+
+def _number(browsed: Browsed, place: int) -> int | None:
+    """The number of a record; None where its shard is not here."""
+    manifest = browsed.target.manifest
+    assert manifest is not None
+    name = manifest.shards[shard_of(place)].path
+    seen = browsed.shards.named.get(name)
+    if seen is None or record_of(place) >= seen.records:
+        return None
+    return browsed.shards.number(seen.number, record_of(place))
+
+
+def _pair(a: Browsed, b: Browsed, before: int | None, after: int | None) -> dict[str, Any]:
+    states: list[dict[str, Any] | None] = []
+    examples: list[Example | None] = []
+    for browsed, place in ((a, before), (b, after)):
+        number = _number(browsed, place) if place is not None else None
+        if number is None:
+            states.append(None)
+            examples.append(None)
+            continue
+        (payload,) = browsed.shards.payloads([number])
+        states.append(browsed.drawn(number, payload))
+        examples.append(example_of(payload) if isinstance(payload, bytes) else None)
+    differs: Iterator[str] = iter(())
+    old, new = examples
+    if old is not None and new is not None:
+        names = sorted({*old, *new})
+        differs = (safe(name) for name in names if old.get(name) != new.get(name))
+    key = next((each["key"] for each in reversed(states) if each is not None), None)
+    return {"key": key, "a": states[0], "b": states[1], "differs": list(differs)}

@@ -1,0 +1,205 @@
+"""What selected records have in common: counts by value, and histograms of numbers."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tfrecreg.builtin.query.sql import sql_name, sql_text
+from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.selections import ChosenRecords, Selections
+from tfrecreg.builtin.view.shards import ViewedShards
+from tfrecreg.components.colors import COLORS, class_color
+from tfrecreg.scan.interface import Target
+from tfrecreg.text import safe
+from tfrecreg.validators.annotations.label_features import IMAGE_LABEL
+
+_FACETS = 30
+_VALUES = 50
+_BARS = 30
+_CLASS = ("label_name", "label")
+"""The column of classes, which has the first name where a feature has the second."""
+_FIRST = ("split", *_CLASS, "width", "height", "boxes", "bytes")
+_LEFT_OUT = ("shard", "record", "offset", "key", "digest")
+_LABEL_TEXT = "image/class/text"
+_TITLES = {
+    "split": "Split",
+    "label": "Class",
+    "label_name": "Class",
+    "width": "Width",
+    "height": "Height",
+}
+_NUMBERS = ("BIGINT", "DOUBLE", "FLOAT")
+
+
+class Facets:
+    """The facets of one target. Those of all records are computed once.
+
+    Args:
+        target: what it is.
+        shards: of the target.
+        catalog: of the target.
+        selections: of the target.
+    """
+
+    def __init__(
+        self, target: Target, shards: ViewedShards, catalog: Catalog, selections: Selections
+    ) -> None:
+        self._target = target
+        self._shards = shards
+        self._catalog = catalog
+        self._selections = selections
+        self._spread: dict[str, tuple[int, float | None, float | None]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, selection: ChosenRecords, findings: Mapping[str, int]) -> list[dict[str, Any]]:
+        """The facets of a selection, the most useful first.
+
+        Args:
+            selection: whose records are counted.
+            findings: number of places of findings by code.
+
+        Raises:
+            UsageError: there is no catalog.
+        """
+        condition = self._selections.sql(selection) or "true"
+        known = list(self._columns())
+        # What the column of classes says is said once.
+        same = (IMAGE_LABEL, _LABEL_TEXT) if any(name in _CLASS for name, _ in known) else ()
+        columns = [each for each in known if each[0] not in (*_LEFT_OUT, *same)]
+        with self._lock:
+            self._look([(name, kind) for name, kind in columns if name not in self._spread])
+        found = [_findings(findings)] if findings else []
+        for name, kind in columns:
+            made = self._facet(name, kind, condition)
+            if made is not None:
+                found.append(made)
+        order = {name: at for at, name in enumerate((*_FIRST, "findings"))}
+        found.sort(key=lambda each: order.get(each["column"], len(order)))
+        return found[:_FACETS]
+
+    def _columns(self) -> Iterator[tuple[str, str]]:
+        with self._catalog.asking() as questions:
+            known = questions.connection.describe("records")
+        ordered = sorted(known, key=lambda each: each[0] not in _FIRST)
+        some = [each for each in ordered if each[1] in (*_NUMBERS, "VARCHAR")]
+        return iter(some[: _FACETS + len(_LEFT_OUT)])
+
+    def _look(self, columns: list[tuple[str, str]]) -> None:
+        """How many values each column has, and the lowest and highest."""
+        if not columns:
+            return
+        parts = []
+        for name, kind in columns:
+            column = sql_name(name)
+            ends = f"min({column})::DOUBLE, max({column})::DOUBLE"
+            parts.append(f"approx_count_distinct({column})")
+            parts.append(ends if kind in _NUMBERS else "NULL::DOUBLE, NULL::DOUBLE")
+        (row,) = self._catalog.rows(f"SELECT {', '.join(parts)} FROM records")
+        for at, (name, _) in enumerate(columns):
+            values, low, high = row[3 * at : 3 * at + 3]
+            self._spread[name] = (int(values or 0), low, high)
+
+    def _facet(self, name: str, kind: str, condition: str) -> dict[str, Any] | None:
+        values, low, high = self._spread[name]
+        title = _TITLES.get(name, safe(name, limit=80))
+        if not values:
+            return None
+        if kind in _NUMBERS and values > _VALUES // 2 and low is not None and high is not None:
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                return None
+            return self._histogram(name, kind, title, low, high, condition)
+        if values > 20 * _VALUES and name not in _CLASS:
+            return None  # such as names of files: a list of them is of no use
+        return self._values(name, kind, title, condition)
+
+    def _values(self, name: str, kind: str, title: str, condition: str) -> dict[str, Any]:
+        column = sql_name(name)
+        rows = self._catalog.rows(
+            f"SELECT {column} AS value, count(*) FILTER (WHERE {condition}) AS inside, "
+            f"count(*) AS every FROM records GROUP BY 1 "
+            f"ORDER BY every DESC, value LIMIT {_VALUES}"
+        )
+        if name == "split":
+            order = list(self._shards.splits)
+            rows.sort(key=lambda row: order.index(row[0]) if row[0] in order else len(order))
+        values = [
+            {
+                "value": value if isinstance(value, str | int) else _plain(value),
+                "text": "none" if value is None else safe(str(value), limit=80),
+                "count": inside,
+                "of": every,
+                "where": _where(column, kind, value),
+                **({"color": self._color(value)} if name in _CLASS else {}),
+            }
+            for value, inside, every in rows
+        ]
+        return {"column": name, "title": title, "kind": "values", "values": values}
+
+    def _color(self, value: object) -> str:
+        if isinstance(value, int):
+            return COLORS[class_color(value)]
+        text = str(value)
+        for _, names in sorted(self._target.labels.items()):
+            if text in names:
+                return COLORS[class_color(list(names).index(text))]
+        return COLORS[class_color(text)]
+
+    def _histogram(
+        self, name: str, kind: str, title: str, low: float, high: float, condition: str
+    ) -> dict[str, Any]:
+        column = sql_name(name)
+        bars = _BARS
+        if kind == "BIGINT":
+            # Bars as wide as whole numbers, so that none is empty by its place.
+            step = max(1, math.ceil((high - low + 1) / _BARS))
+            bars = math.ceil((high - low + 1) / step)
+            edges = [low + at * step for at in range(bars + 1)]
+        else:
+            edges = [low + at * (high - low) / bars for at in range(bars)] + [high]
+        width = edges[1] - edges[0]
+        bar = f"least(greatest(floor(({column} - ({low!r})) / {width!r}), 0), {bars - 1})::INTEGER"
+        rows = self._catalog.rows(
+            f"SELECT {bar} AS bar, count(*) FILTER (WHERE {condition}) AS inside, "
+            f"count(*) AS every FROM records "
+            f"WHERE {column} IS NOT NULL AND isfinite({column}::DOUBLE) GROUP BY 1"
+        )
+        counts, of = [0] * bars, [0] * bars
+        for at, inside, every in rows:
+            counts[at], of[at] = inside, every
+        return {
+            "column": name,
+            "title": title,
+            "kind": "histogram",
+            "edges": edges,
+            "counts": counts,
+            "of": of,
+            "column_sql": column,
+        }
+
+
+def _findings(codes: Mapping[str, int]) -> dict[str, Any]:
+    """Codes of findings, which are chosen by `findings` and not by a condition."""
+    values = [
+        {"value": code, "text": code, "count": count, "of": count, "where": ""}
+        for code, count in sorted(codes.items())
+    ]
+    return {"column": "findings", "title": "Findings", "kind": "values", "values": values}
+
+
+def _where(column: str, kind: str, value: object) -> str:
+    if value is None:
+        return f"{column} IS NULL"
+    if isinstance(value, str):
+        return f"{column} = {sql_text(value)}"
+    return f"{column} = {value!r}::{kind}" if kind == "FLOAT" else f"{column} = {value!r}"
+
+
+def _plain(value: object) -> object:
+    return (
+        value
+        if value is None or (isinstance(value, float) and math.isfinite(value))
+        else str(value)
+    )

@@ -1,0 +1,266 @@
+"""The findings of a target as cards, and its damaged shards as strips."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+from tfrecreg.builtin.view.catalog import Counted
+from tfrecreg.builtin.view.child import Child
+from tfrecreg.builtin.view.shards import ViewedShard, ViewedShards
+from tfrecreg.config import Config
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.errors import TfrecregError
+from tfrecreg.findings import Finding, Location
+from tfrecreg.operations.check.options import CheckOptions
+from tfrecreg.operations.check.target import check_target
+from tfrecreg.operations.salvage.model import ShardResult
+from tfrecreg.operations.salvage.shard import salvage_shard
+from tfrecreg.registry.registry import Registry
+from tfrecreg.reports.model import Report
+from tfrecreg.scan.interface import Target
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.text import safe
+
+CHECKED_BYTES = 4 << 30
+"""Size of a target up to which it is checked when it is opened."""
+_SALVAGED_BYTES = 256 << 20
+"""Size of a damaged shard up to which it is found out what `salvage` keeps of it."""
+_STRIPS = 50
+_RANGES = 500
+_SHOWN = 20
+_OTHER = re.compile(r"record (\d{1,18}) of ")
+_FAMILY_OF_BYTES = "CRC"
+
+
+class Findings:
+    """The report of a target, made in the background. Safe for threads.
+
+    Args:
+        target: what is checked.
+        shards: of the target.
+        jobs: processes that check it.
+    """
+
+    def __init__(self, target: Target, shards: ViewedShards, jobs: int) -> None:
+        self._target = target
+        self._shards = shards
+        self._jobs = jobs
+        self._report: Report | None = None
+        self._child = Child()
+        self._done = 0
+        self._about: dict[tuple[str, int], list[Finding]] = {}
+        self.codes: dict[str, int] = {}
+        """Number of places by code."""
+        self.state: Literal["checking", "ready", "none"] = "checking"
+        self.why = ""
+        """Why there is none; escaped."""
+        self._strips: list[dict[str, Any]] = []
+        size = sum(each.size for each in shards.shards)
+        if size > CHECKED_BYTES:
+            self.state = "none"
+            self.why = f"`tfrecreg check {target.name}` reads all of it"
+        elif any(each.shard and not each.shard.storage.is_local for each in shards.shards):
+            self.state = "none"
+            self.why = "a target behind a URL is not read as a whole"
+
+    def stop(self) -> None:
+        """End the work."""
+        self._child.close()
+
+    def _count(self, done: int) -> None:
+        self._done = done
+
+    def make(self) -> None:
+        """Check the target, in a thread."""
+        if self.state != "checking":
+            return
+        try:
+            report: Report = self._child.call(
+                check_report, self._target, self._jobs, report=self._count
+            )
+            strips = list(self._made_strips(report))
+        except TfrecregError as error:
+            self.why, self.state = error.message, "none"
+            return
+        finally:
+            self._child.close()
+        codes: Counter[str] = Counter()
+        for finding in report.findings:
+            codes[finding.code] += finding.count
+            for place in finding.locations:
+                if place.shard is not None and place.record is not None:
+                    self._about.setdefault((place.shard, place.record), []).append(finding)
+        self._report, self._strips, self.codes = report, strips, dict(codes)
+        self.state = "ready"
+
+    def codes_of(self, shard: str, record: int) -> list[str]:
+        """Codes of the findings that name a record."""
+        return list(dict.fromkeys(each.code for each in self._about.get((shard, record), ())))
+
+    def about(self, shard: str, record: int) -> list[dict[str, str]]:
+        """The findings that name a record."""
+        return [
+            {
+                "code": each.code,
+                "severity": each.severity.value,
+                "message": safe(each.message, limit=1000),
+                "hint": safe(each.hint, limit=1000),
+            }
+            for each in self._about.get((shard, record), ())
+        ]
+
+    def records(self, codes: Iterable[str]) -> list[int]:
+        """Numbers of the records that findings with these codes name, in order."""
+        wanted = set(codes)
+        numbers = {each.name: each for each in self._shards.shards}
+        found = set()
+        for (shard, record), findings in self._about.items():
+            seen = numbers.get(shard)
+            is_meant = any(each.code in wanted for each in findings)
+            if is_meant and seen is not None and record < seen.records:
+                found.add(self._shards.number(seen.number, record))
+        return sorted(found)
+
+    def findings(self, codes: Iterable[str]) -> list[Finding]:
+        """The findings with these codes."""
+        wanted = set(codes)
+        every = self._report.findings if self._report is not None else ()
+        return [each for each in every if each.code in wanted]
+
+    def to_json(self) -> dict[str, Any]:
+        """Cards and strips, or how far the check is."""
+        records = len(self._shards)
+        report = self._report
+        done = records if self.state == "ready" else min(self._done, records)
+        return {
+            "state": self.state,
+            "done": done,
+            "of": records,
+            "why": self.why,
+            "cards": [self._card(each) for each in report.findings] if report is not None else [],
+            "strips": self._strips,
+        }
+
+    def _card(self, finding: Finding) -> dict[str, Any]:
+        numbers = {each.name: each.number for each in self._shards.shards}
+        places = finding.locations[:_SHOWN]
+        records = [
+            {"shard": numbers[place.shard], "record": place.record}
+            for place in places
+            if place.shard in numbers and place.record is not None
+        ]
+        return {
+            "code": finding.code,
+            "severity": finding.severity.value,
+            "rule": finding.rule,
+            "message": safe(finding.message, limit=1000),
+            "hint": safe(finding.hint, limit=1000),
+            "count": finding.count,
+            "records": records,
+            "places": [_place(each, numbers) for each in places if each.shard in numbers],
+            "pairs": _pairs(finding, numbers, {safe(each): numbers[each] for each in numbers}),
+        }
+
+    def _made_strips(self, report: Report) -> Iterator[dict[str, Any]]:
+        damaged = {
+            place.shard
+            for finding in report.findings
+            if finding.code.startswith(_FAMILY_OF_BYTES)
+            for place in finding.locations
+        }
+        shards = self._shards.shards
+        some = [each for each in shards if each.name in damaged or each.state != "ok"]
+        for seen in some[:_STRIPS]:
+            yield _strip(seen)
+
+
+def check_report(report: Callable[[int], None], target: Target, jobs: int) -> Report:
+    """The report of a check, in a child."""
+
+    class Told(Counted):
+        def advance(self, records: int, size: int) -> None:
+            super().advance(records, size)
+            report(self.done)
+
+    home = target.home
+    config = Registry(home).config if home is not None else Config()
+    options = CheckOptions(fail_on="never")
+    return check_target(target, config, options, engine=LocalEngine(jobs), progress=Told())
+
+
+def _place(place: Location, numbers: dict[str, int]) -> dict[str, Any]:
+    start = place.offset or 0
+    return {
+        "shard": numbers[place.shard or ""],
+        "from": start,
+        "to": start + (place.length or 0),
+        "text": safe(place.detail or place.feature or "", limit=500),
+    }
+
+
+def _pairs(
+    finding: Finding, shards: dict[str, int], named: dict[str, int]
+) -> list[list[dict[str, Any]]]:
+    """The records of a finding beside those that they are compared with, which its places name."""
+    found = []
+    for place in finding.locations[:_SHOWN]:
+        match = _OTHER.search(place.detail or "")
+        if match is None or place.record is None or place.shard not in shards:
+            continue
+        # A name may have any characters: the longest that fits is the one.
+        fits = [name for name in named if (place.detail or "").startswith(name, match.end())]
+        if fits:
+            other = {"shard": named[max(fits, key=len)], "record": int(match[1])}
+            found.append([{"shard": shards[place.shard], "record": place.record}, other])
+    return found
+
+
+def _strip(seen: ViewedShard) -> dict[str, Any]:
+    strip: dict[str, Any] = {
+        "shard": seen.number,
+        "name": safe(seen.name, limit=1000),
+        "bytes": seen.size,
+        "damage": [],
+        "kept": [],
+    }
+    if seen.shard is None or seen.state == "gone":
+        why = {"from": 0, "to": seen.size, "code": "SHD001", "text": seen.why}
+        return {**strip, "damage": [why]}
+    if seen.size > _SALVAGED_BYTES:
+        return strip
+    result = _salvaged(seen)
+    if result.original is None or result.status in ("refused", "unreadable"):
+        why = {"from": 0, "to": seen.size, "code": "CRC008", "text": safe(result.reason)}
+        return {**strip, "damage": [why]}
+    end = max([seen.size, *(each.offset + each.length for each in result.cuts)])
+    kept, start = [], 0
+    for cut in result.cuts[:_RANGES]:
+        strip["damage"].append(
+            {
+                "from": cut.offset,
+                "to": cut.offset + cut.length,
+                "code": cut.code,
+                "text": safe(cut.detail, limit=500),
+            }
+        )
+        if cut.what == "header":
+            continue  # its record is kept
+        if cut.offset > start:
+            kept.append({"from": start, "to": cut.offset})
+        start = max(start, cut.offset + cut.length)
+    if start < end:
+        kept.append({"from": start, "to": end})
+    return {**strip, "bytes": end, "kept": kept}
+
+
+def _salvaged(seen: ViewedShard) -> ShardResult:
+    """What `salvage` does with a shard, in a folder that is removed."""
+    assert seen.shard is not None
+    name = os.path.basename(seen.shard.path)  # noqa: PTH119 - a str stays a str
+    with tempfile.TemporaryDirectory(prefix="tfrecreg-view-") as folder:
+        return salvage_shard(seen.shard, name, LocalStorage(folder))

@@ -1,0 +1,143 @@
+"""Who may ask what: a token, one host, one origin, two methods. And the headers of all answers.
+
+A page of another site can send requests to the loopback address, also under a name of its own whose
+address it changes later (DNS rebinding). So the `Host` and the `Origin` must be those of this
+server, and every request needs the token, which only the address that was printed has.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        b"media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        b"frame-ancestors 'self'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+
+
+class Guard:
+    """Refuses requests that are not from the browser of this user.
+
+    Args:
+        app: answers all others.
+        token: that every request needs.
+        port: of this server.
+    """
+
+    def __init__(self, app: App, token: str, port: int) -> None:
+        self._app = app
+        self._token = token
+        self._cookie = f"tfrecreg-view-{port}"
+        self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
+        self._origins = {b"http://" + host for host in self._hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            raise ValueError(f"no answer to {scope['type']}")
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        refused = self._refused(scope["method"], headers)
+        if refused is not None:
+            await _text(with_headers, *refused)
+            return
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in pairs if name == "token"]
+        if scope["path"] == "/" and given:
+            if not self._is_token(given[0]):
+                await _text(with_headers, 403, "the token of this address is not valid")
+                return
+            await self._enter(with_headers, [each for each in pairs if each[0] != "token"])
+            return
+        if not any(map(self._is_token, self._tokens(headers))):
+            await _text(
+                with_headers, 403, "open the address that `tfrecreg view` printed: it has a token"
+            )
+            return
+        await self._app(scope, receive, with_headers)
+
+    def _refused(
+        self, method: str, headers: Iterable[tuple[bytes, bytes]]
+    ) -> tuple[int, str] | None:
+        """The status and the reason; None for a request that may have a token."""
+        values: dict[bytes, list[bytes]] = {}
+        for name, value in headers:
+            values.setdefault(name.lower(), []).append(value)
+        hosts = values.get(b"host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return 403, "the host of this address is not served here"
+        if any(each.lower() not in self._origins for each in values.get(b"origin", [])):
+            return 403, "no other origin is answered"
+        if any(each not in (b"same-origin", b"none") for each in values.get(b"sec-fetch-site", [])):
+            return 403, "no other site is answered: open the address in a new tab"
+        if method not in ("GET", "HEAD"):
+            return 405, "only GET and HEAD are answered"
+        return None
+
+    def _tokens(self, headers: Iterable[tuple[bytes, bytes]]) -> Iterable[str]:
+        for name, value in headers:
+            text = value.decode("latin-1")
+            if name.lower() == b"authorization" and text.startswith("Bearer "):
+                yield text.removeprefix("Bearer ")
+            if name.lower() == b"cookie":
+                try:
+                    found = SimpleCookie(text).get(self._cookie)
+                except CookieError:
+                    continue
+                if found is not None:
+                    yield found.value
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+
+    async def _enter(self, send: Send, rest: list[tuple[str, str]]) -> None:
+        """Keep the token in a cookie, and take it out of the address."""
+        place = f"/?{urlencode(rest)}" if rest else "/"
+        cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+        await _answer(
+            send,
+            303,
+            b"",
+            [(b"location", place.encode("ascii")), (b"set-cookie", cookie.encode("ascii"))],
+        )
+
+
+async def _text(send: Send, status: int, text: str) -> None:
+    allow = [(b"allow", b"GET, HEAD")] if status == 405 else []
+    kind = (b"content-type", b"text/plain; charset=utf-8")
+    await _answer(send, status, f"{text}\n".encode(), [kind, *allow])
+
+
+async def _answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    store = (b"cache-control", b"no-store")
+    start = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [*headers, length, store],
+    }
+    await send(start)
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,62 @@
+"""From targets as the user names them to a server that shows them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
+from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.registry.registry import RegistryLike, find_registry, open_registry
+from tfrecreg.shardset.find import TargetsLike, named_targets
+from tfrecreg.shardset.target import find_target
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.view.server import ViewServer
+
+
+def open_server(
+    targets: TargetsLike = (),
+    *,
+    registry: RegistryLike | None = None,
+    port: int = 0,
+    where: str | None = None,
+    engine: Engine | None = None,
+    check: bool = True,
+) -> ViewServer:
+    """A viewer of targets, which listens and is not running yet.
+
+    Args:
+        targets: references, builds, releases, paths, URLs, globs or folders; none for the datasets
+            of the registry.
+        registry: an open registry or a path in one; None for that of the current folder.
+        port: 0 for a free one.
+        where: a condition in SQL that the first view has.
+        engine: where catalogs are made; None for this process.
+        check: whether targets are checked in the background, for their findings.
+
+    Raises:
+        UsageError: a target does not exist, or there is neither a target nor a registry.
+        MissingExtraError: the extra `view` is not installed.
+        FailureError: the port is taken.
+    """
+    try:
+        server = import_module("tfrecreg.builtin.view.server")
+    except ImportError as error:
+        raise MissingExtraError("the viewer", "view") from error
+    from tfrecreg.builtin.view.app import Viewer
+    from tfrecreg.builtin.view.browsed import Opened
+
+    named = named_targets(targets)
+    root = registry if registry is not None else find_registry()
+    if not named and root is None:
+        raise UsageError(
+            "there is no target to view, and no registry here",
+            hint="name TFRecord files: `tfrecreg view 'data/*.tfrecord'`",
+        )
+    found = [find_target(each, registry=registry) for each in named]
+    home = open_registry(root) if root is not None else None
+    opened = Opened(found, home, engine or LocalEngine(1), check=check)
+    made: ViewServer = server.ViewServer(Viewer(opened), port, where=where or "")
+    return made

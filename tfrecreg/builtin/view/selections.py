@@ -1,0 +1,277 @@
+"""The records that are chosen: an array of their numbers, kept under a short name."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.builtin.query.sql import shown_text, sql_name, sql_text
+from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.shards import ViewedShards
+from tfrecreg.errors import UsageError
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
+
+NumberArray = npt.NDArray[np.int64]
+"""Numbers of records in a target."""
+_KEPT_BYTES = 48 << 20
+"""Bytes of the numbers of selections that are kept."""
+_PLACES = 20_000
+"""Records that a condition names one by one, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChoice:
+    """What a selection is made by."""
+
+    splits: tuple[str, ...] = ()
+    """Empty for all."""
+    where: tuple[str, ...] = ()
+    """Conditions in SQL that hold together."""
+    sort: str = ""
+    """A column; empty for the order of the records."""
+    descending: bool = False
+    findings: tuple[str, ...] = ()
+    """Codes of findings: records with one of them."""
+    changed_since: str = ""
+    """A version: records that it does not have, or has otherwise."""
+
+    @property
+    def name(self) -> str:
+        """A short name, empty for all records in their order."""
+        if self == ViewChoice():
+            return ""
+        return blake3(repr(self).encode("utf-8", "replace")).hexdigest(8)
+
+    @property
+    def condition(self) -> str:
+        """The conditions as one; empty without any."""
+        return all_of(self.where)
+
+
+def all_of(conditions: Sequence[str]) -> str:
+    """Conditions as one."""
+    if len(conditions) == 1:
+        return conditions[0]
+    # A comment in one of them ends with its line.
+    return " AND ".join(f"({each}\n)" if "--" in each else f"({each})" for each in conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRecords:
+    """Chosen records."""
+
+    choice: ViewChoice
+    numbers: npt.NDArray[np.int64] | range = field(repr=False)
+    """In their order."""
+    milliseconds: int = 0
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class Selections:
+    """The selections of a target. Safe for threads.
+
+    Args:
+        shards: of the target.
+        catalog: of the target.
+    """
+
+    def __init__(self, shards: ViewedShards, catalog: Catalog) -> None:
+        self._shards = shards
+        self._catalog = catalog
+        self._kept: OrderedDict[str, ChosenRecords] = OrderedDict()
+        self._choices: OrderedDict[str, ViewChoice] = OrderedDict()
+        self._lock = threading.Lock()
+        self._starts = {
+            shown_text(each.name): int(shards.starts[each.number]) for each in shards.shards
+        }
+
+    def get(self, name: str) -> ChosenRecords:
+        """The selection of that name; made again where it was dropped.
+
+        Raises:
+            UsageError: no choice has that name.
+        """
+        if not name:
+            return ChosenRecords(ViewChoice(), range(len(self._shards)))
+        with self._lock:
+            found = self._kept.get(name)
+            choice = self._choices.get(name)
+            if found is not None:
+                self._kept.move_to_end(name)
+        if found is not None:
+            return found
+        if choice is None or choice.findings or choice.changed_since:
+            raise UsageError(f"there is no selection `{safe(name)}`", hint="select again")
+        return self.select(choice)
+
+    def select(self, choice: ViewChoice, among: Sequence[NumberArray] = ()) -> ChosenRecords:
+        """The records of a choice.
+
+        Args:
+            among: numbers of records; only those that are in all of these arrays are chosen. They
+                are what `findings` and `changed_since` of the choice mean.
+
+        Raises:
+            UsageError: a split, a column or a condition is wrong, or the catalog is not there.
+        """
+        name = choice.name
+        with self._lock:
+            found = self._kept.get(name)
+        if found is not None:
+            return found
+        began = time.monotonic()
+        numbers: NumberArray | range
+        if not (choice.where or choice.sort):
+            numbers = self._of_splits(choice.splits)
+        else:
+            numbers = self._asked(choice)
+        for wanted in among:
+            numbers = np.asarray(numbers, np.int64)
+            numbers = numbers[np.isin(numbers, wanted)]
+        took = round(1000 * (time.monotonic() - began))
+        made = ChosenRecords(choice, numbers, took)
+        if name:
+            self._keep(name, made)
+        return made
+
+    def sql(self, selection: ChosenRecords) -> str:
+        """The condition for exactly these records; empty for all.
+
+        Raises:
+            UsageError: they have to be named one by one, and are too many.
+        """
+        choice = selection.choice
+        parts = [f"(\n{each}\n)" for each in choice.where]
+        if choice.splits:
+            parts.append(f"split IN ({', '.join(map(sql_text, choice.splits))})")
+        if choice.findings or choice.changed_since:
+            if len(selection) > _PLACES:
+                raise UsageError(
+                    f"{len(selection):,} records are too many for facets",
+                    hint="add a condition",
+                )
+            places = map(self._shards.place, map(int, selection.numbers))
+            rows = [f"({sql_text(seen.name)}, {record})" for seen, record in places]
+            parts.append(f"(shard, record) IN ({', '.join(rows)})" if rows else "false")
+        return " AND ".join(parts)
+
+    def _keep(self, name: str, made: ChosenRecords) -> None:
+        with self._lock:
+            self._kept[name] = made
+            self._choices[name] = made.choice
+            while len(self._choices) > 1000:
+                self._choices.popitem(last=False)
+            held = sum(_bytes(each) for each in self._kept.values())
+            while held > _KEPT_BYTES and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                held -= _bytes(dropped)
+
+    def _of_splits(self, splits: Sequence[str]) -> npt.NDArray[np.int64] | range:
+        if not splits:
+            return range(len(self._shards))
+        known = self._shards.splits
+        for each in splits:
+            if each not in known:
+                raise UsageError(
+                    f"there is no split `{safe(each)}`{did_you_mean(each, known)}",
+                    hint=f"available: {listed(known)}",
+                )
+        starts = self._shards.starts
+        parts = [
+            np.arange(starts[seen.number], starts[seen.number + 1])
+            for name, shards in known.items()
+            if name in splits
+            for seen in shards
+        ]
+        first, last = int(parts[0][0]) if len(parts[0]) else 0, 0
+        numbers = np.concatenate(parts)
+        if len(numbers):
+            first, last = int(numbers[0]), int(numbers[-1])
+            if last - first + 1 == len(numbers):
+                return range(first, last + 1)
+        return numbers
+
+    def _asked(self, choice: ViewChoice) -> npt.NDArray[np.int64]:
+        where = import_module("tfrecreg.builtin.query.where")
+        for each in choice.where:
+            where._expect_expression(each)
+        self._of_splits(choice.splits)
+        condition = self.sql(ChosenRecords(ViewChoice(choice.splits, choice.where), range(0)))
+        sql = "SELECT shard, record FROM records"
+        if condition:
+            sql = f"{sql} WHERE {condition}"
+        if choice.sort:
+            columns = dict(self._catalog.columns or ()) or self._columns()
+            if choice.sort not in columns:
+                raise UsageError(
+                    f"there is no column `{safe(choice.sort)}`{did_you_mean(choice.sort, columns)}",
+                    hint=f"available: {listed(columns)}",
+                )
+            way = "DESC" if choice.descending else "ASC"
+            sql += f" ORDER BY {sql_name(choice.sort)} {way} NULLS LAST, split, shard, record"
+        parts: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+        with self._catalog.asking() as questions:
+            for each in choice.where:
+                _expect_condition(questions.connection, each)
+            _, batches = questions.connection.batches(sql)
+            for batch in batches:
+                names = batch.column(0).dictionary_encode()
+                starts = np.array(
+                    [self._starts[name] for name in names.dictionary.to_pylist()], np.int64
+                )
+                records = _array(batch.column(1), np.int64)
+                parts.append(starts[_array(names.indices, np.int32)] + records)
+        numbers = np.concatenate(parts)
+        return numbers if choice.sort else np.sort(numbers)
+
+    def _columns(self) -> dict[str, str]:
+        with self._catalog.asking() as questions:
+            return dict(questions.connection.describe("records"))
+
+
+def _array(column: Any, kind: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
+    """The numbers of a column without nulls. Arrow's own way imports pandas."""
+    return np.frombuffer(column.buffers()[1], kind)[column.offset :][: len(column)]
+
+
+def _expect_condition(connection: Any, where: str) -> None:
+    kind = connection.relation(f"SELECT (\n{where}\n) FROM records").types[0]
+    if str(kind) != "BOOLEAN":
+        raise UsageError(
+            f"`{safe(where.strip(), limit=200)}` is {kind}, and a condition is BOOLEAN",
+            hint="as in: label = 'cat' AND width >= 224",
+        )
+
+
+def _bytes(selection: ChosenRecords) -> int:
+    return 0 if isinstance(selection.numbers, range) else selection.numbers.nbytes
+
+
+def command_line(target: str, choice: ViewChoice) -> str:
+    """The command that shows the same records in a terminal."""
+    words = ["tfrecreg", "head", target]
+    words += ["--split", "+".join(choice.splits)] if choice.splits else []
+    words += ["--where", choice.condition] if choice.where else []
+    return shlex.join(words)
+
+
+def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
+    """The line of Python that gives the same records."""
+    chosen = "+".join(choice.splits or splits)
+    words = [repr(target)]
+    words += [repr(chosen)] if chosen else []
+    words += [f"where={choice.condition!r}"] if choice.where else []
+    return f"tfrecreg.data_source({', '.join(words)})"

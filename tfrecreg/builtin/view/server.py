@@ -1,0 +1,136 @@
+"""The server: a socket on the loopback address, and the application behind its guard."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from urllib.parse import urlencode
+
+import uvicorn
+
+from tfrecreg.builtin.view.app import Viewer
+from tfrecreg.builtin.view.browsed import pillow_notes
+from tfrecreg.builtin.view.guard import Guard
+from tfrecreg.errors import FailureError
+
+HOST = "127.0.0.1"
+CONNECTIONS = 64
+"""Connections at once, at most: a browser opens six."""
+_IDLE_SECONDS = 30
+
+
+class ViewServer:
+    """A viewer that is served. It listens from the beginning, and answers in :meth:`run`.
+
+    Args:
+        viewer: answers.
+        port: 0 for a free one.
+        where: a condition that the first view has; empty for none.
+
+    Raises:
+        FailureError: the port is taken.
+    """
+
+    def __init__(self, viewer: Viewer, port: int = 0, where: str = "") -> None:
+        self._socket = _listening(port)
+        self.port: int = self._socket.getsockname()[1]
+        self.token = secrets.token_urlsafe(24)
+        self.notes: list[str] = pillow_notes()
+        """What is not shown, and why."""
+        self._viewer = viewer
+        self._where = where
+        config = uvicorn.Config(
+            Guard(viewer.app(), self.token, self.port),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
+
+    @property
+    def address(self) -> str:
+        """Without its token."""
+        return f"http://{HOST}:{self.port}/"
+
+    @property
+    def url(self) -> str:
+        """The address for the browser."""
+        asked = {"token": self.token, **({"where": self._where} if self._where else {})}
+        return f"{self.address}?{urlencode(asked)}"
+
+    def stop(self, *_: object) -> None:
+        """End :meth:`run`. May be called by any thread, and as a handler of a signal."""
+        self._server.should_exit = True
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Answer until :meth:`stop`; in the main thread also until a signal ends it.
+
+        Args:
+            ready: is called before the first answer.
+        """
+        try:
+            with _signals(self.stop):
+                ready()
+                self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+            self._viewer.close()
+
+    def start(self) -> threading.Thread:
+        """Answer in a thread, which ends with the program."""
+        thread = threading.Thread(target=self.run, name="tfrecreg-view", daemon=True)
+        thread.start()
+        return thread
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to others."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextmanager
+def _signals(stop: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    both = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, stop) for each in both]
+    try:
+        yield
+    finally:
+        for each, handler in zip(both, before, strict=True):
+            signal.signal(each, handler)
+
+
+def _listening(port: int) -> socket.socket:
+    # By its protocol the event loop knows that small packets should not wait for each other.
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((HOST, port))
+    except (OSError, OverflowError) as error:
+        found.close()
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise FailureError(
+            f"port {port} cannot be used: {reason}", hint="`--port 0` takes a free one"
+        ) from None
+    found.listen(128)
+    found.set_inheritable(False)
+    return found

@@ -1,0 +1,247 @@
+"""The shards of a target by number, and whether they are still the files that they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.errors import (
+    DamagedRecordError,
+    ManifestError,
+    NoSuchRecordError,
+    StorageError,
+    TfrecregError,
+)
+from tfrecreg.records.offsets import RecordOffsets, own_index
+from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.shards import in_reading_order
+from tfrecreg.text import safe
+from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
+
+_CHANGED = "start `tfrecreg view` again to see what is there now"
+
+
+class ChangedShardError(StorageError):
+    """A shard is not the file any more that it was when it was opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewedShard:
+    """A shard as it was when the target was opened."""
+
+    number: int
+    """Among all shards of the target."""
+    shard: Shard | None
+    """None if the manifest names it and it is not here."""
+    name: str
+    """As findings have it; not escaped."""
+    split: str
+    records: int
+    size: int
+    """Bytes of the file."""
+    stamp: tuple[int, int, int]
+    """Size, modification time and inode."""
+    state: Literal["ok", "damaged", "gone"]
+    why: str
+    """Why it is not ok; escaped."""
+
+    @property
+    def identity(self) -> str:
+        """A text that is another one for other bytes under the same name."""
+        place = f"{self.shard.storage.root}/{self.shard.path}" if self.shard is not None else ""
+        text = f"{place} {self.stamp}"
+        return blake3(text.encode("utf-8", "surrogateescape")).hexdigest(8)
+
+
+class ViewedShards:
+    """The shards of a target, and its records under numbers through all of them.
+
+    Shards are in order of their splits: train, validation, test, others. Safe for threads.
+    """
+
+    def __init__(self, target: Target) -> None:
+        files = target.manifest.files if target.manifest is not None else ()
+        digests = {each.path: each.blake3 for each in files}
+        self.shards: list[ViewedShard] = []
+        places: list[ShardPlace] = []
+        known: dict[int, RecordOffsets] = {}
+        for name, split, shard in sorted(
+            _found(target), key=lambda each: in_reading_order(each[1])
+        ):
+            digest = digests.get(shard.index or "", "") if shard is not None else ""
+            seen, place, offsets = _seen(len(places), name, split, shard, digest)
+            if offsets is not None:
+                known[len(places)] = offsets
+            self.shards.append(seen)
+            places.append(place)
+        self.named = {each.name: each for each in self.shards}
+        self.records = ShardRecords(places)
+        for number, offsets in known.items():
+            self.records.remember(number, offsets)
+        self.starts: npt.NDArray[np.int64] = np.concatenate(
+            ([0], np.cumsum([each.records for each in self.shards], dtype=np.int64))
+        ).astype(np.int64)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def splits(self) -> dict[str, list[ViewedShard]]:
+        """The shards of each split, in order."""
+        found: dict[str, list[ViewedShard]] = {}
+        for each in self.shards:
+            found.setdefault(each.split, []).append(each)
+        return found
+
+    def where(self, number: int) -> tuple[int | None, int | None]:
+        """Offset of a record in the stream of its shard, and bytes of its payload, where known."""
+        shard, record = self.records.locate(number)
+        try:
+            offsets = self.records._located(shard)
+        except TfrecregError:
+            return None, None
+        length = int(offsets.lengths[record])
+        return int(offsets.offsets[record]), length if length >= 0 else None
+
+    def number(self, shard: int, record: int) -> int:
+        """The number of a record in the target.
+
+        Raises:
+            NoSuchRecordError: there is no such shard, or no such record in it.
+        """
+        if not 0 <= shard < len(self.shards):
+            raise NoSuchRecordError(
+                f"there is no shard {shard}", hint=f"there are {len(self.shards)}, from 0"
+            )
+        seen = self.shards[shard]
+        if not 0 <= record < seen.records:
+            raise NoSuchRecordError(
+                f"there is no record {record} in `{safe(seen.name, limit=1000)}`, "
+                f"which has {seen.records}",
+                hint="numbers go from 0",
+            )
+        return int(self.starts[shard]) + record
+
+    def place(self, number: int) -> tuple[ViewedShard, int]:
+        """The shard of a record, and its number in it."""
+        shard, record = self.records.locate(number)
+        return self.shards[shard], record
+
+    def expect_same(self, seen: ViewedShard) -> None:
+        """Refuse a shard that changed or vanished since it was opened.
+
+        Raises:
+            ChangedShardError: it did.
+        """
+        name = safe(seen.name, limit=1000)
+        stamp = _stamp(seen.shard) if seen.shard is not None else None
+        if stamp is None:
+            raise ChangedShardError(f"`{name}` is not there any more", hint=_CHANGED)
+        if stamp != seen.stamp:
+            raise ChangedShardError(f"`{name}` was changed since it was opened", hint=_CHANGED)
+
+    def payloads(
+        self, numbers: Sequence[int] | npt.NDArray[np.int64]
+    ) -> list[bytes | TfrecregError]:
+        """The payloads of records, in the order asked for; of those that cannot be read, why."""
+        wanted = np.asarray(numbers, np.int64)
+        found: list[bytes | TfrecregError] = [b""] * len(wanted)
+        shards = np.searchsorted(self.starts[1:], wanted, side="right")
+        for shard in np.unique(shards).tolist():
+            rows = np.flatnonzero(shards == shard)
+            try:
+                self.expect_same(self.shards[shard])
+                got: Iterable[bytes | TfrecregError] = self.records.payloads(wanted[rows])
+            except TfrecregError as error:
+                got = [error] * len(rows)
+            for row, payload in zip(rows.tolist(), got, strict=True):
+                found[row] = payload
+        return found
+
+    def payload(self, number: int) -> bytes:
+        """The payload of one record.
+
+        Raises:
+            DamagedRecordError: its checksums do not hold.
+            ChangedShardError: its shard changed or vanished.
+        """
+        (found,) = self.payloads([number])
+        if isinstance(found, bytes):
+            return found
+        if isinstance(found, StorageError) and not isinstance(found, ChangedShardError):
+            raise ChangedShardError(found.message, hint=found.hint)
+        raise found
+
+    def key(self, number: int) -> str | None:
+        """The key of a record; None without an index that has it."""
+        try:
+            return self.records.key(number)
+        except (ManifestError, StorageError, DamagedRecordError):
+            return None
+
+
+def _found(target: Target) -> list[tuple[str, str, Shard | None]]:
+    """Name and split of each shard; those that are missing at their place."""
+    here = {each.path: each for each in target.shards}
+    if target.manifest is None or target.partial:
+        return [(each.name, each.split, each) for each in target.shards]
+    return [(each.path, each.split, here.get(each.path)) for each in target.manifest.shards]
+
+
+def _stamp(shard: Shard) -> tuple[int, int, int] | None:
+    try:
+        entry = shard.storage.stat(shard.path, follow="all")
+    except StorageError:
+        return None
+    if entry is None or entry.kind != "file":
+        return None
+    return entry.size, entry.mtime_ns, entry.inode
+
+
+def _seen(
+    number: int, name: str, split: str, shard: Shard | None, index_digest: str
+) -> tuple[ViewedShard, ShardPlace, RecordOffsets | None]:
+    """A shard with its place, and its offsets where they had to be looked up."""
+    stamp = _stamp(shard) if shard is not None else None
+    place = ShardPlace("", "", name, split, "", 0, 0, 0)
+    if shard is None or stamp is None:
+        why = "it is not here"
+        seen = ViewedShard(number, shard, name, split, 0, 0, (0, 0, 0), "gone", why)
+        return seen, place, None
+    entry = shard.entry
+    index = shard.index
+    if entry is None and shard.storage.stat(own_index(shard.path)) is not None:
+        index = own_index(shard.path)
+    place = place._replace(
+        root=shard.storage.root,
+        path=shard.path,
+        size=stamp[0],
+        mtime_ns=stamp[1],
+        index_path=index or "",
+        index_blake3=index_digest,
+    )
+    if entry is not None and index is not None and entry.bytes == stamp[0]:
+        # The index is read when a record is asked for.
+        place = place._replace(records=entry.records)
+        seen = ViewedShard(number, shard, name, split, entry.records, stamp[0], stamp, "ok", "")
+        return seen, place, None
+    try:
+        found = look_up(place)
+    except TfrecregError as error:
+        why = error.message
+        seen = ViewedShard(number, shard, name, split, 0, stamp[0], stamp, "damaged", why)
+        return seen, place._replace(index_path=""), None
+    records, why = len(found.offsets), ""
+    if found.faults or (found.lengths < 0).any():
+        faults = len(found.faults) or int((found.lengths < 0).sum())
+        why = "1 damaged place" if faults == 1 else f"{faults:,} damaged places"
+    elif entry is not None and entry.records != records:
+        why = f"{entry.records:,} records by the manifest, {records:,} are there"
+    state: Literal["ok", "damaged"] = "damaged" if why else "ok"
+    seen = ViewedShard(number, shard, name, split, records, stamp[0], stamp, state, why)
+    return seen, place._replace(records=records), found

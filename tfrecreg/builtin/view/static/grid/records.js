@@ -1,0 +1,239 @@
+/** The tab of all records: the search, the filters at the side, and the grid. */
+
+import { isAbort, lastOnly, words } from '../page/api.js';
+import { drawBar, keptSize } from './bar.js';
+import { byId, count, counted, later, message } from '../page/dom.js';
+import { drawFacets, splitsOnly } from './facets.js';
+import { Grid } from './grid.js';
+import { seeClasses, setClasses } from './layers.js';
+import { hasShapes } from './shapes.js';
+import { go, NO_FILTERS, question, scrolled, view } from '../page/state.js';
+
+/** @typedef {import('../page/api.js').Rec} Rec */
+/** @typedef {import('../page/api.js').About} About */
+
+export class Records {
+  /** @param {{open: (record: Rec, at: number) => void, redraw: () => void}} calls */
+  constructor(calls) {
+    this.calls = calls;
+    /** @type {About | null} */
+    this.about = null;
+    /** @type {import('../page/api.js').Selection | null} */
+    this.selection = null;
+    /** @type {string[]} */
+    this.versions = [];
+    this.asked = '';
+    this.filled = '';
+    this.select = lastOnly();
+    this.preview = lastOnly();
+    this.facets = lastOnly();
+    this.grid = new Grid(byId('grid'), {
+      open: (record) => calls.open(record, this.grid.current),
+      scrolled,
+      failed: (error) => this.fail(error),
+      came: () => this.learn(),
+    });
+    this.grid.size = keptSize();
+    this.listen();
+  }
+
+  listen() {
+    const where = byId('where');
+    const tell = later(() => void this.count(where.value), 200);
+    where.addEventListener('input', tell);
+    byId('search').addEventListener('submit', (/** @type {Event} */ event) => {
+      event.preventDefault();
+      go({ where: where.value.trim(), at: 0 });
+    });
+    byId('clear').addEventListener('click', () => {
+      where.value = '';
+      go({ ...NO_FILTERS, at: 0 });
+    });
+    for (const id of ['side-open', 'side-close'])
+      byId(id).addEventListener('click', () => this.side(id === 'side-open'));
+  }
+
+  /** The drawer of the filters, in a narrow window. @param {boolean} open */
+  side(open) {
+    document.body.classList.toggle('with-side', open);
+    byId('side-open').setAttribute('aria-expanded', String(open));
+    byId(open ? 'side-close' : 'side-open').focus();
+  }
+
+  /**
+   * Another target, or the same one with its catalog.
+   * @param {About} about
+   * @param {string[]} versions
+   */
+  set(about, versions) {
+    this.about = about;
+    this.versions = versions;
+    this.asked = '';
+    setClasses(about.classes);
+    byId('where').placeholder = `a condition in SQL${example(about)}`;
+    this.bar();
+  }
+
+  /**
+   * The catalog is there now: the records on the screen stay, the filters come.
+   * @param {About} about
+   */
+  ready(about) {
+    const shown = this.selection;
+    const stays = shown?.selection === '' && this.asked !== '';
+    const asked = this.asked;
+    this.set(about, this.versions);
+    if (!stays || !shown) return;
+    this.asked = asked;
+    void this.drawSide(shown.selection);
+  }
+
+  bar() {
+    if (!this.about) return;
+    drawBar(byId('bar'), {
+      about: () => /** @type {About} */ (this.about),
+      selection: () => this.selection,
+      resize: (size) => this.grid.resize(size),
+      redraw: () => {
+        this.grid.redraw();
+        this.calls.redraw();
+      },
+    });
+  }
+
+  /** Show the records that the view asks for, where they are others than before. */
+  async update() {
+    const asks = question(view);
+    const asked = JSON.stringify([view.t, asks]);
+    if (asked === this.asked) {
+      this.grid.go(view.at);
+      return;
+    }
+    const isSameOrder = this.selection !== null && this.asked !== '';
+    this.asked = asked;
+    this.fill();
+    try {
+      await this.show(
+        isEverything(asks) ? this.everything() : await this.select(`/api/t/${view.t}/select`, asks),
+      );
+    } catch (error) {
+      if (isAbort(error)) return;
+      this.fail(error);
+      if (!isSameOrder) this.grid.empty('These records cannot be chosen.');
+    }
+  }
+
+  /** All records as stored: no question of the server's, and so the grid is there at once. */
+  everything() {
+    const { records, commands } = /** @type {About} */ (this.about);
+    return {
+      selection: '',
+      count: records,
+      of: records,
+      milliseconds: 0,
+      ...commands,
+      toml: false,
+    };
+  }
+
+  /** Put into the fields what the view says. */
+  fill() {
+    const where = byId('where');
+    // What is being typed stays, whatever else changes meanwhile.
+    if (view.where !== this.filled) where.value = view.where;
+    this.filled = view.where;
+    byId('clear').hidden = !(
+      view.where ||
+      view.split ||
+      view.picks.length ||
+      view.findings ||
+      view.since
+    );
+    this.bar();
+  }
+
+  /** @param {import('../page/api.js').Selection} told */
+  async show(told) {
+    this.selection = told;
+    this.say(told);
+    void this.drawSide(told.selection);
+    await this.grid.show(view.t, told.selection, told.count, view.at);
+    if (told.count === 0)
+      this.grid.empty(
+        told.of === 0
+          ? 'There are no records.'
+          : 'No record fits. Take back a filter, or change the condition.',
+      );
+  }
+
+  /** @param {import('../page/api.js').Selection} told */
+  say(told) {
+    byId('where-error').textContent = '';
+    byId('where').removeAttribute('aria-invalid');
+    byId('count').textContent =
+      told.count === told.of
+        ? counted(told.of, 'record')
+        : `${count(told.count)} of ${counted(told.of, 'record')}`;
+    byId('count').title = `${told.milliseconds} ms`;
+  }
+
+  /** The count of what is typed, before it is applied. @param {string} where */
+  async count(where) {
+    if (where.trim() === view.where) {
+      if (this.selection) this.say(this.selection);
+      return;
+    }
+    try {
+      const told = await this.preview(`/api/t/${view.t}/select`, question({ ...view, where }));
+      this.say(told);
+      byId('count').textContent += ' – Enter shows them';
+    } catch (error) {
+      if (!isAbort(error)) this.fail(error);
+    }
+  }
+
+  /** @param {unknown} error */
+  fail(error) {
+    byId('where-error').replaceChildren(...message(words(error)));
+    if (view.where || byId('where').value) byId('where').setAttribute('aria-invalid', 'true');
+  }
+
+  /** @param {string} selection */
+  async drawSide(selection) {
+    const about = /** @type {About} */ (this.about);
+    if (about.catalog.state !== 'ready') {
+      drawFacets(byId('facets'), splitsOnly(about), []);
+      return;
+    }
+    try {
+      const { facets } = await this.facets(`/api/t/${view.t}/facets`, { selection });
+      drawFacets(byId('facets'), facets, this.versions);
+    } catch (error) {
+      // What is left is the split to choose; the line about the catalog says why.
+      if (!isAbort(error)) drawFacets(byId('facets'), splitsOnly(about), []);
+    }
+  }
+
+  /** Classes that only the records name. */
+  learn() {
+    for (const { record } of this.grid.tiles.values())
+      if (record && hasShapes(record)) seeClasses(record);
+  }
+}
+
+/** A condition that these columns can be asked for. @param {About} about */
+function example(about) {
+  const numbers = (about.columns ?? []).filter(({ type }) => /INT|DOUBLE|FLOAT/.test(type));
+  const known = ['boxes', 'objects', 'width', 'label'].map((name) =>
+    numbers.find((column) => column.name === name),
+  );
+  const column = known.find(Boolean) ?? numbers[0];
+  return column
+    ? `, for example: ${/^[a-z_]+$/.test(column.name) ? column.name : `"${column.name}"`} > 2`
+    : '';
+}
+
+/** @param {ReturnType<typeof question>} asks */
+function isEverything(asks) {
+  return Object.values(asks).every((value) => value.length === 0);
+}

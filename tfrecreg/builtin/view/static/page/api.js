@@ -1,0 +1,122 @@
+/**
+ * What the server answers, as types, and the one place that asks it.
+ *
+ * @typedef {{id: number, name: string, kind: string}} Target
+ * @typedef {{name: string, versions: string[], build: boolean}} Dataset
+ * @typedef {{targets: Target[], datasets: Dataset[], registry: string | null}} Targets
+ * @typedef {{number: number, name: string, color: string}} Class
+ * @typedef {{name: string, split: string, records: number, bytes: number, state: string}} Shard
+ * @typedef {{state: string, done?: number, of?: number, why?: string}} Catalog
+ * @typedef {{id: number, name: string, kind: string, digest: string | null, records: number,
+ *   bytes: number, splits: {name: string, records: number, shards: number, bytes: number}[],
+ *   shards: Shard[], features: {name: string, kind: string, type: string, shape: any}[],
+ *   columns: {name: string, type: string}[] | null, classes: Class[], notes: string[],
+ *   catalog: Catalog, commands: {cli: string, python: string}}} About
+ * @typedef {{selection: string, count: number, of: number, milliseconds: number, cli: string,
+ *   python: string, toml: boolean}} Selection
+ * @typedef {{x0: number, y0: number, x1: number, y1: number, class: string | null,
+ *   number: number | null, color: string}} Box
+ * @typedef {{points: number[][], color: string, class?: string | null, number?: number | null}} Polygon
+ * @typedef {{at: number, split: string, shard: number, record: number, key: string | null,
+ *   label: string | null, caption: string, thumb: string | null, width: number | null,
+ *   height: number | null, kind: string, feature: string | null, text: string | null, boxes: Box[],
+ *   polygons: Polygon[], points: any[], findings: string[], problem: string | null}} Rec
+ * @typedef {{code: string, severity: string, message: string, hint: string | null}} Finding
+ * @typedef {{name: string, type: string, count: number, kind: string, values: any[],
+ *   text: string | null, hex: string | null, note: string | null}} Feature
+ * @typedef {{shard: number, record: number}} Place
+ * @typedef {Rec & {shard_name: string, offset: number, length: number | null, digest: string | null,
+ *   features: Feature[], ledger: Record<string, any> | null, raw: string | null, hex?: string,
+ *   previous: Place | null, next: Place | null}} RawWhole
+ * @typedef {Omit<RawWhole, 'findings'> & {findings: Finding[]}} Whole
+ * @typedef {{column: string, title: string, kind: string, values?: {value: any, text: string,
+ *   count: number, of: number, where: string, color?: string}[], edges?: number[],
+ *   counts?: number[], of?: number[], column_sql?: string}} Facet
+ * @typedef {{code: string, severity: string, rule: string | null, message: string,
+ *   hint: string | null, count: number, records: Place[],
+ *   places: {shard: number, from: number, to: number, text: string}[], pairs: Place[][]}} Card
+ * @typedef {{shard: number, name: string, bytes: number, kept: {from: number, to: number}[],
+ *   damage: {from: number, to: number, code: string, text: string}[]}} Strip
+ * @typedef {{state: string, done?: number, of?: number, why?: string, cards: Card[], strips: Strip[]}} Findings
+ * @typedef {{added: number, removed: number, changed: number, moved: number, unchanged: number,
+ *   renamed: number, verdict: string, why: string, version: string | null, hint: string | null,
+ *   features: {name: string, change: string}[]}} Comparison
+ */
+
+/** What the server refused, in its words. */
+export class Refused extends Error {
+  /** @param {number} status @param {string} message @param {string | null} hint */
+  constructor(status, message, hint) {
+    super(message);
+    this.status = status;
+    this.hint = hint;
+  }
+}
+
+/** @param {unknown} error */
+export function isAbort(error) {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+/**
+ * The address of a path with its question; empty values are left out, lists are repeated.
+ * @param {string} path
+ * @param {Record<string, any>} [question]
+ */
+export function address(path, question = {}) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(question)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== '' && each !== null && each !== undefined && each !== false)
+        query.append(name, String(each));
+    }
+  }
+  return query.size ? `${path}?${query}` : path;
+}
+
+/**
+ * Ask for a path, and return its JSON.
+ * @param {string} path
+ * @param {Record<string, any>} [question]
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ * @throws {Refused} where the server refuses, or is gone
+ */
+export async function ask(path, question = {}, signal) {
+  let answer;
+  try {
+    answer = await fetch(address(path, question), { signal });
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Refused(0, 'the viewer does not answer', 'start tfrecreg view again');
+  }
+  if (answer.ok) return answer.json();
+  const told = await answer.text();
+  let error = { message: told.trim() || `status ${answer.status}`, hint: null };
+  try {
+    error = JSON.parse(told).error ?? error;
+  } catch {
+    // One line of text: the answer of a server that asks for its token.
+  }
+  throw new Refused(answer.status, error.message, error.hint);
+}
+
+/**
+ * A function that asks one question at a time: a new one aborts the last, whose answer never comes.
+ * @returns {(path: string, question?: Record<string, any>) => Promise<any>}
+ */
+export function lastOnly() {
+  let controller = new AbortController();
+  return (path, question) => {
+    controller.abort();
+    controller = new AbortController();
+    return ask(path, question, controller.signal);
+  };
+}
+
+/** @param {unknown} error */
+export function words(error) {
+  if (error instanceof Refused)
+    return error.hint ? `${error.message} (${error.hint})` : error.message;
+  return String(error);
+}

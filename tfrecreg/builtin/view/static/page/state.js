@@ -1,0 +1,171 @@
+/**
+ * What is shown, as the address says it: kept in one object, written to the address, read from it
+ * when the user goes back, and told to the parts of the page.
+ *
+ * @typedef {{t: number, tab: string, split: string, where: string, picks: string[], sort: string,
+ *   desc: boolean, findings: string, since: string, at: number, open: string, position: number,
+ *   compare: string, kind: string}} View
+ */
+
+/** @type {View} */
+const EMPTY = {
+  t: -1,
+  tab: 'grid',
+  split: '',
+  where: '',
+  picks: [],
+  sort: '',
+  desc: false,
+  findings: '',
+  since: '',
+  at: 0,
+  open: '',
+  position: -1,
+  compare: '',
+  kind: 'changed',
+};
+
+/** @param {string} search @returns {View} */
+export function parse(search) {
+  const query = new URLSearchParams(search);
+  /** @param {string} name */
+  const text = (name) => query.get(name) ?? /** @type {any} */ (EMPTY)[name];
+  /** @param {string} name */
+  const number = (name) => {
+    const value = Number.parseInt(query.get(name) ?? '', 10);
+    return Number.isSafeInteger(value) && value >= 0 ? value : /** @type {any} */ (EMPTY)[name];
+  };
+  return {
+    t: number('t'),
+    tab: text('tab'),
+    split: text('split'),
+    where: text('where'),
+    picks: query.getAll('pick'),
+    sort: text('sort'),
+    desc: query.get('desc') === '1',
+    findings: text('findings'),
+    since: text('since'),
+    at: number('at'),
+    open: text('open'),
+    position: number('position'),
+    compare: text('compare'),
+    kind: text('kind'),
+  };
+}
+
+/** @param {View} view */
+export function format(view) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(view)) {
+    if (name === 'picks') for (const pick of view.picks) query.append('pick', pick);
+    else if (value !== /** @type {any} */ (EMPTY)[name])
+      query.set(name, value === true ? '1' : String(value));
+  }
+  return query.size ? `/?${query}` : '/';
+}
+
+/** @type {View} */
+export const view = { ...EMPTY };
+
+/** @type {((before: View) => void)[]} */
+const listeners = [];
+
+/** Call `act` with the last view after every change. @param {(before: View) => void} act */
+export function onChange(act) {
+  listeners.push(act);
+}
+
+/** @param {Partial<View>} changes */
+function set(changes) {
+  const before = { ...view };
+  Object.assign(view, changes);
+  return before;
+}
+
+/** @param {View} before */
+function tell(before) {
+  for (const act of listeners) act(before);
+}
+
+// Browsers allow about a hundred changes of the address in ten seconds, so scrolling writes late.
+let writing = 0;
+
+/** Go to another view: an entry of the history. @param {Partial<View>} changes */
+export function go(changes) {
+  if (writing) history.replaceState(null, '', format(view));
+  clearTimeout(writing);
+  writing = 0;
+  const before = set(changes);
+  const to = format(view);
+  if (to !== location.pathname + location.search) history.pushState(null, '', to);
+  tell(before);
+}
+
+/** Change the view in place, as scrolling does. @param {Partial<View>} changes */
+export function amend(changes) {
+  const before = set(changes);
+  history.replaceState(null, '', format(view));
+  tell(before);
+}
+
+/** Write down the position, of which nobody is told. @param {number} at */
+export function scrolled(at) {
+  view.at = at;
+  clearTimeout(writing);
+  writing = window.setTimeout(() => {
+    writing = 0;
+    history.replaceState(null, '', format(view));
+  }, 250);
+}
+
+/** Read the address, and follow it when the user goes back or forward. */
+export function begin() {
+  set(parse(location.search));
+  window.addEventListener('popstate', () => {
+    clearTimeout(writing);
+    writing = 0;
+    tell(set(parse(location.search)));
+  });
+}
+
+/** The filters of a view without any. */
+export const NO_FILTERS = { split: '', where: '', picks: [], findings: '', since: '' };
+
+/** The question that names the records of the view. @param {View} of */
+export function question(of) {
+  return {
+    split: of.split,
+    where: [of.where.trim(), ...alternatives(of.picks)].filter(Boolean),
+    sort: of.sort,
+    desc: of.sort && of.desc ? '1' : '',
+    findings: of.findings,
+    changed_since: of.since,
+  };
+}
+
+/**
+ * Picks are "column~SQL": those of one column are alternatives, those of two both hold.
+ * @param {string[]} picks
+ */
+function alternatives(picks) {
+  /** @type {Map<string, string[]>} */
+  const columns = new Map();
+  for (const pick of picks) {
+    const [column, sql] = parted(pick);
+    columns.set(column, [...(columns.get(column) ?? []), sql]);
+  }
+  return [...columns.values()].map((sqls) =>
+    sqls.length === 1 ? sqls[0] : sqls.map((sql) => `(${sql})`).join(' OR '),
+  );
+}
+
+/** @param {string} pick @returns {[string, string]} */
+export function parted(pick) {
+  const at = pick.indexOf('~');
+  return [decodeURIComponent(pick.slice(0, at)), pick.slice(at + 1)];
+}
+
+/** @param {string} column @param {string} sql */
+export function joined(column, sql) {
+  return `${encodeURIComponent(column).replaceAll('~', '%7E')}~${sql}`;
+}
