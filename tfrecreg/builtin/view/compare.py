@@ -45,15 +45,15 @@ class Comparisons:
             UsageError: one of the two is no build or release.
         """
         found = self._result(a, b)
-        totals = found.totals
+        totals, change = found.totals, found.change
         every = sum(each.records_after or 0 for each in found.splits)
         came = sum(totals[kind] for kind in totals if kind != "removed")
         return {
             **{kind: totals[kind] if found.known else None for kind in CHANGES},  # type: ignore[index]
             "unchanged": every - came if found.known else None,
-            "verdict": "SAME" if found.same else found.change.level.upper(),
+            "verdict": "SAME" if found.same or change is None else change.level.upper(),
             "version": found.version,
-            "why": safe("; ".join(found.change.reasons), limit=2000),
+            "why": safe("; ".join(change.reasons if change is not None else ()), limit=2000),
             "hint": safe(found.hint, limit=1000),
             "features": [
                 {
