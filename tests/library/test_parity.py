@@ -115,7 +115,10 @@ NARROWER = {
         "same_as": "there are several datasets",
         **dict.fromkeys(("expect", "source", "options"), "as `same_as`"),
     },
-    "Registry.report": {"against": "there are several datasets", "schema": "as `against`"},
+    "Registry.report": {
+        "against": "there are several datasets",
+        **dict.fromkeys(("schema", "where"), "as `against`"),
+    },
     "Versioned.digest": {"split": "is for files"},
 }
 """Verbs that lack keywords of others for the same command, and why."""

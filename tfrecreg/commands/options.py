@@ -75,8 +75,8 @@ def where_option(function: F) -> F:
     return click.option(
         "--where",
         metavar="SQL",
-        help="Only records that meet this condition on the columns of `tfrecreg query`: "
-        "\"label = 'cat' AND width >= 224\".",
+        help="Only records for which this condition holds: \"label = 'cat' AND width >= 224\". "
+        "`tfrecreg query TARGET` shows the columns.",
     )(function)
 
 

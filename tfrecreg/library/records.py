@@ -42,8 +42,8 @@ def diff(
     Args:
         before: a reference, a build or a release, or the URL of a folder that holds a build.
         after: the second side.
-        where: a condition in SQL: compare only the records of each side for which it holds there,
-            and find no version number. Needs the bytes of both, and the extra `query`.
+        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
+            There is no version number then, and the bytes of both have to be on this machine.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read records; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -102,8 +102,7 @@ def digest(
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files; or a list of these.
         split: split of files whose names contain none, such as train.
-        where: only records that meet this condition on the columns of `tfrecreg query`:
-            ``"label = 'cat' AND width >= 224"``.
+        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -157,8 +156,7 @@ def export(
         folder: a new or empty folder. It appears when everything is in it.
         to: name of an exporter; ``tfrecreg plugins list`` shows them.
         options: options of the exporter, such as ``{"suffix": ".index"}``.
-        where: only records that meet this condition on the columns of `tfrecreg query`:
-            ``"label = 'cat' AND width >= 224"``.
+        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to work; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -211,8 +209,7 @@ def head(
         shard: show only this shard.
         split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
             ``train+test``.
-        where: only records that meet this condition on the columns of `tfrecreg query`:
-            ``"label = 'cat' AND width >= 224"``.
+        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
         registry: an open registry or a path in one; None for that of the current folder.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -310,8 +307,7 @@ def stats(
             or folder of TFRecord files.
         split: show only this split.
         features: show only features that match these names or globs.
-        where: only records that meet this condition on the columns of `tfrecreg query`:
-            ``"label = 'cat' AND width >= 224"``.
+        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
         schema: use this schema instead of the target's own.
         tfdv: compute them with TFDV's own generators.
         registry: an open registry or a path in one; None for that of the current folder.

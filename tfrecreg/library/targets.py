@@ -169,7 +169,7 @@ def report(
         targets: as for :func:`tfrecreg.check`. The page shows all of them.
         output: write the page to this file; None to write none.
         against: also show the changes since this version.
-        where: a condition in SQL: show only records for which it holds, and their numbers. The
+        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``. The
             verdict and the findings are of all records. Not with `against`.
         statistics: also show statistics; if TFDV is installed, its anomalies, and with `against`
             drift.

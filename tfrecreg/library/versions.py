@@ -153,7 +153,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
 
         Args:
             other: the later version, or a reference to it.
-            where: compare only records for which this condition holds, and find no version number.
+            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -180,7 +180,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """The content digest of each split, computed from the records.
 
         Args:
-            where: only records for which this condition in SQL holds: ``"width >= 224"``.
+            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -216,7 +216,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             folder: a new or empty folder.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``{"suffix": ".index"}``.
-            where: only records for which this condition in SQL holds: ``"width >= 224"``.
+            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             engine: where to work; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -258,7 +258,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             shard: show only this shard.
             split: show only this split, or a part: ``train``, ``train[-5:]``, ``train[1000:]``,
                 ``train+test``.
-            where: only records for which this condition in SQL holds: ``"width >= 224"``.
+            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
@@ -344,7 +344,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             split: show only this split.
             features: show only features that match these names or globs.
-            where: only records for which this condition in SQL holds: ``"width >= 224"``.
+            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             schema: use this schema instead of the target's own.
             tfdv: compute them with TFDV's own generators.
             engine: where to read; None for this process.
@@ -389,7 +389,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             output: write the page to this file; None to write none.
             against: also show the changes since this version.
-            where: show only records for which this condition holds. Not with `against`.
+            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             statistics: also show statistics, and if TFDV is installed, anomalies and drift.
             budget: size of the page, in bytes or as ``"8MB"``. What does not fit is left out.
             schema: check against this schema.
