@@ -59,6 +59,7 @@ ALONE = {
     "plugins show": "is about the installation",
     "plugins trust": "is about this machine",
     "schema show": "prints `Dataset.schema`, or `Build.schema`, in the form of another tool",
+    "view": "is a server for a browser, which ends with the command",
 }
 """Commands without a verb, and why."""
 

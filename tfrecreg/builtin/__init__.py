@@ -17,4 +17,5 @@ module of each `command`.
 - `reports`: report formats, values of ``check --format``
 - `salvage`: the command, which saves what is undamaged
 - `tags`, `yank`: the commands
+- `view`: the viewer of all records in a browser, and the command
 """

@@ -30,7 +30,7 @@ from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shardset.files import names_files
 from tfrecreg.shardset.find import find, named_targets, resolve_in
 from tfrecreg.shardset.target import files_targets
-from tfrecreg.text import safe
+from tfrecreg.text import DOCS, safe
 from tfrecreg.training.pieces import RecordRun, find_pieces, host_numbers, host_part
 from tfrecreg.training.split_words import find_numbers
 
@@ -363,7 +363,8 @@ def _find(
     if not isinstance(reference, str | os.PathLike | Resolved):
         raise UsageError(
             f"`load` reads one build or release, found a {safe(type(reference).__name__)}",
-            hint="`tf.data.Dataset.from_generator` reads its batches: docs/training/tensorflow.md",
+            hint="`tf.data.Dataset.from_generator` reads its batches: "
+            f"{DOCS}/training/tensorflow.md",
         )
     (named,) = named_targets(reference)
     found = find(named, registry)

@@ -4,6 +4,7 @@
 - `source`: numbered payloads of shards; damage becomes a mark, not an error
 - `chosen`: the same of records that a condition selects, read by their offsets
 - `elements`: batches of payloads to tensors: parse, decode, resize, pad
+- `fitted`: how decoded images come to one size
 - `small_images`: small PNGs of a batch, together
 - `single_images`: images of single elements, one by one
 - `other_formats`: features that decoders of plugins read
