@@ -18,6 +18,7 @@ import tfrecreg
 from tfrecreg.errors import NoSuchRecordError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.text import DOCS
 from tfrecreg.training.mixtures.source import Mixture
 
 RECORDS = [114, 106, 67, 179, 83, 170]
@@ -344,5 +345,5 @@ def test_load_refuses_a_mixture(made: Callable[..., Mixture]) -> None:
         tfrecreg.load(made())  # type: ignore[call-overload]
     assert caught.value.message == "`load` reads one build or release, found a Mixture"
     assert caught.value.hint == (
-        "`tf.data.Dataset.from_generator` reads its batches: docs/training/tensorflow.md"
+        f"`tf.data.Dataset.from_generator` reads its batches: {DOCS}/training/tensorflow.md"
     )
