@@ -226,7 +226,7 @@ def _differs(first: str, path: str, expected: Any, found: Any) -> RawDataError:
         names[0] if names else "",
     )
     kinds = [
-        str(schema.field(odd).type) if odd in schema.names else "no such column"
+        str(schema.field(odd).type) if odd in schema.names else "missing"
         for schema in (expected, found)
     ]
     return RawDataError(

@@ -305,7 +305,7 @@ def test_a_selection_needs_the_bytes_of_both(cli, root: Path) -> None:
 def test_a_condition_of_a_diff_is_judged_as_any_other(cli, root: Path) -> None:
     done = cli("-C", root, "diff", "d@1.0.0", "d", "--where", "label")
     assert done.code == 2
-    assert "`label` is BIGINT, and a condition is BOOLEAN" in done.err
+    assert "`label` is BIGINT, expected BOOLEAN" in done.err
     done = cli("-C", root, "diff", "d@1.0.0", "d", "--where", "true", "--format", "html")
     assert done.code == 2
     assert "`--where` does not go with `--format html`" in done.err

@@ -257,7 +257,7 @@ def test_what_is_no_condition_is_refused(cli, shard, tmp_path, monkeypatch) -> N
     flip(shard, 20)
     done = cli("head", shard, "--where", "n = 3")
     assert done.code == 1
-    assert "no condition can be held against its damaged records" in done.err
+    assert "is damaged, and a condition cannot be evaluated on damaged records" in done.err
 
 
 def test_a_condition_needs_its_extra(cli, shard, monkeypatch) -> None:

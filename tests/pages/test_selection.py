@@ -54,7 +54,8 @@ def test_samples_numbers_and_statistics_are_those_of_the_selection(root: Path) -
         for each in gallery.records
     )
     of_test = sum("-test." in shard for shard, _ in CHOSEN)
-    assert f"{of_test} of {of_test} records" in samples[0].note
+    notes = {each.heading: each.note for each in samples}
+    assert f"{of_test} of {of_test} records" in notes["Sample of test"]
     assert target.statistics is not None
     found = {each.statistics.split: each.statistics.examples for each in target.statistics.splits}
     assert found == {"test": of_test, "train": len(CHOSEN) - of_test}
@@ -92,7 +93,7 @@ def test_a_selection_of_nothing_is_a_page(root: Path) -> None:
 
 def test_what_is_no_condition_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _command(root, "label") == 2
-    assert "`label` is BIGINT, and a condition is BOOLEAN" in capsys.readouterr().err
+    assert "`label` is BIGINT, expected BOOLEAN" in capsys.readouterr().err
     assert not (root / "page.html").exists()
 
 

@@ -78,7 +78,8 @@ def test_a_misspelt_method_is_told_in_one_line_with_the_distribution(site: Site)
         Plugins.search([str(site.folder)]).load(SourceRecord, "lines")
     assert caught.value.message == (
         "the source `lines` of `lines-plugin` 1.0 cannot be loaded: TypeError: `Lines.descibe` is "
-        "not a method of Source; did you mean `describe`? If not, begin its name with an underscore"
+        "not a method of Source; did you mean `describe`? If not, begin its name with an "
+        "underscore (fake_lines_plugin_source.py, line 3: `class Lines(Source):`)"
     )
 
 
@@ -93,7 +94,10 @@ def test_a_class_that_lacks_what_is_required_is_refused(site: Site) -> None:
             def items(self): return iter(())
         """,
     )
-    with pytest.raises(PluginError, match=r"its class has no `example` or `schema`\n"):
+    with pytest.raises(
+        PluginError,
+        match=r"its class has no `example` or `schema` \(fake_lines_plugin_source.py, line 3\)\n",
+    ):
         Plugins.search([str(site.folder)]).load(SourceRecord, "lines")
 
 

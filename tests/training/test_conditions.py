@@ -195,7 +195,7 @@ def test_damage_and_other_questions_are_refused(numbers: Path) -> None:
     with pytest.raises(RefusedError) as refused:
         tfrecreg.data_source(numbers, "train", where="number = 1", damaged="skip", max_damaged=1)
     assert refused.value.message == (
-        f"`{path}` is damaged: no condition can be held against its damaged records"
+        f"`{path}` is damaged, and a condition cannot be evaluated on damaged records"
     )
 
 

@@ -264,5 +264,5 @@ def test_a_function_needs_all_records(texts: Callable[..., tfrecreg.DataSource])
 
 def test_a_copy_of_a_source_has_no_catalog(texts: Callable[..., tfrecreg.DataSource]) -> None:
     copy = pickle.loads(pickle.dumps(texts()))
-    with pytest.raises(UsageError, match="`bucket_by='tokens'` asks the catalog"):
+    with pytest.raises(UsageError, match="`bucket_by='tokens'` needs the catalog"):
         copy.order(seed=1, bucket_by="tokens", global_batch=9)

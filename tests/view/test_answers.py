@@ -185,7 +185,7 @@ def test_a_selection_is_the_same_whatever_was_asked_in_between(viewing: Viewing)
     [
         ({"where": "label"}, "`label` is VARCHAR, and a condition is BOOLEAN"),
         ({"where": "lable = 'a'"}, "label"),
-        ({"where": "random() < 0.5"}, "`random` has another value each time"),
+        ({"where": "random() < 0.5"}, "`random` gives another value each time"),
         (
             {"where": "true) UNION SELECT shard, record FROM records WHERE (true"},
             "not one condition",

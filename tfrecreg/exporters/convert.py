@@ -162,10 +162,11 @@ def _require_equal_content(dataset: ExportedDataset, shards: Sequence[ExportedSh
 
 def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
     hasher = ContentHasher()
-    for split in dataset.manifest.splits:
-        hasher.add(split.name, b"")  # a split without records counts, too
+    for split in _splits(dataset, shards):
+        hasher.add(split, b"")  # a split without records counts, too
     for each in shards:
-        hasher.add(each.entry.split, each.digests)
+        if each.digests or dataset.where is None:
+            hasher.add(each.entry.split, each.digests)
     return hasher.hexdigest()
 
 
@@ -196,10 +197,17 @@ def _write_description(
         document |= {
             "where": dataset.where,
             "content": _content(dataset, shards),
-            "splits": [_split(each.name, shards) for each in manifest.splits],
+            "splits": [_split(each, shards) for each in _splits(dataset, shards)],
         }
     with folder.create(DESCRIPTION_NAME) as writer:
         writer.write((json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
+
+
+def _splits(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> list[str]:
+    """The splits of the dataset; of a selection, those that have a record of it."""
+    chosen = {each.entry.split for each in shards if each.digests}
+    names = [each.name for each in dataset.manifest.splits]
+    return names if dataset.where is None else [each for each in names if each in chosen]
 
 
 def _split(name: str, shards: Sequence[ExportedShard]) -> dict[str, Any]:

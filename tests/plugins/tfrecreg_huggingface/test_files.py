@@ -229,10 +229,10 @@ def test_files_with_other_columns_are_refused(raw: Raw) -> None:
     raw.table("b/train.parquet", {"n": pa.array(["x"])})
     error = raw.error()
     assert error.message == (
-        "`b/train.parquet` has other columns than `a/train.parquet`: `n` is string, and there int64"
+        "`b/train.parquet` has other columns than `a/train.parquet`: `n` is string, expected int64"
     )
     raw.table("b/train.parquet", {"m": pa.array(["x"])})
-    assert raw.error().message.endswith("`n` is no such column, and there int64")
+    assert raw.error().message.endswith("`n` is missing, expected int64")
     assert list(splits(raw, "config=a")) == ["a/train/00000000"]
 
 
@@ -304,7 +304,7 @@ def test_a_footer_that_cannot_be_true_is_refused(raw: Raw, monkeypatch: pytest.M
         patched.setattr(data_files, "MAX_GROUP_BYTES", 10)
         message = raw.error().message
         assert message.startswith("row group 0 of `train.parquet` has ")
-        assert "at most 10 are read" in message
+        assert "more than the 10 that are read at once" in message
     # A row group with other rows than its footer says.
     source = raw.source()
     listed = list(source.items())

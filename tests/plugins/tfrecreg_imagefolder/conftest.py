@@ -52,9 +52,17 @@ class Raw:
     """A raw folder, and what the source makes of it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         self._raw = RawSource(path, ImageFolderSource)
         self.source, self.error = self._raw.source, self._raw.error
+
+    @property
+    def path(self) -> Path:
+        """The raw folder."""
+        return self._raw.path
+
+    @path.setter
+    def path(self, path: Path) -> None:
+        self._raw.path = path
 
     def put(self, name: str | bytes, data: bytes | str | None = None) -> Path:
         """A file; without data an image, of which no two are equal."""

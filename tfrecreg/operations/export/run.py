@@ -182,13 +182,14 @@ def _expect_chosen(
 
 
 def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:
-    """Records by split, of all splits."""
+    """Records by split; of a selection, by those splits that have any of it."""
+    splits = {split.name: split.records for split in dataset.manifest.splits}
     if written is None:
-        return {split.name: split.records for split in dataset.manifest.splits}
-    found = {split.name: 0 for split in dataset.manifest.splits}
+        return splits
+    found = Counter({each.entry.split: 0 for each in written})
     for each in written:
         found[each.entry.split] += each.entry.records
-    return found
+    return {name: found[name] for name in splits if found[name]}
 
 
 def _announced(known: Plugins, to: str) -> Announced[ExporterRecord]:
