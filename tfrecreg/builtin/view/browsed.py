@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import threading
-import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -37,6 +36,8 @@ _SAMPLE = 5
 """Records whose features are listed."""
 _HEAD_START = 0.4
 """Seconds that work in the background waits for the first grid."""
+_FAREWELL = 10.0
+"""Seconds that the end waits for work in the background, at most."""
 _TARGETS = 32
 """Targets that are open, at most."""
 
@@ -65,7 +66,7 @@ class Browsed:
     def prepare(self, *, check: bool) -> None:
         """Make the catalog, and check it."""
         self.catalog.make()
-        if check:
+        if check and not self.catalog.is_closed:
             self.report.make()
 
     def close(self) -> None:
@@ -244,23 +245,34 @@ class Opened:
         self._lock = threading.Lock()
         self._browsed = [Browsed(number, each, engine) for number, each in enumerate(targets)]
         self._shown = threading.Event()
-        self._waiting: SimpleQueue[Browsed] = SimpleQueue()
+        self._ended = threading.Event()
+        self._waiting: SimpleQueue[Browsed | None] = SimpleQueue()
         for each in self._browsed:
             self._waiting.put(each)
         # One after the other: each uses all processors.
-        threading.Thread(target=self._prepare, name="tfrecreg-view-work", daemon=True).start()
+        self._worker = threading.Thread(
+            target=self._prepare, name="tfrecreg-view-work", daemon=True
+        )
+        self._worker.start()
 
     def close(self) -> None:
         """End all work in the background."""
+        self._ended.set()
+        self._shown.set()
+        self._waiting.put(None)
         for each in self._browsed:
             each.close()
+        # A thread that is in the code of Arrow or DuckDB when the program ends takes it down.
+        self._worker.join(_FAREWELL)
 
     def _prepare(self) -> None:
         # The first grid has the processors for itself.
         if self._shown.wait(_HEAD_START):
-            time.sleep(_HEAD_START / 2)
-        while True:
-            self._waiting.get().prepare(check=self._check)
+            self._ended.wait(_HEAD_START / 2)
+        for each in iter(self._waiting.get, None):
+            if self._ended.is_set():
+                return
+            each.prepare(check=self._check)
 
     def shown(self) -> None:
         """The first records are on their way."""

@@ -79,6 +79,11 @@ class Catalog:
             if questions is not None:
                 questions.close()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the work was ended."""
+        return self._progress.stopping.is_set()
+
     def to_json(self, records: int) -> dict[str, Any]:
         """How far it is.
 
