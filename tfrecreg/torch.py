@@ -260,7 +260,7 @@ class Collate:
         padded = np.zeros((len(values), *shape), values[0].dtype)
         mask = np.zeros((len(values), *shape[:sides]), np.bool_)
         for at, value in enumerate(values):
-            inside = (at, *(slice(side) for side in value.shape))
+            inside: tuple[Any, ...] = (at, *(slice(side) for side in value.shape))
             padded[inside] = value
             mask[inside[: None if sides is None else sides + 1]] = True
         return padded, mask

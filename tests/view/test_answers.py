@@ -183,7 +183,7 @@ def test_a_selection_is_the_same_whatever_was_asked_in_between(viewing: Viewing)
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ({"where": "label"}, "`label` is VARCHAR, and a condition is BOOLEAN"),
+        ({"where": "label"}, "`label` is VARCHAR, expected BOOLEAN"),
         ({"where": "lable = 'a'"}, "label"),
         ({"where": "random() < 0.5"}, "`random` gives another value each time"),
         (
@@ -214,7 +214,11 @@ def test_wrong_questions_have_one_line(viewing: Viewing, query: dict[str, str], 
         ("/api/t/0/record/-1/0", 400, "`shard` should be a number, found `-1` | numbers go from 0"),
         ("/api/t/0/records?count=501", 400, "at most 500 records"),
         ("/api/t/0/records?selection=abc", 400, "there is no selection `abc` | select again"),
-        ("/api/t/0/save?as=exe", 400, "a selection is not saved as `exe` | keys, waiver or toml"),
+        (
+            "/api/t/0/save?as=exe",
+            400,
+            "a selection cannot be saved as `exe`",
+        ),
         ("/api/t/0/save?as=waiver", 400, "no finding is about these records"),
         ("/api/t/0/save?as=toml", 400, "no dataset can be derived from this selection"),
         ("/api/open?name=pets@1.0.0", 400, ""),
@@ -359,7 +363,7 @@ def test_a_large_target_behind_a_url_is_not_fetched_as_a_whole(
     finally:
         store.rm("/viewed", recursive=True)
     assert told["catalog"]["why"] == (
-        "it is not made by itself of more than 1.0 kB behind a URL: "
+        "a catalog of more than 1.0 kB behind a URL is not made unasked: "
         "`tfrecreg query memory://viewed` makes it"
     )
 

@@ -88,7 +88,7 @@ def test_a_child_answers_reports_and_passes_errors_on() -> None:
         assert caught.value.hint == "do not"
         with pytest.raises(FailureError, match="ZeroDivisionError: by zero"):
             child.call(failed)
-        with pytest.raises(FailureError, match="its process ended over it"):
+        with pytest.raises(FailureError, match="its process ended before it was done"):
             child.call(died)
         assert child.call(added, 2, 2) == 4  # by a new one
     finally:
@@ -111,7 +111,7 @@ def test_a_child_is_ended_whatever_it_does() -> None:
     assert began.wait(60)
     child.close()
     thread.join(60)
-    assert ended == ["its process ended over it"]
+    assert ended == ["its process ended before it was done"]
     with pytest.raises(FailureError, match="the viewer ends"):
         child.call(added, 1, 2)
 

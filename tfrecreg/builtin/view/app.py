@@ -270,7 +270,7 @@ class Viewer:
             text = derived(browsed, selection.choice)
         else:
             raise UsageError(
-                f"a selection is not saved as `{safe(form)}`", hint="keys, waiver or toml"
+                f"a selection cannot be saved as `{safe(form)}`", hint="keys, waiver or toml"
             )
         body = text.encode("utf-8", "backslashreplace")
         headers = _attachment("waiver.toml" if form == "waiver" else "dataset.toml")

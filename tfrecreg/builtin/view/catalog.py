@@ -134,7 +134,8 @@ class Catalog:
         with closing(CatalogCache(self._target)) as cache:
             if not all(cache.known_digest(shard, state) for shard, state in states):
                 raise UsageError(
-                    f"it is not made by itself of more than {si_bytes(REMOTE_BYTES)} behind a URL",
+                    f"a catalog of more than {si_bytes(REMOTE_BYTES)} behind a URL is not made "
+                    "unasked",
                     hint=f"`tfrecreg query {self._target.name}` makes it",
                 )
 

@@ -37,7 +37,7 @@ class Child:
             report: called in this process with these numbers.
 
         Raises:
-            FailureError: the process ended over it, or was closed.
+            FailureError: the process ended before it was done, or was closed.
         """
         with self._lock:
             try:
@@ -53,7 +53,7 @@ class Child:
                         report(found)
             except (EOFError, OSError) as error:
                 self._end()
-                raise FailureError("its process ended over it", hint=_AGAIN) from error
+                raise FailureError("its process ended before it was done", hint=_AGAIN) from error
 
     def close(self) -> None:
         """End the process, whatever it does."""

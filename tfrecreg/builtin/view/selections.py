@@ -251,7 +251,7 @@ def _expect_condition(connection: Any, where: str) -> None:
     kind = connection.relation(f"SELECT (\n{where}\n) FROM records").types[0]
     if str(kind) != "BOOLEAN":
         raise UsageError(
-            f"`{safe(where.strip(), limit=200)}` is {kind}, and a condition is BOOLEAN",
+            f"`{safe(where.strip(), limit=200)}` is {kind}, expected BOOLEAN",
             hint="as in: label = 'cat' AND width >= 224",
         )
 

@@ -121,7 +121,7 @@ class Mixture:
             at += len(self)
             if at < 0:
                 raise NoSuchRecordError(
-                    f"there is no place {at - len(self)} in a mixture of {len(self)} an epoch",
+                    f"there is no place {at - len(self)}: the mixture has {len(self)} in an epoch",
                     hint="places go from 0 on; negative ones count from the end of the first epoch",
                 )
         return self._mixing.one(at)
