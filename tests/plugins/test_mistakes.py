@@ -221,8 +221,8 @@ LINES = {
         "    def schema(self):  # here\n        return 1\n\n    def _no(self):",
     ),
     "a class below decorators": (
-        "class Lines",
-        "@dataclass\n@dataclass\nclass Thawed:  # here\n    a: int = 1\n\n\nclass Lines",
+        "class Lines(Source)",
+        "@dataclass\n@dataclass\nclass Thawed:  # here\n    a: int = 1\n\n\nclass Lines(Source)",
     ),
     "what a constructor calls": (
         "@dataclass(frozen=True)",
