@@ -95,7 +95,7 @@ def test_grain_pytorch_and_numpy_read_every_record(tmp_path: Path, digits_origin
     blocks = {found["framework"]: found["text"] for found in ON_THE_PAGE.finditer(pages)}
     assert set(blocks) == set(AFTER)
     for framework, (after, expected) in AFTER.items():
-        script = tmp_path / f"{framework}.py"
+        script = tmp_path / f"with_{framework}.py"
         before = BEFORE.format(registry=str(digits_original))
         script.write_text(f"{before}\n{blocks[framework]}\n{after}\n", "utf-8")
         done = made.run(script, cwd=tmp_path)
