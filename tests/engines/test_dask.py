@@ -83,7 +83,7 @@ def test_an_address_that_does_not_answer_is_a_failure_within_the_timeout() -> No
 def test_a_scheduler_without_workers_is_a_failure_within_the_timeout() -> None:
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=0, processes=False, dashboard_address=None) as made:
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as made:
         late = Timer(30, made.scale, [1])  # one who waits for ever gets a worker, and no failure
         late.start()
         try:
