@@ -80,7 +80,7 @@ class ShardRecords:
 
     def lengths_digest(self, shard: int) -> str:
         """Hex digest of the lengths of the records of a shard, in their order."""
-        return blake3(self._located(shard).lengths.astype("<i8").tobytes()).hexdigest(16)
+        return blake3(self.located(shard).lengths.astype("<i8").tobytes()).hexdigest(16)
 
     def digests(self, shard: int) -> npt.NDArray[np.uint8]:
         """Record digests of a shard, shape (records, 16): by its index, else by reading it.
@@ -89,7 +89,7 @@ class ShardRecords:
             DamagedRecordError: it has to be read, and a record is damaged.
             ManifestError: its index is damaged.
         """
-        place, lengths = self.places[shard], self._located(shard).lengths
+        place, lengths = self.places[shard], self.located(shard).lengths
         if place.index_path:
             index = place.load_index()
             known = lengths >= 0
@@ -126,7 +126,7 @@ class ShardRecords:
         if index is None:
             index = self._keys[shard] = place.load_index()
         # An index of other bytes would give other keys.
-        length = self._located(shard).lengths[record]
+        length = self.located(shard).lengths[record]
         fits = record < len(index) and length in (-1, index.lengths[record])
         return index.key(record) if fits else None
 
@@ -194,7 +194,7 @@ class ShardRecords:
         if records is None:
             place = self.places[shard]
             records = Records.located(
-                storage_at(place.root), place.path, self._located(shard), name=place.name
+                storage_at(place.root), place.path, self.located(shard), name=place.name
             )
         self._open[shard] = records
         while len(self._open) > _OPEN:
@@ -204,7 +204,13 @@ class ShardRecords:
                 break
         return records
 
-    def _located(self, shard: int) -> RecordOffsets:
+    def located(self, shard: int) -> RecordOffsets:
+        """Where the records of a shard are.
+
+        Raises:
+            StorageError: it was changed, or cannot be read.
+            ManifestError: it has another number of records than its manifest says.
+        """
         place = self.places[shard]
         offsets = self._offsets.get(shard)
         if offsets is None:

@@ -74,7 +74,7 @@ def matching_records(
         FailureError: a shard cannot be read, or there is no room for what it takes.
     """
     expect_packages()
-    _expect_expression(where)
+    expect_expression(where)
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
         expect_sound(questions)
@@ -102,7 +102,7 @@ def record_values(
         UsageError, RefusedError, MissingExtraError, FailureError: as :func:`matching_records`.
     """
     expect_packages()
-    _expect_expression(expression, "weight", _WEIGHT)
+    expect_expression(expression, "weight", _WEIGHT)
     found = _values(target, expression, "DOUBLE", engine, progress)
     return [found.get(shown_text(shard.name), np.empty(0)) for shard in target.shards]
 
@@ -114,7 +114,7 @@ def record_texts(
     expression is NULL.
     """
     expect_packages()
-    _expect_expression(expression, "class", "as in: label")
+    expect_expression(expression, "class", "as in: label")
     found = _values(target, expression, "VARCHAR", engine, progress)
     none = np.empty(0, object)
     return [found.get(shown_text(shard.name), none).tolist() for shard in target.shards]
@@ -181,7 +181,7 @@ def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
     return {name: np.unique(rows[0]) for name, rows in _columns(questions, sql)}
 
 
-def _expect_expression(where: str, noun: str = "condition", example: str = _EXAMPLE) -> None:
+def expect_expression(where: str, noun: str = "condition", example: str = _EXAMPLE) -> None:
     """Refuse texts that are not one expression, or select other records each time.
 
     An expression whose parentheses match stays whole within another pair: no clause follows it.

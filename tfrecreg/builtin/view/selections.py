@@ -207,7 +207,7 @@ class Selections:
     def _asked(self, choice: ViewChoice) -> npt.NDArray[np.int64]:
         where = import_module("tfrecreg.builtin.query.where")
         for each in choice.where:
-            where._expect_expression(each)
+            where.expect_expression(each)
         self._of_splits(choice.splits)
         condition = self.sql(ChosenRecords(ViewChoice(choice.splits, choice.where), range(0)))
         sql = "SELECT shard, record FROM records"

@@ -102,7 +102,7 @@ class ViewedShards:
         """Offset of a record in the stream of its shard, and bytes of its payload, where known."""
         shard, record = self.records.locate(number)
         try:
-            offsets = self.records._located(shard)
+            offsets = self.records.located(shard)
         except TfrecregError:
             return None, None
         length = int(offsets.lengths[record])
