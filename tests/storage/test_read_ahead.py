@@ -120,7 +120,7 @@ def test_an_object_of_known_size_costs_one_request(
             assert reader.read_at(5, 1) == b""
         assert storage.read("e") == b""
         assert storage.read("b") == b"second"
-    assert calls == ["cat_file /lake/a", "cat_file /lake/b"]
+    assert sorted(calls) == ["cat_file /lake/a", "cat_file /lake/b"]  # two threads request them
     assert storage.read("a") == b"first"
     assert calls[2:] == ["info /lake/a", "cat_file /lake/a"]
 

@@ -233,6 +233,8 @@ class _Shown:
 def test_the_first_catalog_is_made_with_progress_and_later_ones_are_not(
     digits_registry: Path, way: str
 ) -> None:
+    for shard in digits_registry.rglob("*.tfrecord-*"):
+        os.utime(shard, (1e9, 1e9))  # what was written just now is not remembered
     release = tfrecreg.open(digits_registry)["digits@1.0.0"]
     shown = _Shown()
 
