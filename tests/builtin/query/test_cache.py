@@ -10,12 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
 import pytest
+from blake3 import blake3
 from check_support import framed
 from child_support import Child
 from kill_support import calls_of, in_child
 
+from tfrecreg.builtin.query import entries
 from tfrecreg.builtin.query.ask import ask
+from tfrecreg.builtin.query.entries import CatalogCache
 from tfrecreg.cli.main import main
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import int64_feature
@@ -23,6 +27,7 @@ from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.remote.garbage import gc
 from tfrecreg.registry.registry import open_registry
+from tfrecreg.shardset.target import find_target
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 
@@ -134,6 +139,67 @@ def test_files_of_a_catalog_that_are_swapped_are_not_used(
     other.write_bytes(first)
     assert rows(*shards) == told
     assert kept(cache) == files
+
+
+def recalls(shard: Path, threads: int = 1) -> Callable[[], bool]:
+    """A function that tells whether the catalog of a shard would be used."""
+    storage = CatalogCache(find_target(str(shard)))
+    digest = blake3(shard.read_bytes()).hexdigest()
+    return lambda: storage.recall_each([(digest, "")], threads) != [None]
+
+
+def flip_bits(path: Path, shard: Path, step: int) -> None:
+    """Expect that no flipped bit of a file of its catalog, at each `step` bytes, is overlooked."""
+    sound, recalled = path.read_bytes(), recalls(shard)
+    assert recalled()
+    for at in range(0, len(sound), step):
+        damaged = bytearray(sound)
+        damaged[at] ^= 1 << at % 8
+        path.write_bytes(damaged)
+        assert not recalled(), (path.name, at)
+    path.write_bytes(sound)
+    assert recalled()
+
+
+@pytest.mark.parametrize("folder", ["shards", "parts"])
+@pytest.mark.parametrize("crc", ["c", "python"])
+def test_a_flipped_bit_is_found_and_the_file_made_again(
+    folder: str, crc: str, shards: list[Path], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the digest, too, where CRC32C would be computed in Python."""
+    monkeypatch.setattr(google_crc32c, "implementation", crc)
+    shards.pop().unlink()
+    told = rows(*shards)
+    files = kept(cache)
+    (path,) = (each for each in cache.glob(f"{folder}/*/*") if each.is_file())
+    size = path.stat().st_size
+    flip_bits(path, shards[0], size // 30)
+    damaged = bytearray(path.read_bytes())
+    damaged[size // 2] ^= 1
+    path.write_bytes(damaged)
+    assert rows(*shards) == told
+    assert kept(cache) == files
+
+
+@pytest.mark.slow
+def test_a_flipped_bit_of_any_byte_of_a_catalog_is_found(shards: list[Path], cache: Path) -> None:
+    shards.pop().unlink()
+    rows(*shards)
+    (part,), (entry,) = cache.glob("parts/*/*"), cache.glob("shards/*/*")
+    flip_bits(part, shards[0], 1)
+    flip_bits(entry, shards[0], 1)
+
+
+def test_threads_find_the_damage_of_large_catalogs(
+    shards: list[Path], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows(*shards)
+    monkeypatch.setattr(entries, "_WORTH_THREADS", 0)
+    recalled = recalls(shards[0], threads=2)
+    assert recalled()
+    for path in cache.glob("parts/*/*"):
+        path.write_bytes(path.read_bytes()[::-1])
+    assert not recalled()
 
 
 def test_a_note_of_another_state_is_not_used(shards: list[Path], cache: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import google_crc32c
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ COLUMN_FEATURES = 1000
 """Features of a chunk, and of a target, that get columns: the first that appear."""
 _ROW_BYTES = 100
 
+_SAMPLE = 1 << 10
+"""Rows of a column that tell whether its values repeat."""
+
 IMAGE_COLUMNS = ("format", "height", "width", "channels")
 BOX_COLUMNS = ("boxes", "boxes_area", "smallest_box")
 
@@ -35,6 +39,8 @@ class PartFile(msgspec.Struct, frozen=True):
     kind: Literal["records", "objects"]
     blake3: str
     """Of the file, which has its name from it."""
+    crc32c: int
+    """Of the file, compared before each use."""
     bytes: int
     rows: int
     features: tuple[CellColumns, ...] = ()
@@ -178,13 +184,26 @@ class Chunk:
 def _file(table: Any, **told: Any) -> tuple[PartFile, bytes]:
     pa, pq = arrow_module(), parquet()
     out = pa.BufferOutputStream()
-    # Digests are random: a dictionary of them is only in the way.
-    texts = [
-        field.name
-        for field in table.schema
-        if pa.types.is_string(field.type) or pa.types.is_integer(field.type)
+    repeating = [
+        name
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if _repeats(pa, column)
     ]
-    pq.write_table(table, out, compression="snappy", use_dictionary=texts)
+    pq.write_table(table, out, compression="snappy", use_dictionary=repeating)
     data = out.getvalue().to_pybytes()
-    made = PartFile(blake3=blake3(data).hexdigest(), bytes=len(data), rows=table.num_rows, **told)
+    made = PartFile(
+        blake3=blake3(data).hexdigest(),
+        crc32c=google_crc32c.value(data),
+        bytes=len(data),
+        rows=table.num_rows,
+        **told,
+    )
     return made, data
+
+
+def _repeats(pa: Any, column: Any) -> bool:
+    """Whether a dictionary of the values of a column pays; of others it is only in the way."""
+    if not pa.types.is_string(column.type) and not pa.types.is_integer(column.type):
+        return False
+    sample = column.slice(0, _SAMPLE)
+    return 2 * len(sample.unique()) <= len(sample)

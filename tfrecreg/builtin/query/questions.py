@@ -29,6 +29,7 @@ from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure, fingerprint
 from tfrecreg.registry.catalogs import part_path
 from tfrecreg.scan.interface import Need, Shard, Target, Validator
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import DOCS, safe
 
 _TEXT_PLACES = ("split", "shard", "key", "feature")
@@ -121,7 +122,7 @@ def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
         path = Path(folder, part_path(made.blake3))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    return ShardCatalog(shard, KeptCatalog(catalog_entry(part), folder), None)
+    return ShardCatalog(shard, KeptCatalog(catalog_entry(part), LocalStorage(folder)), None)
 
 
 def _judged(
