@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from tfrecreg.example.features import bytes_feature, float_feature, int64_featur
 from tfrecreg.example.model import Feature
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.batch_digests import batch_digests, canonical_ones
-from tfrecreg.records.scanner import VARIABLE
+from tfrecreg.records.scanner import VARIABLE, load_scanner
 
 
 def _batch(payloads: Sequence[bytes]) -> RecordBatch:
@@ -134,5 +136,33 @@ def test_digests_are_those_of_the_canonical_form(
     mixed = b"\x0a" + bytes([len(one) + len(two) - 4]) + two[2:] + one[2:]
     payloads = [one, mixed, b"no Example", b""]
     batch = _batch(payloads)
-    assert batch_digests(batch) == [record_digest(canonical(each)) for each in payloads]
+    assert batch_digests(batch) == b"".join(record_digest(canonical(each)) for each in payloads)
     assert batch_digests(batch) is batch_digests(batch)
+
+
+_SIZES = (0, 1, 63, 64, 65, 127, 128, 129, 500, 959, 960, 961, 1023, 1024, 1025, 3000)
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+def test_digests_of_all_sizes_are_those_of_blake3(compiled: Path, wide: int) -> None:
+    """Up to one chunk; of more, and of payloads that are not canonical, nothing is written."""
+    del compiled
+    source = random.Random(57)
+    payloads = [source.randbytes(source.choice(_SIZES)) for _ in range(300)]
+    wanted = [source.random() < 0.9 for _ in payloads]
+    batch = _batch(payloads)
+    starts, lengths = (np.array(each, np.int64) for each in (batch.starts, batch.lengths))
+    flags, rows = np.array(wanted, np.uint8), np.zeros((len(payloads), 16), np.uint8)
+    columns = (starts.ctypes.data, lengths.ctypes.data, len(payloads))
+    load_scanner().digests(wide, batch.memory, *columns, flags.ctypes.data, rows.ctypes.data)
+    for payload, is_wanted, flag, row in zip(payloads, wanted, flags, rows, strict=True):
+        digested = is_wanted and len(payload) <= 1024
+        assert flag == (2 if digested else is_wanted)
+        assert row.tobytes() == (record_digest(payload) if digested else bytes(16))
+
+
+def test_digests_of_sound_records_of_all_sizes_are_those_of_each(compiled: Path) -> None:
+    del compiled
+    payloads = [encode({"a": bytes_feature([b"x" * size])}) for size in _SIZES for _ in range(3)]
+    assert batch_digests(_batch(payloads)) == b"".join(map(record_digest, payloads))
+    assert batch_digests(_batch([])) == b""

@@ -116,6 +116,7 @@ def divide(
     starts: Sequence[int],
     lengths: Sequence[int],
     example: Callable[[int], Example | None],
+    read: Callable[..., tuple[_Ints, list[Column]]] = read_columns,
 ) -> tuple[list[Group], Sequence[int]]:
     """Divide payloads into groups of one layout, and the positions of all others, ascending.
 
@@ -124,6 +125,7 @@ def divide(
 
     Args:
         example: decodes the payload at a position; the others are as in :func:`read_columns`.
+        read: that function, or its compiled twin.
     """
     rows = np.arange(len(lengths))
     offsets, sizes = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
@@ -138,7 +140,7 @@ def divide(
             apart.append(int(rows[0]))
             rows = rows[1:]
             continue
-        found, columns = read_columns(layout, memory, offsets[rows], sizes[rows])
+        found, columns = read(layout, memory, offsets[rows], sizes[rows])
         if not found.size:
             break
         named = {slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)}
@@ -149,13 +151,18 @@ def divide(
     return groups, sorted((*apart, *rows.tolist()))
 
 
+def entry_head(slot: Slot) -> bytes:
+    """The bytes of a map entry up to the length of its value."""
+    key = slot.name.encode("utf-8", "surrogateescape")
+    return b"\n" + varint(len(key)) + key + b"\x12"
+
+
 def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
     """Read a map entry of every payload; clear `good` for payloads with another entry there."""
-    key = slot.name.encode("utf-8", "surrogateescape")
     good &= reader.byte(position) == 0x0A
     size, position = reader.sizes(position + 1)
     end = position + size
-    head = b"\n" + varint(len(key)) + key + b"\x12"
+    head = entry_head(slot)
     good &= reader.equal(position, head)
     size, position = reader.sizes(position + len(head))
     good &= position + size == end

@@ -55,6 +55,11 @@ _CAPACITY = 1 << 16
 """Number of records that one call has room for: at least those of a batch of ordinary size."""
 
 
+_FUNCTIONS = (
+    *("walk", "prepare", "source", "headers", "members", "canonical", "digests"),
+    *("columns", "finder", "finder_feed", "finder_spans", "finder_free"),
+)
+
 _PLACES = 1 << 10
 """Number of places that one call of ``tfrecreg_members`` has room for."""
 
@@ -91,6 +96,8 @@ class Native(NamedTuple):
     free: Callable[[int], None]
     members: Callable[[bytes, int], Iterator[int]]
     canonical: Callable[..., None]
+    digests: Callable[..., None]
+    columns: Callable[..., int]
     engine: str
     """Instructions that compute checksums: one of :data:`ENGINES`."""
 
@@ -105,31 +112,21 @@ def load_scanner() -> Native:
     """
     try:
         library = ctypes.CDLL(str(LIBRARY))
-        walk, prepare, source = (
-            library.tfrecreg_walk,
-            library.tfrecreg_prepare,
-            library.tfrecreg_source,
-        )
-        headers, members, canonical, finder, feed, spans, free = (
-            library.tfrecreg_headers,
-            library.tfrecreg_members,
-            library.tfrecreg_canonical,
-            library.tfrecreg_finder,
-            library.tfrecreg_finder_feed,
-            library.tfrecreg_finder_spans,
-            library.tfrecreg_finder_free,
+        walk, prepare, source, headers, members, canonical, digests, columns, *finders = (
+            getattr(library, f"tfrecreg_{name}") for name in _FUNCTIONS
         )
     except (OSError, AttributeError) as error:
         if not LIBRARY.exists():
             raise _missing("it was not compiled") from error
         raise _missing(f"it cannot be loaded: {safe(str(error), limit=400)}") from error
+    finder, feed, spans, free = finders
     source.restype = ctypes.c_uint64
     if SOURCE.exists():
         digest = hashlib.sha256(SOURCE.read_bytes()).digest()
         if source() != int.from_bytes(digest[:8], "big"):
             raise _missing("it was compiled from another `walk.c`")
     prepare.restype = ctypes.c_int32
-    walk.restype = canonical.restype = free.restype = None
+    walk.restype = canonical.restype = digests.restype = free.restype = None
     walk.argtypes = [
         ctypes.c_int32,
         ctypes.c_char_p,
@@ -139,7 +136,7 @@ def load_scanner() -> Native:
         ctypes.c_uint64,
         *[ctypes.c_void_p] * 4,
     ]
-    headers.restype = members.restype = spans.restype = ctypes.c_uint64
+    headers.restype = members.restype = spans.restype = columns.restype = ctypes.c_uint64
     headers.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
     finder.restype = ctypes.c_void_p
     finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 4, ctypes.c_int32]
@@ -155,8 +152,16 @@ def load_scanner() -> Native:
     free.argtypes = [ctypes.c_void_p]
     members.argtypes = [ctypes.c_char_p, *[ctypes.c_uint64] * 4, ctypes.c_void_p]
     canonical.argtypes = [ctypes.c_char_p, *[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_void_p]
-    found = partial(_members, members)
-    return Native(walk, headers, finder, feed, spans, free, found, canonical, ENGINES[prepare()])
+    digests.argtypes = [ctypes.c_int32, *canonical.argtypes, ctypes.c_void_p]
+    columns.argtypes = [
+        *canonical.argtypes[:4],
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+        ctypes.c_uint64,
+        *[ctypes.c_void_p] * 2,
+    ]
+    own = canonical, digests, columns, ENGINES[prepare()]
+    return Native(walk, headers, finder, feed, spans, free, partial(_members, members), *own)
 
 
 def _members(find: Callable[..., int], memory: bytes, stop: int) -> Iterator[int]:

@@ -1,5 +1,6 @@
 /* From record to record through a stretch of a TFRecord stream, both checksums of each checked;
- * behind damage, the records that are sound; and which records are canonical Examples.
+ * behind damage, the records that are sound; which records are canonical Examples, and their
+ * digests; and the values of records of one layout.
  *
  * The compiled twin of frame_scan.py: the same findings, without a cost of Python a record.
  * Plain C that knows nothing of Python, loaded by scanner.py, so that one library serves all its
@@ -246,12 +247,14 @@ static uint32_t power(int64_t count)
 /* ---- what is called from outside ---- */
 
 static int32_t best = TABLES;
+static void make_schedule(void);
 
 /* Make the tables and see what the processor can do. To be called once, before anything else. */
 int32_t tfrecreg_prepare(void)
 {
     make_tables();
     make_powers();
+    make_schedule();
 #if defined(__x86_64__)
     uint32_t a, b, c = 0, d;
     const uint32_t needed = bit_SSE4_2 | bit_PCLMUL;
@@ -870,4 +873,273 @@ void tfrecreg_canonical(const uint8_t *memory, const int64_t *starts, const int6
         const struct message example = {memory + starts[n], memory + starts[n] + lengths[n]};
         flags[n] = (uint8_t)is_canonical(example);
     }
+}
+
+/* ---- the values of payloads of one layout: the compiled twin of read_columns in
+ * tfrecreg/example/columns.py ---- */
+
+/* A feature of a layout; the same fields as in payload_columns.py. */
+struct slot {
+    int64_t head;   /* where the bytes of its key, with tags, end behind those of the slot before, */
+    int64_t kind;   /* which tag its list has, */
+    int64_t values; /* and how many numbers are in it, if they are floats */
+};
+
+#define FLOAT_TAG 0x12
+#define INT64_TAG 0x1a
+
+/* Go over a field with this tag that ends the message, or is a map entry. Other than open_field, it
+ * takes lengths that are longer than needed, of five bytes at most. */
+static int open_any(struct message *outer, uint8_t tag, struct message *content)
+{
+    const uint8_t *at = outer->at, *end = outer->end;
+    if (at == end || *at++ != tag)
+        return 0;
+    uint64_t size = 0;
+    for (unsigned shift = 0; shift <= 28; shift += 7) {
+        if (at == end)
+            return 0;
+        const uint8_t byte = *at++;
+        size |= (uint64_t)(byte & 127u) << shift;
+        if (byte > 127)
+            continue;
+        if ((uint64_t)(end - at) < size)
+            return 0;
+        content->at = at;
+        content->end = outer->at = at + size;
+        return 1;
+    }
+    return 0;
+}
+
+/* The one integer that is all of the packed ones; 0 if it is not. */
+static int read_one(struct message packed, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; shift <= 63; shift += 7) {
+        if (packed.at == packed.end)
+            return 0;
+        const uint8_t byte = *packed.at++;
+        if (shift == 63 && byte > 1)
+            return 0;
+        *value |= (uint64_t)(byte & 127u) << shift;
+        if (byte < 128)
+            return packed.at == packed.end;
+    }
+    return 0;
+}
+
+/* The values of one payload, each `step` numbers behind the one before; 0 if it has another layout. */
+static int read_row(struct message example, const uint8_t *memory, const uint8_t *heads,
+                    const struct slot *slots, uint64_t count, int64_t *values, uint64_t step)
+{
+    struct message features, entry, value, list, packed;
+    if (!open_any(&example, 0x0a, &features) || example.at != example.end)
+        return 0;
+    for (uint64_t n = 0, from = 0; n < count; from = (uint64_t)slots[n++].head, values += 3 * step) {
+        const size_t size = (size_t)((uint64_t)slots[n].head - from);
+        const uint8_t tag = (uint8_t)slots[n].kind;
+        if (!open_any(&features, 0x0a, &entry) || (size_t)(entry.end - entry.at) < size ||
+            memcmp(entry.at, heads + from, size))
+            return 0;
+        entry.at += size - 1; /* the last byte is the tag of the value */
+        if (!open_any(&entry, 0x12, &value) || entry.at != entry.end ||
+            !open_any(&value, tag, &list) || value.at != value.end ||
+            !open_any(&list, 0x0a, &packed) || list.at != list.end)
+            return 0;
+        uint64_t number = (uint64_t)(packed.at - memory);
+        if (tag == FLOAT_TAG && packed.end - packed.at != 4 * slots[n].values)
+            return 0;
+        if (tag == INT64_TAG && !read_one(packed, &number))
+            return 0;
+        values[0] = packed.at - memory;
+        values[step] = packed.end - memory;
+        memcpy(values + 2 * step, &number, sizeof number);
+    }
+    return features.at == features.end;
+}
+
+/* The rows of the payloads that have a layout, and their values: for each slot, where its value
+ * starts, where it ends, and its integer, each in a row of `count` numbers. Returns how many. */
+uint64_t tfrecreg_columns(const uint8_t *memory, const int64_t *starts, const int64_t *lengths,
+                          uint64_t count, const uint8_t *heads, const struct slot *slots,
+                          uint64_t slot_count, int64_t *rows, int64_t *values)
+{
+    uint64_t found = 0;
+    for (uint64_t n = 0; n < count; n++) {
+        const struct message example = {memory + starts[n], memory + starts[n] + lengths[n]};
+        if (read_row(example, memory, heads, slots, slot_count, values + found, count))
+            rows[found++] = (int64_t)n;
+    }
+    return found;
+}
+
+/* ---- digests of small records: BLAKE3 of one chunk each, several at once ----
+ *
+ * The package blake3 computes the blocks of one chunk one after the other, because each needs the
+ * one before. Those of other records do not, so each lane of a vector has a record of its own. */
+
+#define LANES 8
+#define CHUNK_BYTES 1024
+#define BLOCK_BYTES 64
+#define ROUNDS 7
+#define CHUNK_START 1u
+#define CHUNK_END 2u
+#define ROOT 8u
+#define DIGEST_WORDS 4
+
+typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
+
+/* A word of each lane. */
+union words {
+    lanes all;
+    uint32_t of[LANES];
+};
+
+static const uint32_t first_state[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+                                        0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+
+/* schedule[r][k]: which word of a block is the word k of round r. */
+static uint8_t schedule[ROUNDS][16];
+
+static void make_schedule(void)
+{
+    static const uint8_t moved[16] = {2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8};
+    for (unsigned word = 0; word < 16; word++)
+        schedule[0][word] = (uint8_t)word;
+    for (unsigned round = 1; round < ROUNDS; round++)
+        for (unsigned word = 0; word < 16; word++)
+            schedule[round][word] = schedule[round - 1][moved[word]];
+}
+
+#define TURN(x, right) ((x) >> (right) | (x) << (32 - (right)))
+#define MIX(a, b, c, d, one, two)                                                                  \
+    do {                                                                                           \
+        a += b + block[words[one]].all;                                                            \
+        d = TURN(d ^ a, 16);                                                                       \
+        c += d;                                                                                    \
+        b = TURN(b ^ c, 12);                                                                       \
+        a += b + block[words[two]].all;                                                            \
+        d = TURN(d ^ a, 8);                                                                        \
+        c += d;                                                                                    \
+        b = TURN(b ^ c, 7);                                                                        \
+    } while (0)
+
+/* The states after one more block of each lane; `sizes` and `flags` are those of the blocks. */
+static inline __attribute__((always_inline)) void compress(union words *states,
+                                                           const union words *block,
+                                                           const union words *sizes,
+                                                           const union words *flags)
+{
+    const lanes none = {0};
+    lanes a0 = states[0].all, a1 = states[1].all, a2 = states[2].all, a3 = states[3].all;
+    lanes b0 = states[4].all, b1 = states[5].all, b2 = states[6].all, b3 = states[7].all;
+    lanes c0 = none + first_state[0], c1 = none + first_state[1];
+    lanes c2 = none + first_state[2], c3 = none + first_state[3];
+    lanes d0 = none, d1 = none, d2 = sizes->all, d3 = flags->all;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const uint8_t *words = schedule[round];
+        MIX(a0, b0, c0, d0, 0, 1);
+        MIX(a1, b1, c1, d1, 2, 3);
+        MIX(a2, b2, c2, d2, 4, 5);
+        MIX(a3, b3, c3, d3, 6, 7);
+        MIX(a0, b1, c2, d3, 8, 9);
+        MIX(a1, b2, c3, d0, 10, 11);
+        MIX(a2, b3, c0, d1, 12, 13);
+        MIX(a3, b0, c1, d2, 14, 15);
+    }
+    states[0].all = a0 ^ c0, states[1].all = a1 ^ c1, states[2].all = a2 ^ c2;
+    states[3].all = a3 ^ c3, states[4].all = b0 ^ d0, states[5].all = b1 ^ d1;
+    states[6].all = b2 ^ d2, states[7].all = b3 ^ d3;
+}
+
+static inline __attribute__((always_inline)) void digest_all(const uint8_t *memory,
+                                                             const int64_t *starts,
+                                                             const int64_t *lengths, uint64_t count,
+                                                             uint8_t *flags, uint8_t *digests)
+{
+    union words states[8], block[16], sizes, marks;
+    struct message left[LANES];
+    uint64_t record[LANES], next = 0;
+    int busy[LANES] = {0};
+    memset(block, 0, sizeof block);
+    memset(&sizes, 0, sizeof sizes);
+    memset(&marks, 0, sizeof marks);
+    memset(states, 0, sizeof states);
+    for (;;) {
+        int any = 0;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            marks.of[lane] = 0;
+            if (!busy[lane]) {
+                while (next < count && (flags[next] != 1 || lengths[next] > CHUNK_BYTES))
+                    next++;
+                if (next == count)
+                    continue;
+                left[lane].at = memory + starts[next];
+                left[lane].end = left[lane].at + lengths[next];
+                record[lane] = next++;
+                busy[lane] = 1;
+                marks.of[lane] = CHUNK_START;
+                for (unsigned word = 0; word < 8; word++)
+                    states[word].of[lane] = first_state[word];
+            }
+            any = 1;
+            const size_t rest = (size_t)(left[lane].end - left[lane].at);
+            const size_t size = rest < BLOCK_BYTES ? rest : BLOCK_BYTES;
+            uint8_t padded[BLOCK_BYTES] = {0};
+            const uint8_t *from = left[lane].at;
+            if (size < BLOCK_BYTES) {
+                memcpy(padded, from, size);
+                from = padded;
+            }
+            for (unsigned word = 0; word < 16; word++)
+                block[word].of[lane] = load32(from + 4 * word);
+            left[lane].at += size;
+            sizes.of[lane] = (uint32_t)size;
+            if (rest <= BLOCK_BYTES)
+                marks.of[lane] |= CHUNK_END | ROOT;
+        }
+        if (!any)
+            return;
+        compress(states, block, &sizes, &marks);
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            if (!(marks.of[lane] & ROOT))
+                continue;
+            for (unsigned word = 0; word < DIGEST_WORDS; word++) {
+                const uint32_t state = LITTLE32(states[word].of[lane]);
+                memcpy(digests + 4 * (DIGEST_WORDS * record[lane] + word), &state, sizeof state);
+            }
+            flags[record[lane]] = 2;
+            busy[lane] = 0;
+        }
+    }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void digest_avx2(const uint8_t *memory,
+                                                        const int64_t *starts,
+                                                        const int64_t *lengths, uint64_t count,
+                                                        uint8_t *flags, uint8_t *digests)
+{
+    digest_all(memory, starts, lengths, count, flags, digests);
+}
+#endif
+
+/* The first 16 bytes of BLAKE3 of each payload whose flag is 1 and that is one chunk; its flag is 2
+ * then, and those of the others remain.
+ *
+ * wide: whether to use vectors of more than 16 bytes where the processor has them. */
+void tfrecreg_digests(int32_t wide, const uint8_t *memory, const int64_t *starts,
+                      const int64_t *lengths, uint64_t count, uint8_t *flags, uint8_t *digests)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (wide && __builtin_cpu_supports("avx2")) {
+        digest_avx2(memory, starts, lengths, count, flags, digests);
+        return;
+    }
+#else
+    (void)wide;
+#endif
+    digest_all(memory, starts, lengths, count, flags, digests);
 }

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfrecreg.example.columns import Column, Layout, layout_of, read_columns
+from tfrecreg.example.columns import Column, Layout, layout_of
 from tfrecreg.example.model import Example, Kind
+from tfrecreg.records.payload_columns import read_columns
 from tfrecreg.schema.check import KINDS, Checker
 from tfrecreg.schema.compiled import CompiledSchema
 from tfrecreg.schema.definition import (

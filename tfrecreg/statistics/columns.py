@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfrecreg.example.columns import Column, Layout, Slot, layout_of, read_columns
+from tfrecreg.example.columns import Column, Layout, Slot, layout_of
 from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.example.wire import varint
 from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.payload_columns import read_columns
 from tfrecreg.statistics.tfdv import Tfdv
 
 Sizes = dict[str, list[int]]

@@ -59,7 +59,7 @@ class DigestVisitor(Visitor):
             UsageError: a record is too large, or the file was changed meanwhile.
         """
         if batch.whole:
-            self._digests += b"".join(batch_digests(batch))
+            self._digests += batch_digests(batch)
         else:
             for position, length in enumerate(batch.lengths):
                 record = batch.first + position

@@ -62,7 +62,8 @@ class Chunk:
         self._numbers: list[npt.NDArray[np.int64]] = []
         self._offsets: list[npt.NDArray[np.int64]] = []
         self._lengths: list[npt.NDArray[np.int64]] = []
-        self._digests: list[bytes | None] = []
+        self._digests: list[bytes] = []
+        self._without_digest: list[int] = []
         self._keys: list[str | None] = []
         self._kinds: list[str | None] = []
         self._features: dict[tuple[str, Kind], FeatureCells] = {}
@@ -82,7 +83,7 @@ class Chunk:
         first: int,
         offsets: Sequence[int],
         lengths: Sequence[int],
-        digests: Sequence[bytes | None],
+        digests: bytes | None,
         keys: Sequence[str | None],
         kinds: npt.NDArray[np.object_],
     ) -> int:
@@ -90,6 +91,7 @@ class Chunk:
 
         Args:
             first: its number in the shard.
+            digests: 16 bytes each; None for a record that is too large.
             kinds: values of :class:`tfrecreg.example.kinds.PayloadKind`; None for a payload that
                 was not held in memory.
         """
@@ -97,7 +99,9 @@ class Chunk:
         self._numbers.append(np.arange(first, first + count))
         self._offsets.append(np.array(offsets, np.int64))
         self._lengths.append(np.array(lengths, np.int64))
-        self._digests += digests
+        if digests is None:
+            self._without_digest += range(row, row + count)
+        self._digests.append(digests or bytes(DIGEST_BYTES * count))
         self._keys += keys
         self._kinds += kinds.tolist()
         self.rows += count
@@ -134,7 +138,7 @@ class Chunk:
             "record": pa.array(np.concatenate(self._numbers)),
             "offset": pa.array(np.concatenate(self._offsets)),
             "bytes": pa.array(np.concatenate(self._lengths)),
-            "digest": pa.array(self._digests, pa.binary(DIGEST_BYTES)),
+            "digest": self._digest_column(pa),
             "key": pa.array(self._keys, pa.string()),
             "payload": pa.array(self._kinds, pa.string()),
         }
@@ -165,6 +169,15 @@ class Chunk:
         if len(self.boxes):
             files.append(_file(self.boxes.to_arrow(pa), kind="objects"))
         return files
+
+    def _digest_column(self, pa: Any) -> Any:
+        data = pa.py_buffer(b"".join(self._digests))
+        column = pa.Array.from_buffers(pa.binary(DIGEST_BYTES), self.rows, [None, data])
+        if not self._without_digest:
+            return column
+        absent = np.zeros(self.rows, np.bool_)
+        absent[self._without_digest] = True
+        return column.take(pa.array(np.arange(self.rows), mask=absent))
 
     def _cells(self, feature: str, kind: Kind) -> FeatureCells | None:
         """The cells of a feature; None if it is beyond the first :data:`COLUMN_FEATURES`."""

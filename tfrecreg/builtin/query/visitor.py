@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +9,8 @@ from blake3 import blake3
 
 from tfrecreg.builtin.query.boxes import may_have_boxes
 from tfrecreg.builtin.query.chunks import Chunk, PartFile
-from tfrecreg.digests import record_digest
+from tfrecreg.digests import DIGEST_BYTES, record_digest
 from tfrecreg.errors import TfrecregError
-from tfrecreg.example.columns import divide
 from tfrecreg.example.decode import canonical
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example
@@ -21,6 +19,7 @@ from tfrecreg.images.read import read_header
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.batch_digests import batch_digests
+from tfrecreg.records.payload_columns import divide
 from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.scan.large_records import LARGE_LIMIT, LargeRecords
 from tfrecreg.validators.image_features import ImageFeatures
@@ -63,13 +62,13 @@ class CatalogVisitor(Visitor):
             self._flush()
         self._records += len(batch)
         digests = self._digests(batch)
-        keys = self._keys(batch.first, digests)
+        keys = self._keys(batch.first, len(batch), digests)
         kinds = np.full(len(batch), None)
         if not batch.whole:
             self._chunk.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
             return
         first, memory = self._chunk.rows, batch.memory
-        groups, rest = divide(memory, batch.starts, batch.lengths, batch.example)
+        groups, rest = divide(batch)
         for positions, sample, columns in groups:
             rows = positions + first
             for slot, column in columns.values():
@@ -135,30 +134,31 @@ class CatalogVisitor(Visitor):
         if may_have_boxes(example):
             self._chunk.add_boxes(row, self._chunk.boxes.add(record, key, example))
 
-    def _digests(self, batch: RecordBatch) -> list[bytes | None]:
+    def _digests(self, batch: RecordBatch) -> bytes | None:
         """The record digests; None for a record that is too large to be held."""
         if batch.whole:
-            return [*batch_digests(batch)]
-        payloads = (
-            self._large.payload(batch.first + place, batch.offsets[place], length)
-            if length <= LARGE_LIMIT
-            else None
-            for place, length in enumerate(batch.lengths)
+            return batch_digests(batch)
+        (offset,), (length,) = batch.offsets, batch.lengths
+        payload = (
+            self._large.payload(batch.first, offset, length) if length <= LARGE_LIMIT else None
         )
-        return [None if each is None else record_digest(canonical(each)) for each in payloads]
+        return None if payload is None else record_digest(canonical(payload))
 
-    def _keys(self, first: int, digests: Sequence[bytes | None]) -> list[str | None]:
+    def _keys(self, first: int, count: int, digests: bytes | None) -> list[str | None]:
         index = self._index
-        if index is None:
-            return [None] * len(digests)
-        known = index.digests[first : first + len(digests)].tobytes()
+        if index is None or digests is None:
+            return [None] * count
+        found = np.frombuffer(digests, f"V{DIGEST_BYTES}")
+        known = np.frombuffer(index.digests[first : first + count].tobytes(), found.dtype)
+        same = np.zeros(count, np.bool_)
+        same[: len(known)] = known == found[: len(known)]
         return [
             index.key(first + place)
             .encode("utf-8", "surrogateescape")
             .decode("utf-8", "backslashreplace")
-            if digest is not None and known[16 * place : 16 * place + 16] == digest
+            if is_same
             else None
-            for place, digest in enumerate(digests)
+            for place, is_same in enumerate(same.tolist())
         ]
 
 
