@@ -74,11 +74,9 @@ def address(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def window(address: str) -> Iterator[Browser]:
-    browser = Browser()
-    browser.open(address)
-    yield browser
-    browser.close()
+def window(chromium: Browser, address: str) -> Browser:
+    chromium.open(address)
+    return chromium
 
 
 @pytest.fixture

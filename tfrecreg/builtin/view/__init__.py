@@ -2,6 +2,7 @@
 
 - `command`: the command
 - `run`: from targets as the user names them to a server
+- `notebook`: the same beside the cells of a notebook, in a frame
 - `server`: a socket on the loopback address, and the server on it
 - `guard`: who may ask what; headers of all answers
 - `app`: the addresses, and answers as JSON or bytes

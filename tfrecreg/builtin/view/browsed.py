@@ -181,7 +181,7 @@ class Browsed:
         shown = drawn(payload, self.target.labels, self.decoders, self.shards.key(number))
         thumb = None
         if shown["kind"] == "image":
-            place = f"/api/t/{self.number}/thumb/{seen.number}/{record}"
+            place = f"api/t/{self.number}/thumb/{seen.number}/{record}"
             thumb = f"{place}?v={seen.identity}&size=160"
         return {
             "split": safe(seen.split),

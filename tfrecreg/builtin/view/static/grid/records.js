@@ -114,7 +114,7 @@ export class Records {
     this.fill();
     try {
       await this.show(
-        isEverything(asks) ? this.everything() : await this.select(`/api/t/${view.t}/select`, asks),
+        isEverything(asks) ? this.everything() : await this.select(`api/t/${view.t}/select`, asks),
       );
     } catch (error) {
       if (isAbort(error)) return;
@@ -184,7 +184,7 @@ export class Records {
       return;
     }
     try {
-      const told = await this.preview(`/api/t/${view.t}/select`, question({ ...view, where }));
+      const told = await this.preview(`api/t/${view.t}/select`, question({ ...view, where }));
       this.say(told);
       byId('count').textContent += ' – Enter shows them';
     } catch (error) {
@@ -206,7 +206,7 @@ export class Records {
       return;
     }
     try {
-      const { facets } = await this.facets(`/api/t/${view.t}/facets`, { selection });
+      const { facets } = await this.facets(`api/t/${view.t}/facets`, { selection });
       drawFacets(byId('facets'), facets, this.versions);
     } catch (error) {
       // What is left is the split to choose; the line about the catalog says why.

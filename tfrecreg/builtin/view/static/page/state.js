@@ -61,7 +61,7 @@ export function format(view) {
     else if (value !== /** @type {any} */ (EMPTY)[name])
       query.set(name, value === true ? '1' : String(value));
   }
-  return query.size ? `/?${query}` : '/';
+  return query.size ? `?${query}` : '';
 }
 
 /** @type {View} */
@@ -90,21 +90,26 @@ function tell(before) {
 // Browsers allow about a hundred changes of the address in ten seconds, so scrolling writes late.
 let writing = 0;
 
+/** Write the view to the address, whose path a frame of a notebook has for itself. */
+function replace() {
+  history.replaceState(null, '', location.pathname + format(view));
+}
+
 /** Go to another view: an entry of the history. @param {Partial<View>} changes */
 export function go(changes) {
-  if (writing) history.replaceState(null, '', format(view));
+  if (writing) replace();
   clearTimeout(writing);
   writing = 0;
   const before = set(changes);
   const to = format(view);
-  if (to !== location.pathname + location.search) history.pushState(null, '', to);
+  if (to !== location.search) history.pushState(null, '', location.pathname + to);
   tell(before);
 }
 
 /** Change the view in place, as scrolling does. @param {Partial<View>} changes */
 export function amend(changes) {
   const before = set(changes);
-  history.replaceState(null, '', format(view));
+  replace();
   tell(before);
 }
 
@@ -114,7 +119,7 @@ export function scrolled(at) {
   clearTimeout(writing);
   writing = window.setTimeout(() => {
     writing = 0;
-    history.replaceState(null, '', format(view));
+    replace();
   }, 250);
 }
 
