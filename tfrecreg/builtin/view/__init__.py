@@ -9,7 +9,8 @@
 - `browsed`: the targets that are open, and the datasets of the registry
 - `shards`: the shards of a target by number, and whether they are still the same
 - `drawn`: a record as JSON: its image, its objects, its text
-- `details`: one record with all its features; `ledger`: what was remarked on its item
+- `details`: one record with all its features; `ledger`: what was remarked on its item;
+  `raws`: its raw file
 - `images`: thumbnails and images; `media`: sounds and videos
 - `catalog`: the catalog of a target, made in the background
 - `selections`: the records that are chosen; `facets`: what they have in common
