@@ -140,7 +140,7 @@ export const NO_FILTERS = { split: '', where: '', picks: [], findings: '', since
 export function question(of) {
   return {
     split: of.split,
-    where: [of.where.trim(), ...alternatives(of.picks)].filter(Boolean),
+    where: [of.where.trim(), ...alternatives(of.picks).values()].filter(Boolean),
     sort: of.sort,
     desc: of.sort && of.desc ? '1' : '',
     findings: of.findings,
@@ -148,9 +148,16 @@ export function question(of) {
   };
 }
 
+/** The condition of each facet that chooses, as "column~SQL". @param {View} of */
+export function ownConditions(of) {
+  return [...alternatives(of.picks)].map(([column, sql]) => joined(column, sql));
+}
+
 /**
- * Picks are "column~SQL": those of one column are alternatives, those of two both hold.
+ * Conditions by column. Picks are "column~SQL": those of one column are alternatives, those of two
+ * both hold.
  * @param {string[]} picks
+ * @returns {Map<string, string>}
  */
 function alternatives(picks) {
   /** @type {Map<string, string[]>} */
@@ -159,8 +166,11 @@ function alternatives(picks) {
     const [column, sql] = parted(pick);
     columns.set(column, [...(columns.get(column) ?? []), sql]);
   }
-  return [...columns.values()].map((sqls) =>
-    sqls.length === 1 ? sqls[0] : sqls.map((sql) => `(${sql})`).join(' OR '),
+  return new Map(
+    [...columns].map(([column, sqls]) => [
+      column,
+      sqls.length === 1 ? sqls[0] : sqls.map((sql) => `(${sql})`).join(' OR '),
+    ]),
   );
 }
 
