@@ -21,8 +21,14 @@ import pytest
 __all__ = ["Browser"]
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
-_SECONDS = 20.0
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--autoplay-policy=no-user-gesture-required",
+)
+_SECONDS = 60.0
 """The longest that a page is waited for."""
 
 
