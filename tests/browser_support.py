@@ -10,6 +10,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,8 +21,14 @@ import pytest
 __all__ = ["Browser"]
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
-_SECONDS = 20.0
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--autoplay-policy=no-user-gesture-required",
+)
+_SECONDS = 60.0
 """The longest that a page is waited for."""
 
 
@@ -95,6 +103,19 @@ class Browser:
     def open(self, url: str) -> None:
         """Go to an address, and wait until it is loaded."""
         self._send("POST", "/url", {"url": url})
+
+    @contextmanager
+    def frame(self, selector: str) -> Iterator[None]:
+        """Be in a frame of the page."""
+        self._send(
+            "POST",
+            "/frame",
+            {"id": self.run("return document.querySelector(arguments[0])", selector)},
+        )
+        try:
+            yield
+        finally:
+            self._send("POST", "/frame", {"id": None})
 
     def back(self) -> None:
         """As the button does."""

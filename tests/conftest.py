@@ -10,10 +10,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from browser_support import Browser
 
 settings.register_profile(
     "tfrecreg",
@@ -182,3 +185,13 @@ def terminal() -> Callable[..., str]:
         return file.getvalue()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A window of Chromium, which all tests of a process use; skips where there is none."""
+    from browser_support import Browser
+
+    browser = Browser()
+    yield browser
+    browser.close()

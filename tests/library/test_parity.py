@@ -43,6 +43,7 @@ VERBS: dict[str, tuple[Callable[..., Any], ...]] = {
     "site": (tr.Registry.site,),
     "stats": (tr.stats, tr.Build.stats),
     "tag": (tr.Release.tag,),
+    "view": (tr.Build.view, tr.Registry.view),
     "yank": (tr.Release.yank,),
 }
 """Commands, and the verbs and functions that do the same."""
@@ -59,7 +60,6 @@ ALONE = {
     "plugins show": "is about the installation",
     "plugins trust": "is about this machine",
     "schema show": "prints `Dataset.schema`, or `Build.schema`, in the form of another tool",
-    "view": "is a server for a browser, which ends with the command",
 }
 """Commands without a verb, and why."""
 
@@ -93,6 +93,7 @@ ONLY_OPTIONS = {
     "report --open": "a notebook shows the page",
     "show --code": "prints a program",
     "show --provenance": "prints more of the manifest, which a handle has",
+    "view --no-open": "a notebook shows a frame",
     "stats --pbtxt": "prints: `tfdv` makes the same statistics, as an object",
 }
 """Options without a keyword in any verb, and why."""
@@ -106,6 +107,7 @@ ONLY_KEYWORDS = {
     "init nested": "for programs that make registries inside of others",
     "init with_dvc": "as `init --dvc`",
     "stats tfdv": "as `stats --pbtxt`",
+    "view origin": "a command prints an address, and no page has it in a frame",
 }
 """Keywords without an option, and why."""
 

@@ -16,9 +16,11 @@ from media_support import wav
 from tests_support import flip
 from view_support import HOSTILE, SVG, Viewing, serving, write_pets
 
+import tfrecreg as tr
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
 
+SIDES = ("xmin", "xmax", "ymin", "ymax")
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 
 
@@ -68,7 +70,7 @@ def test_a_record_is_drawn_with_its_image_and_boxes(viewing: Viewing) -> None:
     assert (box["x0"], box["y0"], box["x1"], box["y1"]) == (0.25, 0.0, 0.5, 1.0)
     assert box["number"] == 0
     assert box["color"].startswith("#")
-    assert first["thumb"].startswith("/api/t/0/thumb/0/0?v=")
+    assert first["thumb"].startswith("api/t/0/thumb/0/0?v=")
 
 
 def test_texts_sounds_and_large_numbers_are_shown(viewing: Viewing) -> None:
@@ -231,7 +233,7 @@ def test_errors_have_their_status(viewing: Viewing, path: str, status: int, said
 
 
 def test_facets_count_in_the_selection_and_in_all(viewing: Viewing) -> None:
-    name = viewing.ask("/api/t/0/select", split="train", where="width < 12")["selection"]
+    name = viewing.ask("/api/t/0/select", where="split = 'train' AND width < 12")["selection"]
     facets = {
         each["column"]: each for each in viewing.ask("/api/t/0/facets", selection=name)["facets"]
     }
@@ -251,6 +253,53 @@ def test_facets_count_in_the_selection_and_in_all(viewing: Viewing) -> None:
     }
     for each in label.values():
         assert viewing.ask("/api/t/0/select", where=each["where"])["count"] == each["of"]
+
+
+def counts(facet: dict[str, Any]) -> dict[str, int]:
+    return {each["text"]: each["count"] for each in facet["values"]}
+
+
+def test_a_facet_counts_without_its_own_choice(viewing: Viewing) -> None:
+    narrow, cat = "width < 12", "label = 'cat'"
+    name = viewing.ask("/api/t/0/select", split="train", where=[narrow, cat])["selection"]
+    own = [f"label~{cat}", "width~no such condition"]
+    facets = {
+        each["column"]: each
+        for each in viewing.ask("/api/t/0/facets", selection=name, own=own)["facets"]
+    }
+    assert counts(facets["label"]) == {"cat": 2, "dog": 1, "owl": 1, "none": 0}
+    assert counts(facets["split"]) == {"train": 2, "test": 0, "zoo": 0}
+    assert sum(counts(facets["width"]).values()) == 2
+    both = f"({cat}) OR (label = 'dog')"
+    name = viewing.ask("/api/t/0/select", split="train", where=[narrow, both])["selection"]
+    again = viewing.ask("/api/t/0/facets", selection=name, own=f"label~{both}")["facets"]
+    assert counts(next(each for each in again if each["column"] == "label")) == counts(
+        facets["label"]
+    )
+
+
+def test_classes_of_objects_are_a_facet(tmp_path: Path) -> None:
+    # With more objects than a list in a catalog has values.
+    found = [["cat"], ["cat", "dog", "cat"], ["d'og"], [], ["cat"] * 20]
+    with tr.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        for names in found:
+            sides = {f"image/object/bbox/{side}": [0.0] * len(names) for side in SIDES}
+            writer.write({"image/object/class/text": names, **sides} if names else {"n": 1})
+    with serving(tmp_path / "a.tfrecord") as viewing:
+        viewing.wait("/api/t/0", "catalog", "ready")
+        facets = viewing.ask("/api/t/0/facets")["facets"]
+        [objects] = [each for each in facets if each["column"] == "objects"]
+        assert counts(objects) == {"cat": 3, "dog": 1, "d'og": 1}
+        for each in objects["values"]:
+            assert viewing.ask("/api/t/0/select", where=each["where"])["count"] == each["of"]
+        dog = objects["values"][2]["where"]
+        name = viewing.ask("/api/t/0/select", where=dog)["selection"]
+        inside = viewing.ask("/api/t/0/facets", selection=name)["facets"]
+        assert counts(next(each for each in inside if each["column"] == "objects")) == {
+            "cat": 1,
+            "dog": 1,
+            "d'og": 0,
+        }
 
 
 def test_numbers_of_many_values_are_a_histogram(tmp_path: Path) -> None:

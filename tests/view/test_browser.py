@@ -74,11 +74,9 @@ def address(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def window(address: str) -> Iterator[Browser]:
-    browser = Browser()
-    browser.open(address)
-    yield browser
-    browser.close()
+def window(chromium: Browser, address: str) -> Browser:
+    chromium.open(address)
+    return chromium
 
 
 @pytest.fixture
@@ -279,6 +277,21 @@ def test_damage_is_shown_in_place(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={DAMAGED}&at=48")
     browser.until("document.querySelector('.tile.is-problem')")
     assert "Cannot be shown" in browser.text(".tile.is-problem")
+
+
+def test_a_finding_of_many_places_says_so(browser: Browser, address: str) -> None:
+    ready = (
+        "[...document.querySelectorAll('.card')].some((each) => each.innerText.includes('20 of '))"
+    )
+    show(browser, address, f"?t={HOSTILE}&tab=findings", ready)
+    code = browser.run(
+        "const cards = [...document.querySelectorAll('.card')];"
+        "const card = cards.find((each) => each.innerText.includes('20 of '));"
+        "card.querySelector('header button').click();"
+        "return card.querySelector('b').innerText"
+    )
+    browser.until("document.querySelector('#count').innerText.includes('findings name 20 of ')")
+    assert browser.run("return new URLSearchParams(location.search).get('findings')") == code
 
 
 def test_fits_a_narrow_window_and_the_dark(browser: Browser, address: str) -> None:

@@ -62,25 +62,27 @@ def expect_whole(browser: Browser, what: str, axe: str) -> None:
 
 
 def test_every_view_is_whole(
-    realdata: Path, axe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    realdata: Path,
+    chromium: Browser,
+    axe: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     registry = tfrecreg.init(tmp_path / "registry", with_dvc=False)
     registry["objects"].build(source="coco", raw=realdata / "coco/dali")
     registry["folders"].build(source="imagefolder", raw=realdata / "imagefolder/dali")
     targets = ["objects", "folders", *(realdata / name for name in FILES)]
-    browser = Browser()
-    try:
-        with serving(*targets, registry=tmp_path / "registry", check=True) as viewing:
-            browser.open(viewing.server.url)
-            for (width, is_dark), target, view in product(WINDOWS, range(len(targets)), VIEWS):
-                browser.resize(width, 900)
-                browser.dark(is_dark)
-                browser.open(f"{viewing.server.address}?t={target}{view}")
-                browser.until(READY)
-                expect_whole(browser, f"{targets[target]}{view}, {width}, dark: {is_dark}", axe)
-            assert browser.console() == []
-            host = viewing.server.address.removeprefix("http://").rstrip("/")
-            assert browser.hosts() == {host}
-    finally:
-        browser.close()
+    with serving(*targets, registry=tmp_path / "registry", check=True) as viewing:
+        chromium.open(viewing.server.url)
+        for (width, is_dark), target, view in product(WINDOWS, range(len(targets)), VIEWS):
+            chromium.resize(width, 900)
+            chromium.dark(is_dark)
+            chromium.open(f"{viewing.server.address}?t={target}{view}")
+            chromium.until(READY)
+            expect_whole(chromium, f"{targets[target]}{view}, {width}, dark: {is_dark}", axe)
+        assert chromium.console() == []
+        host = viewing.server.address.removeprefix("http://").rstrip("/")
+        assert chromium.hosts() == {host}
+    chromium.resize(1400, 900)
+    chromium.dark(False)

@@ -11,6 +11,7 @@ from diff_support import example, put_build, put_release
 from tests_support import flip
 from view_support import Viewing, serving
 
+import tfrecreg
 from tfrecreg.builtin.derived.derived_options import DerivedOptions
 from tfrecreg.config import parse_config
 from tfrecreg.example.features import int64_feature
@@ -183,3 +184,16 @@ def test_a_missing_shard_is_gone_and_the_others_are_shown(tmp_path: Path) -> Non
         assert viewing.ask("/api/t/0/records")["of"] == 3
     states = {each["split"]: (each["state"], each["records"]) for each in told["shards"]}
     assert states == {"train": ("gone", 0), "test": ("ok", 3)}
+
+
+def test_a_finding_says_of_how_many_places_it_names_some(tmp_path: Path) -> None:
+    with tfrecreg.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        for number in range(45):
+            writer.write({"image/encoded": b"\xff\xd8\xff no JPEG", "n": number})
+    with serving(tmp_path / "a.tfrecord", check=True) as viewing:
+        cards = viewing.wait("/api/t/0/findings", "", "ready")["cards"]
+        card = next(each for each in cards if each["count"] == 45)
+        assert (card["named"], len(card["records"])) == (20, 20)
+        found = viewing.ask("/api/t/0/select", findings=card["code"])
+        assert (found["count"], found["note"]) == (20, "findings name 20 of 45 places")
+        assert viewing.ask("/api/t/0/select")["note"] == ""

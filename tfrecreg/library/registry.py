@@ -16,6 +16,7 @@ from tfrecreg.registry import lookup
 from tfrecreg.registry import registry as registries
 
 if TYPE_CHECKING:
+    from tfrecreg.builtin.view.notebook import View
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.catalog import Listed
     from tfrecreg.operations.pipeline.run import PipelineResult
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tfrecreg.pages.static_site import SiteResult
     from tfrecreg.progress import Progress
     from tfrecreg.reports.model import Report
+    from tfrecreg.shardset.find import TargetLike
 
 
 if TYPE_CHECKING:
@@ -369,6 +371,34 @@ class Registry(registries.Registry):
         from tfrecreg.pages.static_site import site
 
         return site(folder, registry=self, engine=engine, progress=shown(progress))
+
+    def view(
+        self,
+        *targets: TargetLike,
+        where: str | None = None,
+        port: int = 0,
+        origin: str | None = None,
+        engine: Engine | None = None,
+    ) -> View:
+        """See every record of its datasets or other TFRecords, as :meth:`Build.view` does.
+
+        Args:
+            targets: references, builds, releases or paths; none for the list of datasets.
+            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
+            port: port of the viewer. Default: 0, a free one.
+            origin: of the notebook's page if it is not on this machine: ``https://hub.example.org``.
+            engine: where the catalog is made; None for this process.
+
+        Raises:
+            UsageError: a target does not exist, or `origin` is not a scheme and a host.
+
+        Example:
+            >>> shown = reg.view()
+            >>> shown.close()
+        """
+        from tfrecreg.builtin.view.notebook import view
+
+        return view(targets, registry=self, where=where, port=port, origin=origin, engine=engine)
 
 
 def open(folder: registries.RegistryLike | None = None) -> Registry:

@@ -6,10 +6,11 @@ import datetime
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any
+from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
@@ -27,7 +28,7 @@ from tfrecreg.builtin.view.details import tensors, whole_record
 from tfrecreg.builtin.view.images import SIZES, KeptPictures, Picture, Thumbnails, whole
 from tfrecreg.builtin.view.media import medium, part_of
 from tfrecreg.builtin.view.save import derived, derives, keys, waiver
-from tfrecreg.builtin.view.selections import ViewChoice, command_line, python_line
+from tfrecreg.builtin.view.selections import ChosenRecords, ViewChoice, command_line, python_line
 from tfrecreg.builtin.view.shards import ChangedShardError
 from tfrecreg.errors import (
     NoSuchNameError,
@@ -233,27 +234,38 @@ class Viewer:
             findings=asked.texts("findings"),
             changed_since=asked.text("changed_since"),
         )
-        among = []
-        if choice.findings:
-            among.append(np.array(browsed.report.records(choice.findings), np.int64))
-        if choice.changed_since:
-            among.append(self._comparisons.changed_since(choice.changed_since, browsed))
-        found = browsed.selections.select(choice, among)
+        found = self._chosen(browsed, choice)
         word = browsed.target.reference or browsed.target.name
         return {
             "selection": choice.name,
             "count": len(found),
             "of": len(browsed.shards),
             "milliseconds": found.milliseconds,
+            "note": browsed.report.note(choice.findings),
             "cli": command_line(word, choice),
             "python": python_line(word, browsed.shards.splits, choice),
             "toml": derives(browsed, choice),
         }
 
+    def _chosen(self, browsed: Browsed, choice: ViewChoice) -> ChosenRecords:
+        among = []
+        if choice.findings:
+            among.append(np.array(browsed.report.records(choice.findings), np.int64))
+        if choice.changed_since:
+            among.append(self._comparisons.changed_since(choice.changed_since, browsed))
+        return browsed.selections.select(choice, among)
+
     def _facets(self, asked: Asked) -> dict[str, Any]:
         browsed = self._of(asked)
         selection = browsed.selections.get(asked.text("selection"))
-        return {"facets": browsed.facets.of(selection, browsed.report.codes)}
+        without = {
+            column: self._chosen(browsed, less)
+            if less.findings or less.changed_since
+            # Conditions are counted as they are: nobody needs the numbers.
+            else ChosenRecords(less, range(0))
+            for column, less in _less(selection.choice, asked.texts("own"))
+        }
+        return {"facets": browsed.facets.of(selection, browsed.report.codes, without)}
 
     def _save(self, asked: Asked) -> Reply:
         browsed = self._of(asked)
@@ -275,6 +287,23 @@ class Viewer:
         body = text.encode("utf-8", "backslashreplace")
         headers = _attachment("waiver.toml" if form == "waiver" else "dataset.toml")
         return Reply(body, "text/plain; charset=utf-8", headers)
+
+
+def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
+    """By column of a facet: a choice without what the facet chooses.
+
+    Args:
+        own: ``column~condition``, as addresses have it: the condition of a facet.
+    """
+    if choice.splits:
+        yield "split", replace(choice, splits=())
+    for each in own:
+        column, _, condition = each.partition("~")
+        if condition in choice.where:
+            rest = list(choice.where)
+            rest.reverse()  # what the user wrote comes first, and may be the same
+            rest.remove(condition)
+            yield unquote(column), replace(choice, where=tuple(reversed(rest)))
 
 
 def _attachment(name: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from tfrecreg.builtin.view.drawn import classes_of, drawn, example_of, first_ima
 from tfrecreg.builtin.view.facets import Facets
 from tfrecreg.builtin.view.findings import Findings
 from tfrecreg.builtin.view.ledger import LedgerRows
+from tfrecreg.builtin.view.raws import RawFiles
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.engines.interface import Engine
@@ -60,6 +61,7 @@ class Browsed:
         self.catalog = Catalog(target, engine)
         self.report = Findings(target, self.shards, engine.jobs)
         self.ledger = LedgerRows(target)
+        self.raws = RawFiles(target)
         self.selections = Selections(self.shards, self.catalog)
         self.facets = Facets(target, self.shards, self.catalog, self.selections)
 
@@ -181,7 +183,7 @@ class Browsed:
         shown = drawn(payload, self.target.labels, self.decoders, self.shards.key(number))
         thumb = None
         if shown["kind"] == "image":
-            place = f"/api/t/{self.number}/thumb/{seen.number}/{record}"
+            place = f"api/t/{self.number}/thumb/{seen.number}/{record}"
             thumb = f"{place}?v={seen.identity}&size=160"
         return {
             "split": safe(seen.split),

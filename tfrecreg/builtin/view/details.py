@@ -38,6 +38,7 @@ def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
     browsed.shards.expect_same(seen)
     (payload,) = browsed.shards.payloads([number])
     offset, length = browsed.shards.where(number)
+    key = browsed.shards.key(number)
     found: dict[str, Any] = {
         **browsed.drawn(number, payload),
         "shard_name": safe(seen.name, limit=1000),
@@ -46,13 +47,12 @@ def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
         "digest": record_digest(payload).hex() if isinstance(payload, bytes) else None,
         "features": [],
         "ledger": None,
-        "raw": None,
+        "raw": browsed.raws.of(seen.split, key),
         "findings": browsed.report.about(seen.name, record),
         "hex": "",
         "previous": _place(browsed, number - 1),
         "next": _place(browsed, number + 1),
     }
-    key = browsed.shards.key(number)
     row = browsed.ledger.of(seen.split, key)
     if row is not None:
         found["ledger"] = {name: safe(str(value), limit=1000) for name, value in row.items()}

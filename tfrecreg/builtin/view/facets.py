@@ -21,7 +21,9 @@ _VALUES = 50
 _BARS = 30
 _CLASS = ("label_name", "label")
 """The column of classes, which has the first name where a feature has the second."""
-_FIRST = ("split", *_CLASS, "width", "height", "boxes", "bytes")
+_OBJECTS = "objects"
+"""The facet of the classes of objects, of which a record may have several."""
+_FIRST = ("split", *_CLASS, _OBJECTS, "width", "height", "boxes", "bytes")
 _LEFT_OUT = ("shard", "record", "offset", "key", "digest")
 _LABEL_TEXT = "image/class/text"
 _TITLES = {
@@ -54,17 +56,25 @@ class Facets:
         self._spread: dict[str, tuple[int, float | None, float | None]] = {}
         self._lock = threading.Lock()
 
-    def of(self, selection: ChosenRecords, findings: Mapping[str, int]) -> list[dict[str, Any]]:
+    def of(
+        self,
+        selection: ChosenRecords,
+        findings: Mapping[str, int],
+        without: Mapping[str, ChosenRecords],
+    ) -> list[dict[str, Any]]:
         """The facets of a selection, the most useful first.
 
         Args:
             selection: whose records are counted.
             findings: number of places of findings by code.
+            without: by column of a facet that chooses: the selection without its own choice, so
+                that another value has the number that would be added.
 
         Raises:
             UsageError: there is no catalog.
         """
-        condition = self._selections.sql(selection) or "true"
+        all_of_it = self._selections.sql(selection) or "true"
+        conditions = {name: self._selections.sql(each) or "true" for name, each in without.items()}
         known = list(self._columns())
         # What the column of classes says is said once.
         same = (IMAGE_LABEL, _LABEL_TEXT) if any(name in _CLASS for name, _ in known) else ()
@@ -73,9 +83,11 @@ class Facets:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
         found = [_findings(findings)] if findings else []
         for name, kind in columns:
-            made = self._facet(name, kind, condition)
+            made = self._facet(name, kind, conditions.get(name, all_of_it))
             if made is not None:
                 found.append(made)
+        if self._spread.get("boxes", (0, None, None))[2]:
+            found.append(self._objects(conditions.get(_OBJECTS, all_of_it)))
         order = {name: at for at, name in enumerate((*_FIRST, "findings"))}
         found.sort(key=lambda each: order.get(each["column"], len(order)))
         return found[:_FACETS]
@@ -127,16 +139,31 @@ class Facets:
             rows.sort(key=lambda row: order.index(row[0]) if row[0] in order else len(order))
         values = [
             {
-                "value": value if isinstance(value, str | int) else _plain(value),
-                "text": "none" if value is None else safe(str(value), limit=80),
-                "count": inside,
-                "of": every,
-                "where": _where(column, kind, value),
+                **_counted(value, inside, every, _where(column, kind, value)),
                 **({"color": self._color(value)} if name in _CLASS else {}),
             }
             for value, inside, every in rows
         ]
         return {"column": name, "title": title, "kind": "values", "values": values}
+
+    def _objects(self, condition: str) -> dict[str, Any]:
+        """Of each class of objects: how many records have one."""
+        rows = self._catalog.rows(
+            "WITH marked AS (SELECT DISTINCT label, shard, record FROM objects), "
+            f"chosen AS (SELECT DISTINCT shard, record FROM records WHERE {condition}) "
+            "SELECT label, count(chosen.record) AS inside, count(*) AS every "
+            "FROM marked LEFT JOIN chosen USING (shard, record) GROUP BY label "
+            f"ORDER BY every DESC, label LIMIT {_VALUES}"
+        )
+        has = "(shard, record) IN (SELECT shard, record FROM objects WHERE {})"
+        values = [
+            {
+                **_counted(value, inside, every, has.format(_where("label", "VARCHAR", value))),
+                "color": self._color(value),
+            }
+            for value, inside, every in rows
+        ]
+        return {"column": _OBJECTS, "title": "Objects", "kind": "values", "values": values}
 
     def _color(self, value: object) -> str:
         if isinstance(value, int):
@@ -187,6 +214,17 @@ def _findings(codes: Mapping[str, int]) -> dict[str, Any]:
         for code, count in sorted(codes.items())
     ]
     return {"column": "findings", "title": "Findings", "kind": "values", "values": values}
+
+
+def _counted(value: object, inside: int, every: int, where: str) -> dict[str, Any]:
+    """A value, how many records of the selection have it, and how many of all."""
+    return {
+        "value": value if isinstance(value, str | int) else _plain(value),
+        "text": "none" if value is None else safe(str(value), limit=80),
+        "count": inside,
+        "of": every,
+        "where": where,
+    }
 
 
 def _where(column: str, kind: str, value: object) -> str:

@@ -126,6 +126,12 @@ class Findings:
                 found.add(self._shards.number(seen.number, record))
         return sorted(found)
 
+    def note(self, codes: Iterable[str]) -> str:
+        """Of how many places of findings with these codes the records are known; empty for all."""
+        found = [each for each in self.findings(codes) if each.locations]
+        named, every = sum(len(each.locations) for each in found), sum(each.count for each in found)
+        return f"findings name {named:,} of {every:,} places" if named < every else ""
+
     def findings(self, codes: Iterable[str]) -> list[Finding]:
         """The findings with these codes."""
         wanted = set(codes)
@@ -161,6 +167,7 @@ class Findings:
             "message": safe(finding.message, limit=1000),
             "hint": safe(finding.hint, limit=1000),
             "count": finding.count,
+            "named": len(places),
             "records": records,
             "places": [_place(each, numbers) for each in places if each.shard in numbers],
             "pairs": _pairs(finding, numbers, {safe(each): numbers[each] for each in numbers}),

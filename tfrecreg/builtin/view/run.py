@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ def open_server(
     where: str | None = None,
     engine: Engine | None = None,
     check: bool = True,
+    origins: Sequence[str] = (),
 ) -> ViewServer:
     """A viewer of targets, which listens and is not running yet.
 
@@ -35,6 +37,7 @@ def open_server(
         where: a condition in SQL that the first view has.
         engine: where catalogs are made; None for this process.
         check: whether targets are checked in the background, for their findings.
+        origins: of the pages that may have the viewer in a frame.
 
     Raises:
         UsageError: a target does not exist, or there is neither a target nor a registry.
@@ -58,5 +61,5 @@ def open_server(
     found = [find_target(each, registry=registry) for each in named]
     home = open_registry(root) if root is not None else None
     opened = Opened(found, home, engine or LocalEngine(1), check=check)
-    made: ViewServer = server.ViewServer(Viewer(opened), port, where=where or "")
+    made: ViewServer = server.ViewServer(Viewer(opened), port, where=where or "", origins=origins)
     return made

@@ -6,7 +6,7 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from urllib.parse import urlencode
@@ -31,12 +31,15 @@ class ViewServer:
         viewer: answers.
         port: 0 for a free one.
         where: a condition that the first view has; empty for none.
+        origins: of the pages that may have the viewer in a frame.
 
     Raises:
         FailureError: the port is taken.
     """
 
-    def __init__(self, viewer: Viewer, port: int = 0, where: str = "") -> None:
+    def __init__(
+        self, viewer: Viewer, port: int = 0, where: str = "", *, origins: Sequence[str] = ()
+    ) -> None:
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
@@ -44,8 +47,9 @@ class ViewServer:
         """What is not shown, and why."""
         self._viewer = viewer
         self._where = where
+        self._guard = Guard(viewer.app(), self.token, self.port, origins)
         config = uvicorn.Config(
-            Guard(viewer.app(), self.token, self.port),
+            self._guard,
             http="h11",
             ws="none",
             lifespan="off",
@@ -71,6 +75,12 @@ class ViewServer:
         """The address for the browser."""
         asked = {"token": self.token, **({"where": self._where} if self._where else {})}
         return f"{self.address}?{urlencode(asked)}"
+
+    @property
+    def frame(self) -> str:
+        """An address for a frame of a notebook, each time another one. It can be opened once."""
+        asked = f"?{urlencode({'where': self._where})}" if self._where else ""
+        return f"{self.address.rstrip('/')}{self._guard.entry()}{asked}"
 
     def stop(self, *_: object) -> None:
         """End :meth:`run`. May be called by any thread, and as a handler of a signal."""

@@ -80,8 +80,8 @@ function showTab() {
 async function load() {
   const t = view.t;
   try {
-    const told = /** @type {About} */ (await askAbout(`/api/t/${t}`));
-    if (!targets.targets.some(({ id }) => id === t)) targets = await ask('/api/targets');
+    const told = /** @type {About} */ (await askAbout(`api/t/${t}`));
+    if (!targets.targets.some(({ id }) => id === t)) targets = await ask('api/targets');
     take(told);
     return true;
   } catch (error) {
@@ -141,7 +141,7 @@ function followCatalog() {
 /** @param {About} told */
 async function again(told) {
   if (told !== about) return;
-  const now = /** @type {About | null} */ (await ask(`/api/t/${told.id}`).catch(() => null));
+  const now = /** @type {About | null} */ (await ask(`api/t/${told.id}`).catch(() => null));
   if (told !== about || !now) return;
   about = now;
   if (now.catalog.state !== 'making') {
@@ -155,7 +155,7 @@ async function again(told) {
 async function countFindings() {
   try {
     const found = /** @type {import('./page/api.js').Findings} */ (
-      await askFindings(`/api/t/${view.t}/findings`)
+      await askFindings(`api/t/${view.t}/findings`)
     );
     const total = found.cards.reduce((sum, card) => sum + card.count, 0);
     byId('findings-count').hidden = total === 0;
@@ -190,7 +190,7 @@ async function compareTargets() {
   if (!view.compare && targets.targets.length > 1) view.compare = firstPair();
   const known = view.compare.split(',').filter(Boolean).map(Number);
   if (known.some((each) => !targets.targets.some(({ id }) => id === each)))
-    targets = await ask('/api/targets').catch(() => targets);
+    targets = await ask('api/targets').catch(() => targets);
   await compare.show(targets);
 }
 
@@ -257,7 +257,7 @@ async function start() {
   beginTheme(byId('theme'));
   begin();
   try {
-    targets = await ask('/api/targets');
+    targets = await ask('api/targets');
   } catch (error) {
     note([words(error)]);
     return;

@@ -3,6 +3,7 @@
 import { address } from '../page/api.js';
 import { copy, counted, el, refill, toast } from '../page/dom.js';
 import { layersMenu } from './layers.js';
+import { keep, kept } from '../page/kept.js';
 import { menu } from '../page/menu.js';
 import { go, view } from '../page/state.js';
 
@@ -57,7 +58,7 @@ function order(about) {
 
 /** The size of tiles that this browser was left with. */
 export function keptSize() {
-  const size = Number(localStorage.getItem('tfrecreg-size'));
+  const size = Number(kept('tfrecreg-size'));
   return size >= SIZES.min && size <= SIZES.max ? size : 160;
 }
 
@@ -71,7 +72,7 @@ function slider(resize) {
     data: { keep: 'size' },
   });
   input.addEventListener('input', () => {
-    localStorage.setItem('tfrecreg-size', input.value);
+    keep('tfrecreg-size', input.value);
     resize(Number(input.value));
   });
   return el(
@@ -149,7 +150,7 @@ function saves(selection, close) {
  */
 async function save(selection, as) {
   const answer = await fetch(
-    address(`/api/t/${view.t}/save`, { selection: selection.selection, as }),
+    address(`api/t/${view.t}/save`, { selection: selection.selection, as }),
   ).catch(() => null);
   if (!answer?.ok) {
     const told = await answer?.json().catch(() => null);

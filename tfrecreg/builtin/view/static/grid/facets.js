@@ -48,6 +48,7 @@ function tells(facet) {
   if (facet.kind === 'histogram')
     return edges.length > 1 && short(edges[0]) !== short(edges[edges.length - 1]);
   const all = facet.values ?? [];
+  if (facet.column === 'objects') return all.length > 0; // others have none of them
   return all.length > 1 && (all.length < FEW || all.some(({ of }) => of > 1));
 }
 

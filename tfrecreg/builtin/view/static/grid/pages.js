@@ -66,7 +66,7 @@ export class Pages {
     this.asked.set(page, controller);
     try {
       const question = { selection: this.selection, from: page * PAGE, count: PAGE };
-      const told = await ask(`/api/t/${this.target}/records`, question, controller.signal);
+      const told = await ask(`api/t/${this.target}/records`, question, controller.signal);
       this.keep(page, told.records);
     } catch (error) {
       if (!isAbort(error)) this.failed(error);

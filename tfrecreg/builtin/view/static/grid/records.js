@@ -7,7 +7,7 @@ import { drawFacets, splitsOnly } from './facets.js';
 import { Grid } from './grid.js';
 import { seeClasses, setClasses } from './layers.js';
 import { hasShapes } from './shapes.js';
-import { go, NO_FILTERS, question, scrolled, view } from '../page/state.js';
+import { go, NO_FILTERS, ownConditions, question, scrolled, view } from '../page/state.js';
 
 /** @typedef {import('../page/api.js').Rec} Rec */
 /** @typedef {import('../page/api.js').About} About */
@@ -114,7 +114,7 @@ export class Records {
     this.fill();
     try {
       await this.show(
-        isEverything(asks) ? this.everything() : await this.select(`/api/t/${view.t}/select`, asks),
+        isEverything(asks) ? this.everything() : await this.select(`api/t/${view.t}/select`, asks),
       );
     } catch (error) {
       if (isAbort(error)) return;
@@ -174,6 +174,7 @@ export class Records {
       told.count === told.of
         ? counted(told.of, 'record')
         : `${count(told.count)} of ${counted(told.of, 'record')}`;
+    if (told.note) byId('count').textContent += ` – ${told.note}`;
     byId('count').title = `${told.milliseconds} ms`;
   }
 
@@ -184,7 +185,7 @@ export class Records {
       return;
     }
     try {
-      const told = await this.preview(`/api/t/${view.t}/select`, question({ ...view, where }));
+      const told = await this.preview(`api/t/${view.t}/select`, question({ ...view, where }));
       this.say(told);
       byId('count').textContent += ' – Enter shows them';
     } catch (error) {
@@ -206,7 +207,8 @@ export class Records {
       return;
     }
     try {
-      const { facets } = await this.facets(`/api/t/${view.t}/facets`, { selection });
+      const own = ownConditions(view);
+      const { facets } = await this.facets(`api/t/${view.t}/facets`, { selection, own });
       drawFacets(byId('facets'), facets, this.versions);
     } catch (error) {
       // What is left is the split to choose; the line about the catalog says why.

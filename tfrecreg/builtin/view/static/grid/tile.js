@@ -117,7 +117,7 @@ function fit(frame, width, height, size) {
 
 /** @param {number} target @param {Rec} record */
 function player(target, record) {
-  const src = address(`/api/t/${target}/media/${record.shard}/${record.record}`, {
+  const src = address(`api/t/${target}/media/${record.shard}/${record.record}`, {
     feature: record.feature,
   });
   return el('audio', {

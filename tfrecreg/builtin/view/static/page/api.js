@@ -12,7 +12,7 @@
  *   shards: Shard[], features: {name: string, kind: string, type: string, shape: any}[],
  *   columns: {name: string, type: string}[] | null, classes: Class[], notes: string[],
  *   catalog: Catalog, commands: {cli: string, python: string}}} About
- * @typedef {{selection: string, count: number, of: number, milliseconds: number, cli: string,
+ * @typedef {{selection: string, count: number, of: number, milliseconds: number, note?: string, cli: string,
  *   python: string, toml: boolean}} Selection
  * @typedef {{x0: number, y0: number, x1: number, y1: number, class: string | null,
  *   number: number | null, color: string}} Box
@@ -33,7 +33,7 @@
  *   count: number, of: number, where: string, color?: string}[], edges?: number[],
  *   counts?: number[], of?: number[], column_sql?: string}} Facet
  * @typedef {{code: string, severity: string, rule: string | null, message: string,
- *   hint: string | null, count: number, records: Place[],
+ *   hint: string | null, count: number, named: number, records: Place[],
  *   places: {shard: number, from: number, to: number, text: string}[], pairs: Place[][]}} Card
  * @typedef {{shard: number, name: string, bytes: number, kept: {from: number, to: number}[],
  *   damage: {from: number, to: number, code: string, text: string}[]}} Strip

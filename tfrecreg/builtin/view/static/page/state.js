@@ -61,7 +61,7 @@ export function format(view) {
     else if (value !== /** @type {any} */ (EMPTY)[name])
       query.set(name, value === true ? '1' : String(value));
   }
-  return query.size ? `/?${query}` : '/';
+  return query.size ? `?${query}` : '';
 }
 
 /** @type {View} */
@@ -90,21 +90,26 @@ function tell(before) {
 // Browsers allow about a hundred changes of the address in ten seconds, so scrolling writes late.
 let writing = 0;
 
+/** Write the view to the address, whose path a frame of a notebook has for itself. */
+function replace() {
+  history.replaceState(null, '', location.pathname + format(view));
+}
+
 /** Go to another view: an entry of the history. @param {Partial<View>} changes */
 export function go(changes) {
-  if (writing) history.replaceState(null, '', format(view));
+  if (writing) replace();
   clearTimeout(writing);
   writing = 0;
   const before = set(changes);
   const to = format(view);
-  if (to !== location.pathname + location.search) history.pushState(null, '', to);
+  if (to !== location.search) history.pushState(null, '', location.pathname + to);
   tell(before);
 }
 
 /** Change the view in place, as scrolling does. @param {Partial<View>} changes */
 export function amend(changes) {
   const before = set(changes);
-  history.replaceState(null, '', format(view));
+  replace();
   tell(before);
 }
 
@@ -114,7 +119,7 @@ export function scrolled(at) {
   clearTimeout(writing);
   writing = window.setTimeout(() => {
     writing = 0;
-    history.replaceState(null, '', format(view));
+    replace();
   }, 250);
 }
 
@@ -135,7 +140,7 @@ export const NO_FILTERS = { split: '', where: '', picks: [], findings: '', since
 export function question(of) {
   return {
     split: of.split,
-    where: [of.where.trim(), ...alternatives(of.picks)].filter(Boolean),
+    where: [of.where.trim(), ...alternatives(of.picks).values()].filter(Boolean),
     sort: of.sort,
     desc: of.sort && of.desc ? '1' : '',
     findings: of.findings,
@@ -143,9 +148,16 @@ export function question(of) {
   };
 }
 
+/** The condition of each facet that chooses, as "column~SQL". @param {View} of */
+export function ownConditions(of) {
+  return [...alternatives(of.picks)].map(([column, sql]) => joined(column, sql));
+}
+
 /**
- * Picks are "column~SQL": those of one column are alternatives, those of two both hold.
+ * Conditions by column. Picks are "column~SQL": those of one column are alternatives, those of two
+ * both hold.
  * @param {string[]} picks
+ * @returns {Map<string, string>}
  */
 function alternatives(picks) {
   /** @type {Map<string, string[]>} */
@@ -154,8 +166,11 @@ function alternatives(picks) {
     const [column, sql] = parted(pick);
     columns.set(column, [...(columns.get(column) ?? []), sql]);
   }
-  return [...columns.values()].map((sqls) =>
-    sqls.length === 1 ? sqls[0] : sqls.map((sql) => `(${sql})`).join(' OR '),
+  return new Map(
+    [...columns].map(([column, sqls]) => [
+      column,
+      sqls.length === 1 ? sqls[0] : sqls.map((sql) => `(${sql})`).join(' OR '),
+    ]),
   );
 }
 

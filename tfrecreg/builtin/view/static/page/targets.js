@@ -40,7 +40,7 @@ export function references(targets) {
  */
 export async function openTarget(name) {
   try {
-    return (await ask('/api/open', { name })).id;
+    return (await ask('api/open', { name })).id;
   } catch (error) {
     toast(words(error));
     return -1;

@@ -1,14 +1,15 @@
 /** Light or dark: what the system says, until the user says something else. */
 
 import { el } from './dom.js';
+import { keep, kept } from './kept.js';
 
 const KEY = 'tfrecreg-theme';
 
 /** @param {HTMLElement} button */
 export function beginTheme(button) {
   const system = matchMedia('(prefers-color-scheme: dark)');
-  const isDark = () =>
-    (localStorage.getItem(KEY) ?? (system.matches ? 'dark' : 'light')) === 'dark';
+  let chosen = kept(KEY);
+  const isDark = () => (chosen ?? (system.matches ? 'dark' : 'light')) === 'dark';
   const show = () => {
     document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
     button.replaceChildren(el('span', { 'aria-hidden': 'true', text: isDark() ? '☀' : '☾' }));
@@ -16,7 +17,8 @@ export function beginTheme(button) {
     button.setAttribute('aria-label', button.title);
   };
   button.addEventListener('click', () => {
-    localStorage.setItem(KEY, isDark() ? 'light' : 'dark');
+    chosen = isDark() ? 'light' : 'dark';
+    keep(KEY, chosen);
     show();
   });
   system.addEventListener('change', show);

@@ -228,7 +228,7 @@ function tensors(target, whole) {
     button.disabled = true;
     place.replaceChildren(el('p', { class: 'faint', text: 'TensorFlow is parsing the record…' }));
     try {
-      const { tensors: all } = await ask(`/api/t/${target}/tensors/${whole.shard}/${whole.record}`);
+      const { tensors: all } = await ask(`api/t/${target}/tensors/${whole.shard}/${whole.record}`);
       place.replaceChildren(tensorTable(all));
     } catch (error) {
       place.replaceChildren(el('p', { class: 'alert' }, ...message(words(error))));

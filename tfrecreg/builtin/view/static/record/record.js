@@ -91,7 +91,7 @@ export class RecordPanel {
       this.facts.focus();
     }
     try {
-      const whole = await this.ask(`/api/t/${target}/record/${shard}/${record}`);
+      const whole = await this.ask(`api/t/${target}/record/${shard}/${record}`);
       await this.locate(whole);
       this.draw(whole);
     } catch (error) {
@@ -171,7 +171,7 @@ export class RecordPanel {
           el('figcaption', { text: name }),
           player(
             name,
-            `/api/t/${this.target}/media/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`,
+            `api/t/${this.target}/media/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`,
           ),
         ),
       );
@@ -216,7 +216,7 @@ export class RecordPanel {
         }),
       ),
     );
-    image.src = `/api/t/${this.target}/image/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`;
+    image.src = `api/t/${this.target}/image/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`;
     this.zoom?.close();
     this.zoom = zoom;
     this.picture.replaceChildren(
@@ -299,6 +299,6 @@ function player(name, src) {
  * @returns {Promise<import('../page/api.js').Rec>}
  */
 export async function fetchRecord(target, { shard, record }) {
-  const whole = /** @type {Whole} */ (await ask(`/api/t/${target}/record/${shard}/${record}`));
+  const whole = /** @type {Whole} */ (await ask(`api/t/${target}/record/${shard}/${record}`));
   return { ...whole, findings: whole.findings.map(({ code }) => code) };
 }

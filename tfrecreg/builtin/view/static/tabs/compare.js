@@ -99,7 +99,7 @@ export class Compare {
     if (this.compared !== view.compare)
       this.body.replaceChildren(el('p', { class: 'faint', role: 'status', text: 'Comparing…' }));
     try {
-      const told = await this.ask('/api/compare', { a, b });
+      const told = await this.ask('api/compare', { a, b });
       this.rows = el('div', { class: 'rows' });
       refill(this.body, verdict(told), kinds(told), ...features(told), this.rows);
       this.compared = view.compare;
@@ -114,7 +114,7 @@ export class Compare {
 
   /** @param {number} a @param {number} b @param {number} from */
   async fill(a, b, from) {
-    const told = await this.askRows('/api/compare/records', {
+    const told = await this.askRows('api/compare/records', {
       a,
       b,
       kind: view.kind,

@@ -110,6 +110,12 @@ function drawCard(target, card, calls) {
       ? null
       : more(card.records, 'tiles', (place) => lazyTile(target, place, calls.open)),
     card.records.length || card.pairs.length ? null : places(card),
+    card.named && card.count > card.named
+      ? el('p', {
+          class: 'faint',
+          text: `${count(card.named)} of ${counted(card.count, 'place')} ${card.named === 1 ? 'is' : 'are'} shown.`,
+        })
+      : null,
   );
 }
 
