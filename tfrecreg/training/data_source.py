@@ -18,6 +18,7 @@ from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError,
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ExampleReader
 from tfrecreg.training.batches import numbers_of_batches, read_batches
+from tfrecreg.training.block_order import DEFAULT_LANES, DEFAULT_WINDOW, Blocks, BlockSize
 from tfrecreg.training.certificate import (
     DIGEST_FEATURE,
     Certificate,
@@ -288,6 +289,9 @@ class DataSource(Sequence[Any]):
         bucket_by: LengthsLike | None = None,
         buckets: int | Sequence[float] = 16,
         global_batch: int | None = None,
+        block: BlockSize | None = None,
+        block_window: int = DEFAULT_WINDOW,
+        block_lanes: int = DEFAULT_LANES,
     ) -> Order:
         """The numbers that one host reads in an epoch, in its order.
 
@@ -311,11 +315,17 @@ class DataSource(Sequence[Any]):
             buckets: how many buckets there are, with as many records each; or the lengths at which
                 the next one begins.
             global_batch: the size of these batches, of all hosts together.
+            block: how many records that follow each other are a block, or a size such as
+                ``"16MiB"`` for about so many bytes: a shuffle by blocks, so that a read from a
+                store has many records. None for a shuffle of all records.
+            block_window: how many blocks are shuffled together in a lane.
+            block_lanes: how many lanes records are taken from in turn. Make it a multiple of the
+                numbers of hosts: then no two hosts read the same block.
 
         Raises:
             UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
                 are not finite, negative, all zero, or without a seed; or lengths are not finite,
-                without a seed or a batch size.
+                without a seed or a batch size; or a block is not a size, or without a seed.
             RefusedError: an expression would be evaluated on damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
 
@@ -337,6 +347,11 @@ class DataSource(Sequence[Any]):
             where=self.where,
             weights=None if weights is None else self._record_values.weights(weights),
             buckets=self._buckets(bucket_by, buckets, global_batch),
+            blocks=None
+            if block is None
+            else Blocks.of_size(
+                block, block_window, block_lanes, self._shards.mean_bytes, self.name
+            ),
         )
 
     def _buckets(

@@ -74,6 +74,11 @@ class ShardRecords:
     def __len__(self) -> int:
         return self._starts[-1]
 
+    @property
+    def mean_bytes(self) -> float:
+        """Of a record, as it is stored."""
+        return sum(each.size for each in self.places) / max(1, len(self))
+
     def remember(self, shard: int, offsets: RecordOffsets) -> None:
         """Take offsets of a shard that were looked up already."""
         self._offsets[shard] = offsets
