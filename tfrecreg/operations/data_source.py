@@ -62,6 +62,8 @@ def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     max_damaged: int | str | None = None,
     where: str | None = None,
     engine: Engine | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
     progress: Progress | bool = True,
 ) -> DataSource: ...
 @overload
@@ -80,6 +82,8 @@ def data_source(
     max_damaged: int | str | None = None,
     where: str | None = None,
     engine: Engine | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
     progress: Progress | bool = True,
 ) -> tuple[DataSource, ...]: ...
 def data_source(
@@ -97,6 +101,8 @@ def data_source(
     max_damaged: int | str | None = None,
     where: str | None = None,
     engine: Engine | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
     progress: Progress | bool = True,
 ) -> DataSource | tuple[DataSource, ...]:
     """The records of a split as a sequence, without TensorFlow.
@@ -129,8 +135,11 @@ def data_source(
             Needs the extra `query`.
         engine: where the catalog of the records is made for the first `where`; None for this
             process.
-        progress: of that: a bar in a notebook or a terminal; False for none, or an object to
-            update.
+        cache: a folder of this machine, for pieces of shards behind URLs: what was read once is
+            read from there, also by other processes. Shards on a disk are read as they are.
+        cache_limit: what the folder may take: a size such as ``"50GB"``.
+        progress: of making the catalog: a bar in a notebook or a terminal; False for none, or an
+            object to update.
 
     Returns:
         A sequence of elements. An element is a dictionary, feature name to NumPy value: a required
@@ -170,11 +179,18 @@ def data_source(
                 max_damaged=max_damaged,
                 where=where,
                 engine=engine,
+                cache=cache,
+                cache_limit=cache_limit,
                 progress=progress,
             )
             for each in split
         )
     limit = _limit(damaged, max_damaged)
+    far = None
+    if cache is not None or cache_limit is not None:
+        from tfrecreg.storage.far.far_files import far_files
+
+        far = far_files(cache, cache_limit)
     group = _find(target, split, registry)
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
     if raw or group.is_raw:
@@ -206,6 +222,7 @@ def data_source(
     if verify:
         _verify(group)
     places, shards = _places(group)
+    shards.far = far
     if with_key and not all(place.index_path for place in places if place.records):
         raise without_keys(group.name)
     counts: dict[str, list[int]] = {name: [] for name in group.splits}

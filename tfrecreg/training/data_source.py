@@ -38,6 +38,9 @@ from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
 
+_AHEAD = 64
+"""Number of records of a part, for reading ahead one by one."""
+
 
 class DataSource(Sequence[Any]):
     """The records of a split, by number. :func:`tfrecreg.data_source` makes one.
@@ -237,7 +240,41 @@ class DataSource(Sequence[Any]):
         """
         chosen = self.order() if order is None else order
         numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
+        if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
+            numbers = self._ahead(numbers, chosen)
         return read_batches(self, self.elements, numbers)
+
+    def reading_ahead(self, order: Order) -> Iterator[int]:
+        """The numbers of an order, while the blocks of those that follow come into the cache.
+
+        For a sampler, whose process knows the order: the workers of the host then find them there.
+        Without a cache they are just the numbers.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> order = source.order(seed=1)
+            >>> list(source.reading_ahead(order)) == list(order)
+            True
+        """
+        parts = numbers_of_batches(_AHEAD, order, drop_remainder=False)
+        return (operator.index(each) for part in self._ahead(parts, order) for each in part)
+
+    def _ahead(
+        self, numbers: Iterator[list[SupportsIndex]], order: Order
+    ) -> Iterator[list[SupportsIndex]]:
+        """The same lists of numbers, fetched ahead where there is a cache."""
+        if self._shards.far is None:
+            return numbers
+        from tfrecreg.storage.far.ahead import ahead
+
+        # By blocks, what is beside a record is wanted soon.
+        soon = order.blocks is not None
+
+        def request(part: list[SupportsIndex]) -> int:
+            positions = np.array(part, np.int64)
+            return self._shards.request(self._selection.numbers(positions).tolist(), soon=soon)
+
+        return ahead(numbers, request)
 
     @property
     def elements(self) -> Elements:
@@ -558,6 +595,7 @@ class DataSource(Sequence[Any]):
             "elements": self._elements.plain(),
             "identity": self._identity,
             "skipped": None if self._skipped is None else self._skipped.place,
+            "cache": self._shards.far.place if self._shards.far is not None else None,
         }
         packed = zlib.compress(json.dumps(state).encode("ascii"), 9)
         return _restored, (packed, self._decode, self._selection.chosen)
@@ -567,9 +605,14 @@ def _restored(
     data: bytes, decode: Decode | None, chosen: ChosenNumbers | None = None
 ) -> DataSource:
     state = json.loads(zlib.decompress(data))
+    far = None
+    if state["cache"] is not None:
+        from tfrecreg.storage.far.far_files import far_files
+
+        far = far_files(*state["cache"])
     return DataSource(
         state["name"],
-        ShardRecords([ShardPlace(*each) for each in state["places"]]),
+        ShardRecords([ShardPlace(*each) for each in state["places"]], far),
         Selection([range(*each) for each in state["ranges"]], chosen),
         Elements.of_plain(state["elements"]),
         state["identity"],
