@@ -15,7 +15,7 @@ import sys
 import tarfile
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -112,7 +112,7 @@ def _peers(arguments: Namespace, folder: Path, caches: Path, url: str, total: in
     rows = []
     _write_tars(folder, arguments.count)
     run([python, "-c", _WRITE_MDS, str(folder / "mds"), str(arguments.count), str(total // SHARDS)])
-    commands = {
+    commands: dict[str, Callable[[Path], list[str]]] = {
         "WebDataset, shards and a buffer of 1,000": lambda cache: [
             *(python, "-m", "benchmarks.far_read", "webdataset", url, str(SHARDS), str(cache)),
         ],

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from blake3 import blake3
 
@@ -44,6 +44,9 @@ from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
 from tfrecreg.training.split_words import find_numbers
 from tfrecreg.validators.manifest.bare_files import expect_whole_sets
+
+if TYPE_CHECKING:
+    from tfrecreg.storage.far.far_files import FarFiles
 
 
 @overload
@@ -221,8 +224,7 @@ def data_source(
         how = decoders.array
     if verify:
         _verify(group)
-    places, shards = _places(group)
-    shards.far = far
+    places, shards = _places(group, far)
     if with_key and not all(place.index_path for place in places if place.records):
         raise without_keys(group.name)
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
@@ -389,13 +391,12 @@ def _verify(group: SplitTarget) -> None:
                 )
 
 
-def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
+def _places(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace], ShardRecords]:
     """The places of the records. Shards without a manifest are read."""
-    places: list[ShardPlace] = []
-    offsets: dict[int, RecordOffsets] = {}
     files = group.manifest.files if group.manifest is not None else ()
     digests = {each.path: each.blake3 for each in files}
-    for at, shard in enumerate(group.shards):
+
+    def looked_at(shard: Shard) -> tuple[ShardPlace, RecordOffsets | None]:
         storage, entry = shard.storage, shard.entry
         place = ShardPlace(
             root=storage.root,
@@ -417,15 +418,22 @@ def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
                 stream_blake3=entry.stream_blake3,
                 index_blake3=digests.get(entry.index, ""),
             )
-        else:
-            found = offsets[at] = look_up(place)
-            place = place._replace(
-                records=len(found.offsets), size=found.size, mtime_ns=found.mtime_ns
-            )
-        places.append(place)
-    shards = ShardRecords(places)
-    for at, found in offsets.items():
-        shards.remember(at, found)
+            return place, None
+        found = look_up(place, far)
+        place = place._replace(records=len(found.offsets), size=found.size, mtime_ns=found.mtime_ns)
+        return place, found
+
+    if all(shard.storage.is_local for shard in group.shards):
+        looked = list(map(looked_at, group.shards))
+    else:
+        from tfrecreg.storage.daemon_threads import at_once
+
+        looked = list(at_once(looked_at, group.shards))
+    places = [place for place, _ in looked]
+    shards = ShardRecords(places, far)
+    for at, (_, found) in enumerate(looked):
+        if found is not None:
+            shards.remember(at, found)
     return places, shards
 
 

@@ -58,6 +58,11 @@ class Blocks:
                     hint='`order(seed=1, block="16MiB", block_window=8, block_lanes=4)`',
                 )
 
+    @property
+    def mixed(self) -> int:
+        """Records of the windows of all lanes."""
+        return self.records * self.window * self.lanes
+
     def said(self) -> dict[str, int]:
         """What states say of them."""
         return asdict(self)

@@ -263,12 +263,14 @@ class DataSource(Sequence[Any]):
         self, numbers: Iterator[list[SupportsIndex]], order: Order
     ) -> Iterator[list[SupportsIndex]]:
         """The same lists of numbers, fetched ahead where there is a cache."""
-        if self._shards.far is None:
+        far = self._shards.far
+        if far is None:
             return numbers
         from tfrecreg.storage.far.ahead import ahead
 
-        # By blocks, what is beside a record is wanted soon.
-        soon = order.blocks is not None
+        # By blocks, what is beside a record is wanted soon, while all that are mixed fit.
+        mixed = 0 if order.blocks is None else order.blocks.mixed * self._shards.mean_bytes
+        soon = order.blocks is not None and far.fits(mixed)
 
         def request(part: list[SupportsIndex]) -> int:
             positions = np.array(part, np.int64)

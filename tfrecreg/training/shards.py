@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.errors import DamagedRecordError, ManifestError, StorageError
+from tfrecreg.errors import DamagedRecordError, ManifestError, StorageError, TransferError
 from tfrecreg.index import Index, load_index
 from tfrecreg.records.access import Records
 from tfrecreg.records.framing import OVERHEAD
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
@@ -206,12 +207,16 @@ class ShardRecords:
     def _requests(
         self, numbers: npt.NDArray[np.int64], *, soon: bool
     ) -> list[Future[bytes | None]]:
+        if self.far is None:
+            return []
         shards = np.searchsorted(self._ends, numbers, side="right")
         found = []
-        for shard in np.unique(shards).tolist():
+        chosen = np.unique(shards).tolist()
+        self.far.at_once(self.located, [each for each in chosen if each not in self._offsets])
+        for shard in chosen:
             file = self._far_file(shard)
             offsets = self.located(shard) if file is not None else None
-            if self.far is None or file is None or offsets is None or offsets.gzip:
+            if file is None or offsets is None or offsets.gzip:
                 continue
             records = numbers[shards == shard] - self._starts[shard]
             starts = offsets.offsets[records]
@@ -310,7 +315,7 @@ class ShardRecords:
         place = self.places[shard]
         offsets = self._offsets.get(shard)
         if offsets is None:
-            offsets = look_up(place)
+            offsets = look_up(place, self.far)
         if (offsets.size, offsets.mtime_ns) != (place.size, place.mtime_ns):
             raise StorageError(
                 f"`{safe(place.name, limit=1000)}` was changed since its data source was made",
@@ -337,14 +342,26 @@ class ShardRecords:
         return DamagedRecordError(message, hint=error.hint)
 
 
-def look_up(place: ShardPlace) -> RecordOffsets:
+def look_up(place: ShardPlace, far: FarFiles | None = None) -> RecordOffsets:
     """Where the records of a shard are.
+
+    Args:
+        far: reads a shard behind a URL through a cache; None to read it as it is.
 
     Raises:
         UsageError: it is not a TFRecord.
         ManifestError: it has no index, and is not the shard that the manifest names.
     """
-    storage, shown = storage_at(place.root), safe(place.name, limit=1000)
+    if far is None or not is_url(place.root):
+        return _look_up(place, storage_at(place.root))
+    try:
+        return _look_up(place, far.storage_of(place.root, place.path))
+    except TransferError:  # the cache gave other bytes than the store, and has forgotten them
+        return _look_up(place, far.storage_of(place.root, place.path))
+
+
+def _look_up(place: ShardPlace, storage: Readable) -> RecordOffsets:
+    shown = safe(place.name, limit=1000)
     if not place.index_path:
         return kept_offsets(storage, place.path, shown, place.stream_blake3)
     return find_offsets(

@@ -10,7 +10,7 @@ A block is kept only if the file is found unchanged after it arrived.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -23,18 +23,20 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.errors import StorageError
-from tfrecreg.storage.daemon_threads import DaemonThreads, awaited
+from tfrecreg.storage.daemon_threads import DaemonThreads, at_once, awaited
 from tfrecreg.storage.far.block_cache import BlockCache, open_cache
 from tfrecreg.storage.far.staging import Staging, joined
-from tfrecreg.storage.interface import Entry, Follow, Readable, Reader
+from tfrecreg.storage.interface import Entry, Follow, Readable, Reader, RereadableReader
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.remote import RemoteStorage
-from tfrecreg.storage.remote_reader import RemoteReader
+from tfrecreg.storage.remote_reader import RemoteReader, transfer_error
 
 THREADS = 8
 """Requests of a process at the same time: as many blocks are in memory at most."""
-_WORTH = 8
-"""Blocks that were used go for one of which at least 1 / 8 is wanted."""
+_WORTH = 2
+"""Blocks that were used go for one of which at least a half is wanted."""
+_SNIFF = 64
+"""Bytes at the beginning of a file that are no record yet: its block is not fetched for them."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -99,6 +101,10 @@ class FarFiles:
         """A file of a store, in one state of it."""
         return FarFile(root, path, size, mtime_ns)
 
+    def fits(self, size: float) -> bool:
+        """Whether so many bytes are kept until they are used, with others on their way."""
+        return 2 * size <= self.cache.limit
+
     def expect(self, requests: Iterable[Future[bytes | None]]) -> None:
         """Wait for requests. Whoever reads what failed gets its error."""
         for each in requests:
@@ -108,6 +114,23 @@ class FarFiles:
     def storage(self, file: FarFile) -> Readable:
         """A storage with this file alone."""
         return _OneFile(self, file)
+
+    def storage_of(self, root: str, path: str) -> Readable:
+        """A storage with a file of a store as it is now; without the cache, if it has no state."""
+        storage = RemoteStorage(root)
+        entry = storage.stat(path)
+        if entry is None or entry.kind != "file" or not entry.mtime_ns:
+            return storage
+        return self.storage(FarFile(root, path, entry.size, entry.mtime_ns))
+
+    def at_once(self, function: Callable[[int], object], tasks: Iterable[int]) -> None:
+        """Call a function that makes requests, for several tasks at the same time.
+
+        Raises:
+            BaseException: of `function`, for the first task that failed.
+        """
+        for _ in at_once(function, tasks):
+            pass
 
     def store(self, file: FarFile) -> RemoteReader:
         """The file in its store, past the cache.
@@ -253,7 +276,7 @@ class FarFiles:
             self.cache.forget(self.cache.name(file.key, number))
 
 
-class FarReader(Reader):
+class FarReader(RereadableReader):
     """A file of a store, open for reading through the cache."""
 
     def __init__(self, files: FarFiles, file: FarFile) -> None:
@@ -279,6 +302,8 @@ class FarReader(Reader):
     def _piece(self, number: int, offset: int, length: int) -> bytes:
         """Exactly these bytes of one block."""
         found = self._held(number, offset, length)
+        if found is None and not number and offset + length <= _SNIFF:
+            return self._files.store(self._file).read_range(offset, length)
         if found is None:
             block = self._files.block(self._file, number)
             if block is not None:
@@ -301,6 +326,16 @@ class FarReader(Reader):
                     return data
             self._files.forget(self._file, first, first + 1)
         return self._files.staging.take(name, first + offset, length)
+
+    def confirm(self, start: int, stop: int) -> bool:
+        store = self._files.store(self._file)
+        for at in range(start, min(stop, self.size), self._block_bytes):
+            size = min(self._block_bytes, min(stop, self.size) - at)
+            if store.read_range(at, size) != self.read_at(at, size):
+                self._files.forget(self._file, at, at + size)
+                raise transfer_error(locate(self._file.root, self._file.path))
+        store.expect_unchanged()
+        return True
 
     def close(self) -> None:
         pass  # the cache closes its blocks
