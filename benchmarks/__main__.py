@@ -26,6 +26,7 @@ COUNTS = {
     "plan": 10_000_000,
     "parts": 9000,
     "engines": 4000,
+    "far": 10_000,
     "scaling": 4000,
     "table": 1_000_000,
     "view": 20_000,

@@ -241,7 +241,7 @@ def test_states_of_other_records_are_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"format": 4}, "has format 4, this tfrecreg knows 3"),
+        ({"format": 5}, "has format 5, this tfrecreg knows 4"),
         ({"format": None}, "it is not a JSON object"),
         ({"seed": "x"}, "its `seed` is 'x'"),
         ({"drop_remainder": 0}, "its `drop_remainder` is 0"),

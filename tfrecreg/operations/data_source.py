@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from blake3 import blake3
 
@@ -45,6 +45,9 @@ from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
 from tfrecreg.training.split_words import find_numbers
 from tfrecreg.validators.manifest.bare_files import expect_whole_sets
 
+if TYPE_CHECKING:
+    from tfrecreg.storage.far.far_files import FarFiles
+
 
 @overload
 def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
@@ -62,6 +65,8 @@ def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     max_damaged: int | str | None = None,
     where: str | None = None,
     engine: Engine | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
     progress: Progress | bool = True,
 ) -> DataSource: ...
 @overload
@@ -80,6 +85,8 @@ def data_source(
     max_damaged: int | str | None = None,
     where: str | None = None,
     engine: Engine | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
     progress: Progress | bool = True,
 ) -> tuple[DataSource, ...]: ...
 def data_source(
@@ -97,6 +104,8 @@ def data_source(
     max_damaged: int | str | None = None,
     where: str | None = None,
     engine: Engine | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
     progress: Progress | bool = True,
 ) -> DataSource | tuple[DataSource, ...]:
     """The records of a split as a sequence, without TensorFlow.
@@ -129,8 +138,11 @@ def data_source(
             Needs the extra `query`.
         engine: where the catalog of the records is made for the first `where`; None for this
             process.
-        progress: of that: a bar in a notebook or a terminal; False for none, or an object to
-            update.
+        cache: a folder of this machine, for pieces of shards behind URLs: what was read once is
+            read from there, also by other processes. Shards on a disk are read as they are.
+        cache_limit: what the folder may take: a size such as ``"50GB"``.
+        progress: of making the catalog: a bar in a notebook or a terminal; False for none, or an
+            object to update.
 
     Returns:
         A sequence of elements. An element is a dictionary, feature name to NumPy value: a required
@@ -170,11 +182,18 @@ def data_source(
                 max_damaged=max_damaged,
                 where=where,
                 engine=engine,
+                cache=cache,
+                cache_limit=cache_limit,
                 progress=progress,
             )
             for each in split
         )
     limit = _limit(damaged, max_damaged)
+    far = None
+    if cache is not None or cache_limit is not None:
+        from tfrecreg.storage.far.far_files import far_files
+
+        far = far_files(cache, cache_limit)
     group = _find(target, split, registry)
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
     if raw or group.is_raw:
@@ -205,7 +224,7 @@ def data_source(
         how = decoders.array
     if verify:
         _verify(group)
-    places, shards = _places(group)
+    places, shards = _places(group, far)
     if with_key and not all(place.index_path for place in places if place.records):
         raise without_keys(group.name)
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
@@ -372,13 +391,12 @@ def _verify(group: SplitTarget) -> None:
                 )
 
 
-def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
+def _places(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace], ShardRecords]:
     """The places of the records. Shards without a manifest are read."""
-    places: list[ShardPlace] = []
-    offsets: dict[int, RecordOffsets] = {}
     files = group.manifest.files if group.manifest is not None else ()
     digests = {each.path: each.blake3 for each in files}
-    for at, shard in enumerate(group.shards):
+
+    def looked_at(shard: Shard) -> tuple[ShardPlace, RecordOffsets | None]:
         storage, entry = shard.storage, shard.entry
         place = ShardPlace(
             root=storage.root,
@@ -400,15 +418,22 @@ def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
                 stream_blake3=entry.stream_blake3,
                 index_blake3=digests.get(entry.index, ""),
             )
-        else:
-            found = offsets[at] = look_up(place)
-            place = place._replace(
-                records=len(found.offsets), size=found.size, mtime_ns=found.mtime_ns
-            )
-        places.append(place)
-    shards = ShardRecords(places)
-    for at, found in offsets.items():
-        shards.remember(at, found)
+            return place, None
+        found = look_up(place, far)
+        place = place._replace(records=len(found.offsets), size=found.size, mtime_ns=found.mtime_ns)
+        return place, found
+
+    if all(shard.storage.is_local for shard in group.shards):
+        looked = list(map(looked_at, group.shards))
+    else:
+        from tfrecreg.storage.daemon_threads import at_once
+
+        looked = list(at_once(looked_at, group.shards))
+    places = [place for place, _ in looked]
+    shards = ShardRecords(places, far)
+    for at, (_, found) in enumerate(looked):
+        if found is not None:
+            shards.remember(at, found)
     return places, shards
 
 

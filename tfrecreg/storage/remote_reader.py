@@ -151,6 +151,10 @@ class RemoteReader(RereadableReader):
         """All bytes of the file, by one request."""
         return self._range(0, self.size) if self.size else b""
 
+    def read_range(self, start: int, length: int) -> bytes:
+        """Exactly these bytes of the file, by one request; nothing is read ahead."""
+        return self._range(start, length)
+
     def confirm(self, start: int, stop: int) -> bool:
         """Read from the store again what it delivered of these bytes.
 

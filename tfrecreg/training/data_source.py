@@ -18,6 +18,7 @@ from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError,
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ExampleReader
 from tfrecreg.training.batches import numbers_of_batches, read_batches
+from tfrecreg.training.block_order import DEFAULT_LANES, DEFAULT_WINDOW, Blocks, BlockSize
 from tfrecreg.training.certificate import (
     DIGEST_FEATURE,
     Certificate,
@@ -36,6 +37,9 @@ from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
+
+_AHEAD = 64
+"""Number of records of a part, for reading ahead one by one."""
 
 
 class DataSource(Sequence[Any]):
@@ -236,7 +240,43 @@ class DataSource(Sequence[Any]):
         """
         chosen = self.order() if order is None else order
         numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
+        if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
+            numbers = self._ahead(numbers, chosen)
         return read_batches(self, self.elements, numbers)
+
+    def reading_ahead(self, order: Order) -> Iterator[int]:
+        """The numbers of an order, while the blocks of those that follow come into the cache.
+
+        For a sampler, whose process knows the order: the workers of the host then find them there.
+        Without a cache they are just the numbers.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> order = source.order(seed=1)
+            >>> list(source.reading_ahead(order)) == list(order)
+            True
+        """
+        parts = numbers_of_batches(_AHEAD, order, drop_remainder=False)
+        return (operator.index(each) for part in self._ahead(parts, order) for each in part)
+
+    def _ahead(
+        self, numbers: Iterator[list[SupportsIndex]], order: Order
+    ) -> Iterator[list[SupportsIndex]]:
+        """The same lists of numbers, fetched ahead where there is a cache."""
+        far = self._shards.far
+        if far is None:
+            return numbers
+        from tfrecreg.storage.far.ahead import ahead
+
+        # By blocks, what is beside a record is wanted soon, while all that are mixed fit.
+        mixed = 0 if order.blocks is None else order.blocks.mixed * self._shards.mean_bytes
+        soon = order.blocks is not None and far.fits(mixed)
+
+        def request(part: list[SupportsIndex]) -> int:
+            positions = np.array(part, np.int64)
+            return self._shards.request(self._selection.numbers(positions).tolist(), soon=soon)
+
+        return ahead(numbers, request)
 
     @property
     def elements(self) -> Elements:
@@ -288,6 +328,9 @@ class DataSource(Sequence[Any]):
         bucket_by: LengthsLike | None = None,
         buckets: int | Sequence[float] = 16,
         global_batch: int | None = None,
+        block: BlockSize | None = None,
+        block_window: int = DEFAULT_WINDOW,
+        block_lanes: int = DEFAULT_LANES,
     ) -> Order:
         """The numbers that one host reads in an epoch, in its order.
 
@@ -311,11 +354,17 @@ class DataSource(Sequence[Any]):
             buckets: how many buckets there are, with as many records each; or the lengths at which
                 the next one begins.
             global_batch: the size of these batches, of all hosts together.
+            block: how many records that follow each other are a block, or a size such as
+                ``"16MiB"`` for about so many bytes: a shuffle by blocks, so that a read from a
+                store has many records. None for a shuffle of all records.
+            block_window: how many blocks are shuffled together in a lane.
+            block_lanes: how many lanes records are taken from in turn. Make it a multiple of the
+                numbers of hosts: then no two hosts read the same block.
 
         Raises:
             UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
                 are not finite, negative, all zero, or without a seed; or lengths are not finite,
-                without a seed or a batch size.
+                without a seed or a batch size; or a block is not a size, or without a seed.
             RefusedError: an expression would be evaluated on damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
 
@@ -337,6 +386,11 @@ class DataSource(Sequence[Any]):
             where=self.where,
             weights=None if weights is None else self._record_values.weights(weights),
             buckets=self._buckets(bucket_by, buckets, global_batch),
+            blocks=None
+            if block is None
+            else Blocks.of_size(
+                block, block_window, block_lanes, self._shards.mean_bytes, self.name
+            ),
         )
 
     def _buckets(
@@ -543,6 +597,7 @@ class DataSource(Sequence[Any]):
             "elements": self._elements.plain(),
             "identity": self._identity,
             "skipped": None if self._skipped is None else self._skipped.place,
+            "cache": self._shards.far.place if self._shards.far is not None else None,
         }
         packed = zlib.compress(json.dumps(state).encode("ascii"), 9)
         return _restored, (packed, self._decode, self._selection.chosen)
@@ -552,9 +607,14 @@ def _restored(
     data: bytes, decode: Decode | None, chosen: ChosenNumbers | None = None
 ) -> DataSource:
     state = json.loads(zlib.decompress(data))
+    far = None
+    if state["cache"] is not None:
+        from tfrecreg.storage.far.far_files import far_files
+
+        far = far_files(*state["cache"])
     return DataSource(
         state["name"],
-        ShardRecords([ShardPlace(*each) for each in state["places"]]),
+        ShardRecords([ShardPlace(*each) for each in state["places"]], far),
         Selection([range(*each) for each in state["ranges"]], chosen),
         Elements.of_plain(state["elements"]),
         state["identity"],

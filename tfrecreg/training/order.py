@@ -16,14 +16,15 @@ from tfrecreg.errors import UsageError
 from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
+from tfrecreg.training.block_order import Blocks, BlockShuffle, expect_same_blocks
 from tfrecreg.training.consumed import Stage, expect_host, joined, share
 from tfrecreg.training.length_buckets import Bucketed, LengthBuckets
 from tfrecreg.training.permutation import Permutation, RecordNumbers
 from tfrecreg.training.weights import GIVEN, Draws, Weights
 
-STATE_FORMAT = 3
-"""Format version of states with buckets; those with weights have 2, others 1. A reader refuses a
-greater one."""
+STATE_FORMAT = 4
+"""Format version of states with blocks; those with buckets have 3, with weights 2, others 1. A
+reader refuses a greater one."""
 _BLOCK = 1 << 12
 """Number of positions that an iteration computes at once."""
 _MOST_HOSTS = 1 << 20
@@ -50,10 +51,11 @@ class Order:
         weights: of the records; then each of `records` numbers is drawn with replacement. None for
             a permutation.
         buckets: of the records by their length, for batches of similar ones. None for none.
+        blocks: that the records are shuffled by. None for a shuffle of all records.
 
     Raises:
-        UsageError: `host` is not one of `hosts`; or there are weights or buckets and no seed, or
-            both, or those of other records.
+        UsageError: `host` is not one of `hosts`; or there are weights, buckets or blocks and no
+            seed, or two of them, or those of other records.
 
     Example:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
@@ -79,6 +81,7 @@ class Order:
         where: str | None = None,
         weights: Weights | None = None,
         buckets: LengthBuckets | None = None,
+        blocks: Blocks | None = None,
     ) -> None:
         expect_host(host, hosts)
         for name, given in (("weights", weights), ("lengths", buckets)):
@@ -88,6 +91,13 @@ class Order:
             raise UsageError(
                 "records are drawn by weights or sorted by length, not both",
                 hint="leave out `weights` or `bucket_by`",
+            )
+        if blocks is not None and (seed is None or weights is not None or buckets is not None):
+            raise UsageError(
+                "`block` needs a seed"
+                if seed is None
+                else "records are shuffled by blocks, drawn by weights or sorted by length",
+                hint="`order(seed=1, block=…)`, without `weights` and `bucket_by`",
             )
         self.records = records
         """How many records the whole source has."""
@@ -101,6 +111,7 @@ class Order:
         self.where = where
         self.weights = weights
         self.buckets = buckets
+        self.blocks = blocks
         self._before = before
         self.left = records - sum(stage.consumed for stage in before)
         """How many records all hosts share."""
@@ -115,6 +126,8 @@ class Order:
             return Draws(self.weights, self.seed, self.epoch)
         if self.buckets is not None:
             return Bucketed(self.buckets, self.seed, self.epoch)
+        if self.blocks is not None:
+            return BlockShuffle(self.records, self.blocks, self.seed, self.epoch)
         return Permutation(self.records, self.seed, self.epoch)
 
     def __len__(self) -> int:
@@ -170,8 +183,10 @@ class Order:
         drawn: dict[str, Any] = {} if self.weights is None else {"weights": _said(self.weights)}
         if self.buckets is not None:
             drawn = {"buckets": self.buckets.said()}
+        if self.blocks is not None:
+            drawn = {"block": self.blocks.said()}
         return {
-            "format": 3 if self.buckets is not None else 2 if self.weights is not None else 1,
+            "format": {"block": 4, "buckets": 3, "weights": 2}.get(next(iter(drawn), ""), 1),
             "source": self.source,
             **asked,
             **drawn,
@@ -221,7 +236,9 @@ class Order:
             140
         """
         checked = [_checked(state, records, source, where) for state in states]
+        blocks = Blocks.of_states(checked)
         for each in checked:
+            expect_same_blocks(each.get("block"), blocks)
             _expect_same_weights(each.get("weights"), weights)
             _expect_same_buckets(each.get("buckets"), buckets)
         if not checked:
@@ -247,6 +264,7 @@ class Order:
             where=where,
             weights=weights,
             buckets=buckets,
+            blocks=blocks,
         )
 
 

@@ -5,21 +5,28 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.errors import DamagedRecordError, ManifestError, StorageError
+from tfrecreg.errors import DamagedRecordError, ManifestError, StorageError, TransferError
 from tfrecreg.index import Index, load_index
 from tfrecreg.records.access import Records
+from tfrecreg.records.framing import OVERHEAD
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
+from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import storage_at
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 from tfrecreg.training.certificate import digests_of
 from tfrecreg.training.kept_offsets import kept_offsets
+
+if TYPE_CHECKING:
+    from tfrecreg.storage.far.far_files import FarFile, FarFiles
 
 _OPEN = 64
 """Maximum number of open shards; processes may often open no more than 256 or 1,024 files."""
@@ -59,20 +66,32 @@ class ShardPlace(NamedTuple):
 
 
 class ShardRecords:
-    """The payloads of shards, numbered through all of them. Safe for threads and after a fork."""
+    """The payloads of shards, numbered through all of them. Safe for threads and after a fork.
 
-    def __init__(self, places: Sequence[ShardPlace]) -> None:
+    Args:
+        places: of the shards.
+        far: reads those behind URLs through a cache; None to read them as they are.
+    """
+
+    def __init__(self, places: Sequence[ShardPlace], far: FarFiles | None = None) -> None:
         self.places = tuple(places)
+        self.far = far
         self._starts = [0, *accumulate(each.records for each in self.places)]
         self._ends = np.array(self._starts[1:], np.int64)
         self._offsets: dict[int, RecordOffsets] = {}
         self._keys: dict[int, Index] = {}
+        self._far_files: dict[int, FarFile] = {}
         # A thread that still reads a shard dropped here goes on reading: the file is closed with
         # the last reference.
         self._open: OrderedDict[int, Records] = OrderedDict()
 
     def __len__(self) -> int:
         return self._starts[-1]
+
+    @property
+    def mean_bytes(self) -> float:
+        """Of a record, as it is stored."""
+        return sum(each.size for each in self.places) / max(1, len(self))
 
     def remember(self, shard: int, offsets: RecordOffsets) -> None:
         """Take offsets of a shard that were looked up already."""
@@ -141,7 +160,10 @@ class ShardRecords:
         try:
             return self._records(shard)[record]
         except DamagedRecordError as error:
-            raise self._with_key(error, number) from None
+            found = self._past_cache(shard, record, error)
+            if isinstance(found, bytes):
+                return found
+            raise self._with_key(found, number) from None
 
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
@@ -154,14 +176,89 @@ class ShardRecords:
         wanted = np.asarray(numbers, np.int64)
         shards = np.searchsorted(self._ends, wanted, side="right")
         found: list[bytes | DamagedRecordError] = [b""] * len(wanted)
+        if self.far is not None:
+            self.far.expect(self._requests(wanted, soon=False))
         for shard in np.unique(shards).tolist():
             rows = np.flatnonzero(shards == shard)
             payloads = self._records(shard).read_each((wanted[rows] - self._starts[shard]).tolist())
             for at, payload in zip(rows.tolist(), payloads, strict=True):
                 if isinstance(payload, DamagedRecordError):
+                    record = int(wanted[at]) - self._starts[shard]
+                    payload = self._past_cache(shard, record, payload)
+                if isinstance(payload, DamagedRecordError):
                     payload = self._with_key(payload, int(wanted[at]))
                 found[at] = payload
         return found
+
+    def request(self, numbers: Sequence[int], *, soon: bool = False) -> int:
+        """Begin to fetch records that a cache has not.
+
+        Args:
+            soon: whether those beside them are wanted soon, too.
+
+        Returns:
+            How many requests that takes.
+
+        Raises:
+            StorageError: the index of a shard cannot be read.
+        """
+        return len(self._requests(np.asarray(numbers, np.int64), soon=soon))
+
+    def _requests(
+        self, numbers: npt.NDArray[np.int64], *, soon: bool
+    ) -> list[Future[bytes | None]]:
+        if self.far is None:
+            return []
+        shards = np.searchsorted(self._ends, numbers, side="right")
+        found = []
+        chosen = np.unique(shards).tolist()
+        self.far.at_once(self.located, [each for each in chosen if each not in self._offsets])
+        for shard in chosen:
+            file = self._far_file(shard)
+            offsets = self.located(shard) if file is not None else None
+            if file is None or offsets is None or offsets.gzip:
+                continue
+            records = numbers[shards == shard] - self._starts[shard]
+            starts = offsets.offsets[records]
+            stops = starts + np.maximum(offsets.lengths[records], 0) + OVERHEAD
+            found += self.far.request(file, starts, np.minimum(stops, file.size), soon=soon)
+        return found
+
+    def _far_file(self, shard: int) -> FarFile | None:
+        """The file of a shard that is read through the cache; None for others."""
+        place = self.places[shard]
+        # Without a time and an ETag, a change would not show.
+        if self.far is None or not is_url(place.root) or not place.mtime_ns:
+            return None
+        file = self._far_files.get(shard)
+        if file is None:
+            file = self.far.file(place.root, place.path, place.size, place.mtime_ns)
+            self._far_files[shard] = file
+        return file
+
+    def _past_cache(
+        self, shard: int, record: int, error: DamagedRecordError
+    ) -> bytes | DamagedRecordError:
+        """A record that is damaged in the cache, from its store; its blocks are forgotten.
+
+        Returns:
+            Its payload; or the error, where the store has the damage too.
+
+        Raises:
+            StorageError: the store cannot be read, or gives other bytes on a second read.
+        """
+        file = self._far_file(shard)
+        if self.far is None or file is None:
+            return error
+        place, offsets = self.places[shard], self.located(shard)
+        storage = storage_at(place.root)
+        try:
+            payload = Records.located(storage, place.path, offsets, name=place.name)[record]
+        except DamagedRecordError as again:
+            return again.with_traceback(None)
+        start, size = int(offsets.offsets[record]), int(offsets.lengths[record]) + OVERHEAD
+        self.far.forget(file, *((0, file.size) if offsets.gzip else (start, start + size)))
+        return payload
 
     def inside(
         self, numbers: range | npt.NDArray[np.int64]
@@ -193,9 +290,13 @@ class ShardRecords:
         records = self._open.pop(shard, None)
         if records is None:
             place = self.places[shard]
-            records = Records.located(
-                storage_at(place.root), place.path, self.located(shard), name=place.name
+            file = self._far_file(shard)
+            storage = (
+                storage_at(place.root)
+                if self.far is None or file is None
+                else self.far.storage(file)
             )
+            records = Records.located(storage, place.path, self.located(shard), name=place.name)
         self._open[shard] = records
         while len(self._open) > _OPEN:
             try:
@@ -214,7 +315,7 @@ class ShardRecords:
         place = self.places[shard]
         offsets = self._offsets.get(shard)
         if offsets is None:
-            offsets = look_up(place)
+            offsets = look_up(place, self.far)
         if (offsets.size, offsets.mtime_ns) != (place.size, place.mtime_ns):
             raise StorageError(
                 f"`{safe(place.name, limit=1000)}` was changed since its data source was made",
@@ -241,14 +342,26 @@ class ShardRecords:
         return DamagedRecordError(message, hint=error.hint)
 
 
-def look_up(place: ShardPlace) -> RecordOffsets:
+def look_up(place: ShardPlace, far: FarFiles | None = None) -> RecordOffsets:
     """Where the records of a shard are.
+
+    Args:
+        far: reads a shard behind a URL through a cache; None to read it as it is.
 
     Raises:
         UsageError: it is not a TFRecord.
         ManifestError: it has no index, and is not the shard that the manifest names.
     """
-    storage, shown = storage_at(place.root), safe(place.name, limit=1000)
+    if far is None or not is_url(place.root):
+        return _look_up(place, storage_at(place.root))
+    try:
+        return _look_up(place, far.storage_of(place.root, place.path))
+    except TransferError:  # the cache gave other bytes than the store, and has forgotten them
+        return _look_up(place, far.storage_of(place.root, place.path))
+
+
+def _look_up(place: ShardPlace, storage: Readable) -> RecordOffsets:
+    shown = safe(place.name, limit=1000)
     if not place.index_path:
         return kept_offsets(storage, place.path, shown, place.stream_blake3)
     return find_offsets(

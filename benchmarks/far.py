@@ -1,0 +1,201 @@
+"""An epoch of shards in a far store: 20 ms and 50 MB/s away, through a cache on disk.
+
+Cold, warm, and with a cache half as large as the data; in random order and by blocks. Beside it the
+same shards on this disk, all bytes of the link by eight threads, and, with `--peers-python`, Mosaic
+streaming and WebDataset over the same payloads in their own formats.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from urllib.request import urlopen
+
+from benchmarks.pairs import Measured, row, run
+from tfrecreg.records.tfrecord_writer import TFRecordWriter
+
+__all__ = ["main"]
+
+SIZE = 100_000
+"""Bytes of a payload."""
+SHARDS = 16
+_LATENCY, _BANDWIDTH = 0.02, 50e6
+_WRITE_MDS = """
+import random, sys
+from streaming import MDSWriter
+source = random.Random(1)
+with MDSWriter(out=sys.argv[1], columns={"x": "bytes"}, size_limit=int(sys.argv[3])) as out:
+    for _ in range(int(sys.argv[2])):
+        out.write({"x": source.randbytes(SIZE)})
+""".replace("SIZE", str(SIZE))
+
+
+def main(arguments: Namespace) -> list[str]:
+    """Run it and return the rows of the table."""
+    with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
+        folder, caches = Path(work) / "store", Path(work) / "caches"
+        folder.mkdir()
+        total = _write(folder, arguments.count)
+        with _server(folder, _LATENCY, _BANDWIDTH) as url:
+            rows = _ours(arguments, folder, caches, url, total)
+            if arguments.peers_python:
+                rows += _peers(arguments, folder, caches, url, total)
+    return rows
+
+
+def _ours(arguments: Namespace, folder: Path, caches: Path, url: str, total: int) -> list[str]:
+    rows = []
+
+    def once(order: str, place: str, cache: Path | None, limit: int) -> Measured:
+        found = run(
+            [
+                *(sys.executable, "-m", "benchmarks.far_read", "ours", order, place, str(SHARDS)),
+                *(str(cache or ""), str(limit)),
+            ],
+            XDG_CACHE_HOME=str(caches / "user"),
+        )
+        print(f"{order:7} {'local' if cache is None else url_stats(url)} {found.output.strip()}")
+        return found
+
+    bare = [
+        run([sys.executable, "-m", "benchmarks.far_read", "bare", url, str(SHARDS)])
+        for _ in range(arguments.runs)
+    ]
+    url_stats(url)
+    for order in ("random", "blocks"):
+        cold, warm, half, local = [], [], [], []
+        for number in range(arguments.runs):
+            cache = caches / f"{order}-{number}"
+            cold.append(once(order, url, cache, 2 * total))
+            local.append(once(order, str(folder), None, 0))
+            warm.append(once(order, url, cache, 2 * total))
+            shutil.rmtree(cache)
+            small = caches / f"half-{order}"
+            once(order, url, small, total // 2)
+            half.append(once(order, url, small, total // 2))
+            shutil.rmtree(small)
+        named = "in random order" if order == "random" else "by blocks of 16 MiB"
+        rows += [
+            row(f"{named}, cold: the link / ours", cold, bare, "at least 0.9", faster=True),
+            row(f"{named}, warm: local / ours", warm, local, "at least 0.9", faster=True),
+            row(
+                f"{named}, warm, CPU: local / ours",
+                warm,
+                local,
+                "at least 0.9",
+                faster=True,
+                work=True,
+            ),
+            row(
+                f"{named}, half of it fits, second epoch: the link / ours",
+                half,
+                bare,
+                "",
+                faster=True,
+            ),
+        ]
+    return rows
+
+
+def _peers(arguments: Namespace, folder: Path, caches: Path, url: str, total: int) -> list[str]:
+    python = arguments.peers_python
+    rows = []
+    _write_tars(folder, arguments.count)
+    run([python, "-c", _WRITE_MDS, str(folder / "mds"), str(arguments.count), str(total // SHARDS)])
+    commands: dict[str, Callable[[Path], list[str]]] = {
+        "WebDataset, shards and a buffer of 1,000": lambda cache: [
+            *(python, "-m", "benchmarks.far_read", "webdataset", url, str(SHARDS), str(cache)),
+        ],
+        "Mosaic streaming, `py1e`": lambda cache: [
+            *(python, "-m", "benchmarks.far_read", "mosaic", "s3://mds", str(cache)),
+            *(str(2 * total), "py1e"),
+        ],
+        "Mosaic streaming, `naive`": lambda cache: [
+            *(python, "-m", "benchmarks.far_read", "mosaic", "s3://mds", str(cache)),
+            *(str(2 * total), "naive"),
+        ],
+    }
+    bare = [
+        run([sys.executable, "-m", "benchmarks.far_read", "bare", url, str(SHARDS)])
+        for _ in range(arguments.runs)
+    ]
+    for name, command in commands.items():
+        found: dict[str, list[Measured]] = {"cold": [], "warm": []}
+        for number in range(arguments.runs):
+            cache = caches / f"peer-{number}"
+            cache.mkdir(parents=True)
+            for kind, measured in found.items():
+                try:
+                    measured.append(
+                        run(
+                            command(cache),
+                            S3_ENDPOINT_URL=url,
+                            AWS_ACCESS_KEY_ID="benchmark",
+                            AWS_SECRET_ACCESS_KEY="benchmark",
+                            AWS_DEFAULT_REGION="us-east-1",
+                        )
+                    )
+                    print(name, kind, url_stats(url), measured[-1].output.strip()[-200:])
+                except RuntimeError as error:
+                    print(name, kind, error)
+            shutil.rmtree(cache)
+        rows += [
+            row(f"{name}, {kind}: the link / theirs", measured, bare, "", faster=True)
+            for kind, measured in found.items()
+            if len(measured) == len(bare)
+        ]
+    return rows
+
+
+def _write(folder: Path, count: int) -> int:
+    """Shards with their indexes; the bytes of all."""
+    source = random.Random(1)
+    total = 0
+    for shard in range(SHARDS):
+        name = f"train-{shard:05d}-of-{SHARDS:05d}.tfrecord"
+        with TFRecordWriter(folder / name, index=True) as out:
+            for _ in range(count * shard // SHARDS, count * (shard + 1) // SHARDS):
+                out.write({"x": source.randbytes(SIZE)})
+        total += (folder / name).stat().st_size
+    return total
+
+
+def _write_tars(folder: Path, count: int) -> None:
+    source = random.Random(1)
+    for shard in range(SHARDS):
+        with tarfile.open(folder / f"train-{shard:06d}.tar", "w") as tar:
+            for number in range(count * shard // SHARDS, count * (shard + 1) // SHARDS):
+                info = tarfile.TarInfo(f"{number:08d}.x")
+                info.size = SIZE
+                tar.addfile(info, BytesIO(source.randbytes(SIZE)))
+
+
+def url_stats(url: str) -> str:
+    """Requests and bytes since the last call."""
+    with urlopen(f"{url}/stats") as answer:
+        found = json.load(answer)
+    return f"{found['requests']:6} requests {found['bytes'] / 1e6:8.1f} MB"
+
+
+@contextmanager
+def _server(folder: Path, latency: float, bandwidth: float) -> Iterator[str]:
+    command = [sys.executable, "-m", "benchmarks.far_server", str(folder)]
+    server = subprocess.Popen(
+        [*command, str(latency), str(bandwidth)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}"
+    finally:
+        server.kill()
+        server.wait()

@@ -1,0 +1,38 @@
+"""Fetching ahead along a sequence that is known: what is read next is on its way."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+AHEAD = 64
+"""Maximum number of blocks that are requested before they are read,"""
+_MOST = 64
+"""and of batches."""
+
+T = TypeVar("T", bound=Sequence[Any])
+
+
+def ahead(
+    batches: Iterable[T], request: Callable[[T], int], *, most_requests: int = AHEAD
+) -> Iterator[T]:
+    """The same batches; those that follow are requested.
+
+    Args:
+        batches: of numbers of records. They are taken ahead of time.
+        request: begins to fetch a batch, and says how many requests that takes.
+        most_requests: that may be ahead. They are made in threads and kept on the disk.
+    """
+    waiting: deque[tuple[T, int]] = deque()
+    requested = 0
+    for batch in batches:
+        count = request(batch)
+        waiting.append((batch, count))
+        requested += count
+        while len(waiting) > 1 and (requested > most_requests or len(waiting) > _MOST):
+            first, count = waiting.popleft()
+            requested -= count
+            yield first
+    for batch, _ in waiting:
+        yield batch
