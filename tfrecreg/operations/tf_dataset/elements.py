@@ -13,9 +13,11 @@ from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.images.model import ImageError
 from tfrecreg.images.read import read_header
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
+from tfrecreg.operations.tf_dataset.fitted import decode_crop
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
+from tfrecreg.training.augmentation import DRAWN, Draws, is_flipped
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE, digests_of
 
 Features = dict[str, Any]
@@ -30,27 +32,40 @@ class ElementReader:
 
     Args:
         single: whether no batch has more than one record, which is decoded without a loop.
+        seed: of random crops.
     """
 
     def __init__(
-        self, tensorflow: Any, records: SplitRecords, form: ElementForm, *, single: bool = False
+        self,
+        tensorflow: Any,
+        records: SplitRecords,
+        form: ElementForm,
+        *,
+        single: bool = False,
+        seed: int = 0,
     ) -> None:
         self._single = single
+        self._seed = seed
         self._tf = tensorflow
         self._records = records
         self._form = form
         self._spec = self._parse_spec()
 
-    def __call__(self, numbers: Any, payloads: Any) -> Features:
+    def __call__(self, numbers: Any, payloads: Any, epoch: Any = None) -> Features:
         """The features of a batch, each of them stacked.
 
         Args:
             numbers: of the records, int64 of shape (n,).
             payloads: strings of shape (n,).
+            epoch: of random crops, int64 of shape (); None if there are none.
         """
         features = self._parsed(payloads)
+        draws = None if epoch is None else self._draws(numbers, epoch)
         for name in self._form.images:
-            features[name] = self._images(name, features[name])
+            images = features[name]
+            features[name] = (
+                self._images(name, images) if draws is None else self._crops(name, images, draws)
+            )
         for name in self._form.tensors:
             features[name] = self._tensors(name, features[name])
         for name in self._form.others:
@@ -174,6 +189,28 @@ class ElementReader:
         pixels = together(tf, tf.reshape(data, [-1]), form.channels)
         return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
+    def _draws(self, numbers: Any, epoch: Any) -> Any:
+        """What decides the crops and flips of records, float64 of shape (n, 41)."""
+
+        def drawn(numbers: Any, epoch: Any) -> Any:
+            return Draws(self._seed, int(epoch))(numbers)
+
+        tf = self._tf
+        found = tf.numpy_function(drawn, [numbers, epoch], tf.float64, stateful=False)
+        return tf.ensure_shape(found, (*numbers.shape, DRAWN))
+
+    def _crops(self, name: str, data: Any, draws: Any) -> Any:
+        tf, form = self._tf, self._form
+
+        def cropped(one: Any, drawn: Any) -> Any:
+            image = form.fit.applied(tf, decode_crop(tf, one, drawn, form.channels))
+            return tf.ensure_shape(image, form.images[name])
+
+        spec = tf.TensorSpec(form.images[name], tf.uint8)
+        images = self._mapped(cropped, data, spec, draws)
+        flipped = is_flipped(draws)[:, tf.newaxis, tf.newaxis, tf.newaxis]
+        return tf.where(flipped, tf.reverse(images, [2]), images)
+
     def _tensors(self, name: str, data: Any) -> Any:
         tf, spec = self._tf, self._form.tensors[name]
         if not isinstance(spec, tf.TensorSpec):
@@ -196,8 +233,12 @@ class ElementReader:
 
         return self._mapped(decoded, data, spec)
 
-    def _mapped(self, function: Callable[[Any], Any], data: Any, spec: Any) -> Any:
-        """Apply a function to each string of a batch, and stack the results."""
+    def _mapped(self, function: Callable[..., Any], data: Any, spec: Any, *more: Any) -> Any:
+        """Apply a function to each string of a batch, and stack the results.
+
+        Args:
+            more: further arguments of the function, of as many rows as the batch.
+        """
         tf = self._tf
         flat = tf.reshape(data, [-1])
 
@@ -207,8 +248,13 @@ class ElementReader:
 
         def mapped() -> Any:
             if self._single and not tf.executing_eagerly():
-                return tf.expand_dims(function(flat[0]), 0)
-            return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=at_once)
+                return tf.expand_dims(function(flat[0], *(each[0] for each in more)), 0)
+            return tf.map_fn(
+                lambda each: function(*each),
+                (flat, *more),
+                fn_output_signature=spec,
+                parallel_iterations=at_once,
+            )
 
         if spec.shape.is_fully_defined() and not self._single:
             return mapped()

@@ -5,28 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from tfrecreg.errors import UsageError
-from tfrecreg.suggest import listed
-from tfrecreg.text import safe
+from tfrecreg.training.augmentation import crop_box
+from tfrecreg.training.image_sizes import ImageSize
 
-Fit = Literal["stretch", "crop", "pad", "short-side"]
 Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFit:
+class ImageFit(ImageSize):
     """The arguments of :func:`tfrecreg.load` about the size of images."""
 
-    size: tuple[int, int] | int | None = None
-    """Height and width, or the shorter side; None for the size that each image has."""
-    fit: Fit = "stretch"
     method: Method = "bilinear"
     antialias: bool = False
-
-    @property
-    def sides(self) -> tuple[int | None, int | None]:
-        """Height and width that all images get; None where it differs."""
-        return self.size if isinstance(self.size, tuple) else (None, None)
 
     def expect_sense(self) -> None:
         """Refuse values that are none, or that do not go together.
@@ -34,32 +24,8 @@ class ImageFit:
         Raises:
             UsageError: they do not.
         """
-        for name, value, known in (
-            ("fit", self.fit, get_args(Fit)),
-            ("method", self.method, get_args(Method)),
-        ):
-            if value not in known:
-                raise UsageError(
-                    f"`{name}` should be one of {listed(known)}, found `{safe(str(value))}`",
-                    hint=f"`{name}={known[0]!r}` is the default",
-                )
-        if self.size is None:
-            if self != ImageFit():
-                raise UsageError(
-                    "`fit`, `method` and `antialias` need `image_size`",
-                    hint="`image_size=(224, 224), fit='crop'`",
-                )
-        elif self.fit == "short-side":
-            if isinstance(self.size, tuple) or self.size < 1:
-                raise UsageError(
-                    f"`image_size` should be the length of the shorter side, found {self.size}",
-                    hint="`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
-                )
-        elif not isinstance(self.size, tuple) or min(self.size) < 1:
-            raise UsageError(
-                f"`image_size` should be height and width, found {self.size}",
-                hint="`image_size=(224, 224)`",
-            )
+        self._expect_one_of("method", get_args(Method))
+        super().expect_sense()
 
     def applied(self, tensorflow: Any, images: Any) -> Any:
         """The images in their size, uint8.
@@ -82,6 +48,35 @@ class ImageFit:
             sized = tf.image.resize(images, size, method=self.method, antialias=self.antialias)
         # Bicubic and Lanczos overshoot; a plain cast would make white of black.
         return tf.saturate_cast(tf.round(sized), tf.uint8)
+
+
+def decode_crop(tensorflow: Any, data: Any, draws: Any, channels: int) -> Any:
+    """The random crop of one encoded image. Of a JPEG, nothing else is decoded.
+
+    Args:
+        data: a string.
+        draws: of its record, as :func:`tfrecreg.training.augmentation.crop_box` takes them.
+        channels: to decode to; 0 for those of the image.
+    """
+    tf = tensorflow
+
+    def box(shape: Any) -> Any:
+        height, width = tf.cast(shape[0], tf.float64), tf.cast(shape[1], tf.float64)
+        return tf.cast(tf.stack(crop_box(tf, draws, height, width)), tf.int32)
+
+    def of_jpeg() -> Any:
+        window = box(tf.io.extract_jpeg_shape(data))
+        return tf.io.decode_and_crop_jpeg(data, window, channels=channels)
+
+    def of_other() -> Any:
+        image = tf.io.decode_image(data, channels=channels, expand_animations=False)
+        image.set_shape((None, None, None))
+        top, left, rows, columns = tf.unstack(box(tf.shape(image)))
+        return image[top : top + rows, left : left + columns]
+
+    image = tf.cond(tf.io.is_jpeg(data), of_jpeg, of_other)
+    image.set_shape((None, None, None))
+    return image
 
 
 def _sides(tensorflow: Any, images: Any) -> tuple[Any, Any]:
