@@ -146,9 +146,7 @@ def main() -> None:
         "plain": lambda: _plain(tf, files, int(batch), size),
         "tuned": lambda: _tuned(tf, files, int(batch), size),
         "imagenet": lambda: _imagenet(tf, files, int(batch), size),
-        "augmented": lambda: _load(
-            registry, dataset, int(batch), size, augment="imagenet", seed=1
-        ),
+        "augmented": lambda: _load(registry, dataset, int(batch), size, augment="imagenet", seed=1),
         "encoded": lambda: _encoded(tf, files, int(batch)),
     }[way]()
     best, cpu, records = float("inf"), 0.0, 0

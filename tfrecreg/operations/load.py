@@ -259,9 +259,7 @@ def load(
         features=None if features is None else tuple(features),
         decode=decode,
         channels=channels,
-        fit=ImageFit(
-            size=image_size, fit=fit, method=method, antialias=antialias, augment=augment
-        ),
+        fit=ImageFit(size=image_size, fit=fit, method=method, antialias=antialias, augment=augment),
         tensors=dict(tensors or {}),
         ragged=ragged,
         pad_to=pad_to,

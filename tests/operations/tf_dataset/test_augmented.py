@@ -13,7 +13,7 @@ import pytest
 
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.load import load
-from tfrecreg.training.augmentation import Draws, crop_box, is_flipped
+from tfrecreg.training.augmentation import Draws, are_flipped, crop_boxes
 
 SCHEMA = """feature {
   name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}
@@ -24,7 +24,7 @@ feature {
 }
 """
 COUNT = 24
-SIZE = {"decode": True, "channels": 3, "image_size": (16, 16), "method": "nearest"}
+SIZE: dict[str, Any] = {"decode": True, "channels": 3, "image_size": (16, 16), "method": "nearest"}
 Pixels = npt.NDArray[np.uint8]
 
 
@@ -63,15 +63,14 @@ def crops(dataset: Any) -> dict[int, bytes]:
 
 def expected(number: int, seed: int, epoch: int) -> bytes:
     """The crop by the formula, each pixel the one at whose middle it lies."""
-    (draws,) = Draws(seed, epoch)(np.array([number]))
+    draws = Draws(seed, epoch)(np.array([number]))
     image = ramp(number)
     height, width, _ = image.shape
-    box = crop_box(np, draws, np.float64(height), np.float64(width))
-    top, left, rows, columns = map(int, box)
+    top, left, rows, columns = crop_boxes(draws, np.array([[height, width]], float))[0].tolist()
     part = image[top : top + rows, left : left + columns]
     part = part[((np.arange(16) + 0.5) * rows / 16).astype(int)]
     part = part[:, ((np.arange(16) + 0.5) * columns / 16).astype(int)]
-    return (part[:, ::-1] if is_flipped(draws) else part).tobytes()
+    return (part[:, ::-1] if are_flipped(draws)[0] else part).tobytes()
 
 
 @pytest.mark.parametrize("batch_size", [None, 1, 5])

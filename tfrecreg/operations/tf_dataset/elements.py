@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.errors import TfrecregError
 from tfrecreg.example.decode import decode_or_none
@@ -13,11 +15,11 @@ from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.images.model import ImageError
 from tfrecreg.images.read import read_header
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
-from tfrecreg.operations.tf_dataset.fitted import decode_crop
+from tfrecreg.operations.tf_dataset.fitted import decode_crop, sides_of
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
-from tfrecreg.training.augmentation import DRAWN, Draws, is_flipped
+from tfrecreg.training.augmentation import Draws, are_flipped, crop_boxes
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE, digests_of
 
 Features = dict[str, Any]
@@ -60,11 +62,12 @@ class ElementReader:
             epoch: of random crops, int64 of shape (); None if there are none.
         """
         features = self._parsed(payloads)
-        draws = None if epoch is None else self._draws(numbers, epoch)
         for name in self._form.images:
             images = features[name]
             features[name] = (
-                self._images(name, images) if draws is None else self._crops(name, images, draws)
+                self._images(name, images)
+                if epoch is None
+                else self._crops(name, images, numbers, epoch)
             )
         for name in self._form.tensors:
             features[name] = self._tensors(name, features[name])
@@ -189,27 +192,26 @@ class ElementReader:
         pixels = together(tf, tf.reshape(data, [-1]), form.channels)
         return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
-    def _draws(self, numbers: Any, epoch: Any) -> Any:
-        """What decides the crops and flips of records, float64 of shape (n, 41)."""
+    def _crops(self, name: str, data: Any, numbers: Any, epoch: Any) -> Any:
+        """The images of a batch in the random crops of an epoch."""
+        tf, form, seed = self._tf, self._form, self._seed
 
-        def drawn(numbers: Any, epoch: Any) -> Any:
-            return Draws(self._seed, int(epoch))(numbers)
+        def found(numbers: Any, epoch: Any, sides: Any) -> Any:
+            draws = Draws(seed, int(epoch))(numbers)
+            return crop_boxes(draws, sides.astype(np.float64)), are_flipped(draws)
 
-        tf = self._tf
-        found = tf.numpy_function(drawn, [numbers, epoch], tf.float64, stateful=False)
-        return tf.ensure_shape(found, (*numbers.shape, DRAWN))
-
-    def _crops(self, name: str, data: Any, draws: Any) -> Any:
-        tf, form = self._tf, self._form
-
-        def cropped(one: Any, drawn: Any) -> Any:
-            image = form.fit.applied(tf, decode_crop(tf, one, drawn, form.channels))
+        def cropped(one: Any, box: Any, is_flipped: Any) -> Any:
+            image = form.fit.applied(tf, decode_crop(tf, one, box, form.channels))
+            # TensorFlow mirrors one image of three channels far faster than a batch of them.
+            image = tf.cond(is_flipped, lambda: tf.reverse(image, [1]), lambda: image)
             return tf.ensure_shape(image, form.images[name])
 
+        sides = self._mapped(lambda one: sides_of(tf, one), data, tf.TensorSpec((2,), tf.int32))
+        kinds = tf.int32, tf.bool
+        boxes, flips = tf.numpy_function(found, [numbers, epoch, sides], kinds, stateful=False)
+        boxes, flips = tf.ensure_shape(boxes, (None, 4)), tf.ensure_shape(flips, (None,))
         spec = tf.TensorSpec(form.images[name], tf.uint8)
-        images = self._mapped(cropped, data, spec, draws)
-        flipped = is_flipped(draws)[:, tf.newaxis, tf.newaxis, tf.newaxis]
-        return tf.where(flipped, tf.reverse(images, [2]), images)
+        return self._mapped(cropped, data, spec, boxes, flips)
 
     def _tensors(self, name: str, data: Any) -> Any:
         tf, spec = self._tf, self._form.tensors[name]

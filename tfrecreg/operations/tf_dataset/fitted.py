@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from tfrecreg.training.augmentation import crop_box
 from tfrecreg.training.image_sizes import ImageSize
 
 Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_SIDES = 24
+"""Where the height and width of a PNG end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,31 +53,46 @@ class ImageFit(ImageSize):
         return tf.saturate_cast(tf.round(sized), tf.uint8)
 
 
-def decode_crop(tensorflow: Any, data: Any, draws: Any, channels: int) -> Any:
-    """The random crop of one encoded image. Of a JPEG, nothing else is decoded.
+def sides_of(tensorflow: Any, data: Any) -> Any:
+    """Height and width of one encoded image, int32. No JPEG or PNG is decoded for it."""
+    tf = tensorflow
+
+    def of_png() -> Any:
+        sides = tf.io.decode_raw(tf.strings.substr(data, 16, 8), tf.int32, little_endian=False)
+        return sides[::-1]
+
+    def of_other() -> Any:
+        return tf.shape(tf.io.decode_image(data, expand_animations=False))[:2]
+
+    start = tf.strings.substr(tf.strings.join([data, _PNG]), 0, len(_PNG))
+    is_png = tf.logical_and(start == _PNG, tf.strings.length(data) >= _PNG_SIDES)
+    return tf.cond(
+        tf.io.is_jpeg(data),
+        lambda: tf.io.extract_jpeg_shape(data)[:2],
+        lambda: tf.cond(is_png, of_png, of_other),
+    )
+
+
+def decode_crop(tensorflow: Any, data: Any, box: Any, channels: int) -> Any:
+    """A part of one encoded image. Of a JPEG, nothing else is decoded.
 
     Args:
         data: a string.
-        draws: of its record, as :func:`tfrecreg.training.augmentation.crop_box` takes them.
+        box: top, left, height and width, int32.
         channels: to decode to; 0 for those of the image.
     """
     tf = tensorflow
 
-    def box(shape: Any) -> Any:
-        height, width = tf.cast(shape[0], tf.float64), tf.cast(shape[1], tf.float64)
-        return tf.cast(tf.stack(crop_box(tf, draws, height, width)), tf.int32)
-
-    def of_jpeg() -> Any:
-        window = box(tf.io.extract_jpeg_shape(data))
-        return tf.io.decode_and_crop_jpeg(data, window, channels=channels)
-
     def of_other() -> Any:
         image = tf.io.decode_image(data, channels=channels, expand_animations=False)
         image.set_shape((None, None, None))
-        top, left, rows, columns = tf.unstack(box(tf.shape(image)))
-        return image[top : top + rows, left : left + columns]
+        return image[box[0] : box[0] + box[2], box[1] : box[1] + box[3]]
 
-    image = tf.cond(tf.io.is_jpeg(data), of_jpeg, of_other)
+    image = tf.cond(
+        tf.io.is_jpeg(data),
+        lambda: tf.io.decode_and_crop_jpeg(data, box, channels=channels),
+        of_other,
+    )
     image.set_shape((None, None, None))
     return image
 
