@@ -19,6 +19,7 @@ _JPEGS = 1000
 _NAMES = {
     "plain": "the tutorials' pipeline",
     "tuned": "a tuned pipeline",
+    "imagenet": "the ImageNet recipe by hand",
     "encoded": "a tuned pipeline that does not decode",
 }
 
@@ -35,22 +36,24 @@ def main(arguments: Namespace) -> list[str]:
         registry["jpegs"].build(source="imagefolder", raw=Path(work) / "jpegs")
         small = f"{arguments.count:,} digits as PNG, decoded, by 256"
         large = f"{_JPEGS:,} JPEGs, decoded and resized to 224 × 224, by 32"
-        for what, dataset, settings, targets in (
+        crops = f"{_JPEGS:,} JPEGs, random crops of 224 × 224 and flips, by 32"
+        for what, dataset, settings, own, targets in (
             (
-                *(small, "mnist", ["256"]),
+                *(small, "mnist", ["256"], "load"),
                 {"plain": "at least 3", "tuned": "at least 1", "encoded": ""},
             ),
-            (large, "jpegs", ["32", "224"], {"plain": "", "tuned": "at least 1"}),
+            (large, "jpegs", ["32", "224"], "load", {"plain": "", "tuned": "at least 1"}),
+            (crops, "jpegs", ["32", "224"], "augmented", {"imagenet": "at least 1"}),
         ):
             command = [sys.executable, "-m", "benchmarks.load_read"]
-            taken: dict[str, list[Measured]] = {way: [] for way in ("load", *targets)}
+            taken: dict[str, list[Measured]] = {way: [] for way in (own, *targets)}
             for _ in range(arguments.runs):
                 for way, measured in taken.items():
                     more = [way, str(root), dataset, *settings]
                     measured.append(run([*command, *more], TF_CPP_MIN_LOG_LEVEL="3"))
             for way, target in targets.items():
                 title = f"{what}: {_NAMES[way]} / `load`"
-                ours, theirs = taken["load"], taken[way]
+                ours, theirs = taken[own], taken[way]
                 rows.append(row(title, ours, theirs, target, faster=True))
                 cpu = [_cpu(each) for each in ours], [_cpu(each) for each in theirs]
                 rows.append(row(f"{title}, CPU", *cpu, "", faster=True))

@@ -18,7 +18,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
-from tfrecreg.operations.tf_dataset.fitted import Fit, ImageFit, Method
+from tfrecreg.operations.tf_dataset.fitted import ImageFit, Method
 from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
 from tfrecreg.operations.tf_dataset.other_formats import with_others
 from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
@@ -31,6 +31,8 @@ from tfrecreg.shardset.files import names_files
 from tfrecreg.shardset.find import find, named_targets, resolve_in
 from tfrecreg.shardset.target import files_targets
 from tfrecreg.text import DOCS, safe
+from tfrecreg.training.augmentation import Augment
+from tfrecreg.training.image_sizes import Fit
 from tfrecreg.training.pieces import RecordRun, find_pieces, host_numbers, host_part
 from tfrecreg.training.split_words import find_numbers
 
@@ -54,6 +56,7 @@ def load(
     fit: Fit = "stretch",
     method: Method = "bilinear",
     antialias: bool = False,
+    augment: Augment | None = None,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -64,6 +67,7 @@ def load(
     drop_remainder: bool = False,
     shuffle: bool | int = False,
     seed: int | None = None,
+    epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str = False,
     prefetch: int | None = None,
@@ -89,6 +93,7 @@ def load(
     fit: Fit = "stretch",
     method: Method = "bilinear",
     antialias: bool = False,
+    augment: Augment | None = None,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -99,6 +104,7 @@ def load(
     drop_remainder: bool = False,
     shuffle: bool | int = False,
     seed: int | None = None,
+    epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str = False,
     prefetch: int | None = None,
@@ -123,6 +129,7 @@ def load(
     fit: Fit = "stretch",
     method: Method = "bilinear",
     antialias: bool = False,
+    augment: Augment | None = None,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -133,6 +140,7 @@ def load(
     drop_remainder: bool = False,
     shuffle: bool | int = False,
     seed: int | None = None,
+    epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str = False,
     prefetch: int | None = None,
@@ -172,6 +180,9 @@ def load(
             image.
         method: of the resizing, as of `tf.image.resize`.
         antialias: whether to filter before images are made smaller.
+        augment: ``"imagenet"`` for a random crop of 8 % to all of each image, with sides in a ratio
+            of 3/4 to 4/3, which is resized to `image_size`, and is mirrored in half of the cases.
+            Record, epoch and `seed` decide it.
         tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
             `tf.TensorSpec` or data type of each. They come as these tensors.
         ragged: whether features of varying length are ragged tensors instead of sparse ones.
@@ -187,7 +198,8 @@ def load(
         drop_remainder: whether to drop a smaller last batch.
         shuffle: whether to shuffle in each epoch: the shards, and then records in a buffer; or the
             number of records in that buffer.
-        seed: seed of the shuffle.
+        seed: seed of the shuffle, and of `augment`.
+        epoch: the first epoch, for `augment`: each iteration over the dataset is the next one.
         repeat: number of epochs; True repeats forever.
         cache: whether to keep decoded elements in memory; or in files with this path as prefix.
         prefetch: batches or elements to prepare ahead; None for an automatic number if there is a
@@ -241,12 +253,13 @@ def load(
         cache=cache,
         prefetch=prefetch,
         deterministic=deterministic,
+        epoch=epoch,
     )
     request = FormRequest(
         features=None if features is None else tuple(features),
         decode=decode,
         channels=channels,
-        fit=ImageFit(size=image_size, fit=fit, method=method, antialias=antialias),
+        fit=ImageFit(size=image_size, fit=fit, method=method, antialias=antialias, augment=augment),
         tensors=dict(tensors or {}),
         ragged=ragged,
         pad_to=pad_to,
@@ -352,8 +365,16 @@ def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
         raise UsageError(
             '`pad_to="longest"` needs `batch_size`', hint='`batch_size=32, pad_to="longest"`'
         )
-    if chosen.seed is not None and chosen.shuffle is False:
-        raise UsageError("`seed` needs `shuffle`", hint="`shuffle=True, seed=1`")
+    augment = request.fit.augment
+    if chosen.seed is not None and chosen.shuffle is False and augment is None:
+        raise UsageError("`seed` needs `shuffle` or `augment`", hint="`shuffle=True, seed=1`")
+    if chosen.epoch and augment is None:
+        raise UsageError("`epoch` needs `augment`", hint="`augment='imagenet', epoch=3`")
+    if chosen.cache and augment is not None:
+        raise UsageError(
+            "`cache` would keep the random crops of the first epoch",
+            hint="leave out `cache`, or `augment`",
+        )
 
 
 def _find(

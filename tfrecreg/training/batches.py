@@ -13,6 +13,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.order import Order
+from tfrecreg.training.packing import PackedOrder
 
 
 class ReadsMany(Protocol):
@@ -75,7 +76,7 @@ def _shares(
     Hosts are dealt numbers one by one, so a batch of `size` numbers that follow each other is
     `size / hosts` numbers of each, for any number of hosts that divides it.
     """
-    if not isinstance(order, Order):
+    if not isinstance(order, Order | PackedOrder):
         raise UsageError(
             "`global_batch` needs an order, which knows how many hosts share it",
             hint="`batches(order=source.order(seed=1, host=0, hosts=4), global_batch=1024)`",
@@ -93,7 +94,7 @@ def _shares(
         )
     share = size // order.hosts
     count = whole + (rest > 0 and not drop_remainder)
-    return (order[at * share : (at + 1) * share].tolist() for at in range(count))
+    return (list(order[at * share : (at + 1) * share]) for at in range(count))
 
 
 def read_batches(

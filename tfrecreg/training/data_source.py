@@ -32,6 +32,9 @@ from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
 from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
+from tfrecreg.training.packed_batches import read_packed
+from tfrecreg.training.packed_orders import MakesRows
+from tfrecreg.training.packing import PackedOrder, Packs, pack_of_states
 from tfrecreg.training.record_values import LengthsLike, RecordValues, ValuesOf
 from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
@@ -42,7 +45,7 @@ _AHEAD = 64
 """Number of records of a part, for reading ahead one by one."""
 
 
-class DataSource(Sequence[Any]):
+class DataSource(MakesRows, Sequence[Any]):
     """The records of a split, by number. :func:`tfrecreg.data_source` makes one.
 
     Picklable, usable after a fork and by several threads. Every read verifies checksums.
@@ -221,7 +224,8 @@ class DataSource(Sequence[Any]):
 
         Args:
             size: elements of a batch; or `global_batch`.
-            order: numbers of records, such as an :class:`Order`; None for all in their order.
+            order: numbers of records, such as an :class:`Order`; None for all in their order. A
+                :class:`PackedOrder` makes batches of rows.
             global_batch: elements of the batch that all hosts of an :class:`Order` have together:
                 the batch number k is of the same records, whatever number of hosts divides it.
             drop_remainder: whether to leave out a last batch for which fewer numbers are left.
@@ -240,6 +244,9 @@ class DataSource(Sequence[Any]):
         """
         chosen = self.order() if order is None else order
         numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
+        if isinstance(chosen, PackedOrder):
+            rows: Iterable[Any] = numbers
+            return read_packed(self, self.elements, rows, chosen.packs)
         if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
             numbers = self._ahead(numbers, chosen)
         return read_batches(self, self.elements, numbers)
@@ -406,15 +413,27 @@ class DataSource(Sequence[Any]):
                 "`bucket_by` and `global_batch` belong together",
                 hint='`order(seed=1, bucket_by="tokens", global_batch=256)`',
             )
-        if callable(lengths):
-            if self._elements.damaged == "skip":
-                raise UsageError(
-                    "the lengths of records that may be left out are not known",
-                    hint="pass a number for each record, or an expression in SQL",
-                )
-            lengths = np.fromiter(map(lengths, self), np.float64, len(self))
-        varying = {each.name for each in self._elements.columns or () if not each.is_fixed}
-        return self._record_values.buckets(lengths, buckets, global_batch, varying)
+        measured = self._measured(lengths)
+        return self._record_values.buckets(measured, buckets, global_batch, self._varying)
+
+    def packs(self, lengths: LengthsLike, to: int, window: int) -> Packs:
+        """The lengths of its records, for rows: see :meth:`packed_order`."""
+        return self._record_values.packs(self._measured(lengths), to, window, self._varying)
+
+    @property
+    def _varying(self) -> set[str]:
+        return {each.name for each in self._elements.columns or () if not each.is_fixed}
+
+    def _measured(self, lengths: LengthsLike) -> LengthsLike:
+        """Lengths that are a function of elements, as numbers."""
+        if not callable(lengths):
+            return lengths
+        if self._elements.damaged == "skip":
+            raise UsageError(
+                "the lengths of records that may be left out are not known",
+                hint="pass a number for each record, or an expression in SQL",
+            )
+        return np.fromiter(map(lengths, self), np.float64, len(self))
 
     @property
     def _record_values(self) -> RecordValues:
@@ -450,6 +469,11 @@ class DataSource(Sequence[Any]):
             150
         """
         states = [state] if isinstance(state, Mapping) else list(state)
+        if pack_of_states(states):
+            raise UsageError(
+                "the state belongs to an order of rows",
+                hint="`source.packed_order_from_state(state)`",
+            )
         by = weights_of_states(states) if weights is None else weights
         said = buckets_of_states(states, bucket_by)
         return Order.from_states(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tfrecreg.errors import UsageError
 from tfrecreg.training.length_buckets import LengthBuckets
+from tfrecreg.training.packing import Packs
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.weights import GIVEN, Weights
 
@@ -71,12 +72,27 @@ class RecordValues(NamedTuple):
         Raises:
             UsageError, RefusedError, MissingExtraError: as `DataSource.order`.
         """
-        by = GIVEN
-        if isinstance(lengths, str):
-            by = lengths
-            expression = f'"{by}.count"' if by in varying else by
-            lengths = self._of("bucket_by", by, expression)
-        return LengthBuckets(lengths, by, buckets, global_batch, self.name)  # type: ignore[arg-type]
+        numbers, by = self._lengths("bucket_by", lengths, varying)
+        return LengthBuckets(numbers, by, buckets, global_batch, self.name)
+
+    def packs(
+        self, lengths: LengthsLike, pack_to: int, window: int, varying: Collection[str]
+    ) -> Packs:
+        """Rows of so many values, by lengths as those of buckets.
+
+        Raises:
+            UsageError, RefusedError, MissingExtraError: as `DataSource.order`.
+        """
+        numbers, by = self._lengths("by", lengths, varying)
+        return Packs(numbers, by, pack_to, window, self.name)
+
+    def _lengths(
+        self, argument: str, lengths: LengthsLike, varying: Collection[str]
+    ) -> tuple[npt.ArrayLike, str]:
+        if not isinstance(lengths, str):
+            return lengths, GIVEN  # type: ignore[return-value]
+        expression = f'"{lengths}.count"' if lengths in varying else lengths
+        return self._of(argument, lengths, expression), lengths
 
     def _of(self, argument: str, given: str, expression: str) -> npt.NDArray[np.float64]:
         if self.ask is None:

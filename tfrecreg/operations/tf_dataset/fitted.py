@@ -5,28 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from tfrecreg.errors import UsageError
-from tfrecreg.suggest import listed
-from tfrecreg.text import safe
+from tfrecreg.training.image_sizes import ImageSize
 
-Fit = Literal["stretch", "crop", "pad", "short-side"]
 Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_SIDES = 24
+"""Where the height and width of a PNG end."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageFit:
+class ImageFit(ImageSize):
     """The arguments of :func:`tfrecreg.load` about the size of images."""
 
-    size: tuple[int, int] | int | None = None
-    """Height and width, or the shorter side; None for the size that each image has."""
-    fit: Fit = "stretch"
     method: Method = "bilinear"
     antialias: bool = False
-
-    @property
-    def sides(self) -> tuple[int | None, int | None]:
-        """Height and width that all images get; None where it differs."""
-        return self.size if isinstance(self.size, tuple) else (None, None)
 
     def expect_sense(self) -> None:
         """Refuse values that are none, or that do not go together.
@@ -34,32 +27,8 @@ class ImageFit:
         Raises:
             UsageError: they do not.
         """
-        for name, value, known in (
-            ("fit", self.fit, get_args(Fit)),
-            ("method", self.method, get_args(Method)),
-        ):
-            if value not in known:
-                raise UsageError(
-                    f"`{name}` should be one of {listed(known)}, found `{safe(str(value))}`",
-                    hint=f"`{name}={known[0]!r}` is the default",
-                )
-        if self.size is None:
-            if self != ImageFit():
-                raise UsageError(
-                    "`fit`, `method` and `antialias` need `image_size`",
-                    hint="`image_size=(224, 224), fit='crop'`",
-                )
-        elif self.fit == "short-side":
-            if isinstance(self.size, tuple) or self.size < 1:
-                raise UsageError(
-                    f"`image_size` should be the length of the shorter side, found {self.size}",
-                    hint="`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
-                )
-        elif not isinstance(self.size, tuple) or min(self.size) < 1:
-            raise UsageError(
-                f"`image_size` should be height and width, found {self.size}",
-                hint="`image_size=(224, 224)`",
-            )
+        self._expect_one_of("method", get_args(Method))
+        super().expect_sense()
 
     def applied(self, tensorflow: Any, images: Any) -> Any:
         """The images in their size, uint8.
@@ -82,6 +51,50 @@ class ImageFit:
             sized = tf.image.resize(images, size, method=self.method, antialias=self.antialias)
         # Bicubic and Lanczos overshoot; a plain cast would make white of black.
         return tf.saturate_cast(tf.round(sized), tf.uint8)
+
+
+def sides_of(tensorflow: Any, data: Any) -> Any:
+    """Height and width of one encoded image, int32. No JPEG or PNG is decoded for it."""
+    tf = tensorflow
+
+    def of_png() -> Any:
+        sides = tf.io.decode_raw(tf.strings.substr(data, 16, 8), tf.int32, little_endian=False)
+        return sides[::-1]
+
+    def of_other() -> Any:
+        return tf.shape(tf.io.decode_image(data, expand_animations=False))[:2]
+
+    start = tf.strings.substr(tf.strings.join([data, _PNG]), 0, len(_PNG))
+    is_png = tf.logical_and(start == _PNG, tf.strings.length(data) >= _PNG_SIDES)
+    return tf.cond(
+        tf.io.is_jpeg(data),
+        lambda: tf.io.extract_jpeg_shape(data)[:2],
+        lambda: tf.cond(is_png, of_png, of_other),
+    )
+
+
+def decode_crop(tensorflow: Any, data: Any, box: Any, channels: int) -> Any:
+    """A part of one encoded image. Of a JPEG, nothing else is decoded.
+
+    Args:
+        data: a string.
+        box: top, left, height and width, int32.
+        channels: to decode to; 0 for those of the image.
+    """
+    tf = tensorflow
+
+    def of_other() -> Any:
+        image = tf.io.decode_image(data, channels=channels, expand_animations=False)
+        image.set_shape((None, None, None))
+        return image[box[0] : box[0] + box[2], box[1] : box[1] + box[3]]
+
+    image = tf.cond(
+        tf.io.is_jpeg(data),
+        lambda: tf.io.decode_and_crop_jpeg(data, box, channels=channels),
+        of_other,
+    )
+    image.set_shape((None, None, None))
+    return image
 
 
 def _sides(tensorflow: Any, images: Any) -> tuple[Any, Any]:

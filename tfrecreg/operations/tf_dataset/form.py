@@ -187,7 +187,10 @@ def _image_sizes(
     if not request.decode:
         if request.channels or request.fit != ImageFit():
             raise UsageError(
-                "`channels` and `image_size` need `decode=True`", hint="add `decode=True`"
+                "`channels`, `image_size` and `augment` need `decode=True`"
+                if request.fit.augment
+                else "`channels` and `image_size` need `decode=True`",
+                hint="add `decode=True`",
             )
         return {}
     if request.channels not in _CHANNELS:

@@ -6,8 +6,10 @@ decoded elements are cached and then shuffled, which takes memory but decodes on
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +46,8 @@ class PipelineOptions:
     cache: bool | str
     prefetch: int | None
     deterministic: bool
+    epoch: int = 0
+    """The first one, for random crops."""
 
 
 def make_dataset(
@@ -93,11 +97,15 @@ def make_dataset(
         # Images before one that does not decode still come, and their shapes may differ.
         inner = _DECODED_AT_ONCE if form.stacks else 1
     parsed = replace(form, images={}) if apart else form
-    reader = ElementReader(tensorflow, records, parsed, single=inner == 1)
+    seed = secrets.randbits(62) if options.seed is None else options.seed
+    reader = ElementReader(tensorflow, records, parsed, single=inner == 1, seed=seed)
     if options.shuffle and not is_late:
         groups = shuffled(groups.unbatch()).batch(inner or _DECODED_AT_ONCE)
     elif inner is not None:
         groups = groups.unbatch().batch(inner)
+
+    if form.fit.augment is not None:
+        groups = _with_epoch(tensorflow, groups, options.epoch)
 
     def numbered(numbers: Any, payloads: Any) -> Any:
         return numbers, reader(numbers, payloads)
@@ -141,6 +149,25 @@ def make_dataset(
     if ahead:
         dataset = dataset.prefetch(ahead)
     return dataset.with_options(_options(tensorflow))
+
+
+def _with_epoch(tensorflow: Any, groups: Any, first: int) -> Any:
+    """Batches of numbers and payloads, and the epoch, which each iteration counts up."""
+    data, epochs = tensorflow.data, count(first)
+
+    def following(_: Any) -> Any:
+        epoch = tensorflow.numpy_function(
+            lambda: np.int64(next(epochs)), [], tensorflow.int64, stateful=True
+        )
+        return tensorflow.ensure_shape(epoch, ())
+
+    endless = data.Dataset.from_tensors(0).map(plain(tensorflow, following))
+    endless = endless.flat_map(
+        plain(tensorflow, lambda epoch: data.Dataset.from_tensors(epoch).repeat())
+    )
+    return data.Dataset.zip((groups, endless)).map(
+        plain(tensorflow, lambda group, epoch: (*group, epoch))
+    )
 
 
 def _cached(dataset: Any, cache: bool | str) -> Any:

@@ -1,0 +1,72 @@
+"""The size of decoded images, as arguments say it: alike for `load` and for data sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from tfrecreg.errors import UsageError
+from tfrecreg.suggest import listed
+from tfrecreg.text import safe
+from tfrecreg.training.augmentation import Augment
+
+Fit = Literal["stretch", "crop", "pad", "short-side"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageSize:
+    """The arguments about the size of images that all readers have."""
+
+    size: tuple[int, int] | int | None = None
+    """Height and width, or the shorter side; None for the size that each image has."""
+    fit: Fit = "stretch"
+    augment: Augment | None = None
+    """A recipe for random crops and flips."""
+
+    @property
+    def sides(self) -> tuple[int | None, int | None]:
+        """Height and width that all images get; None where it differs."""
+        return self.size if isinstance(self.size, tuple) else (None, None)
+
+    def expect_sense(self) -> None:
+        """Refuse values that are none, or that do not go together.
+
+        Raises:
+            UsageError: they do not.
+        """
+        self._expect_one_of("fit", get_args(Fit))
+        if self.augment is not None:
+            self._expect_one_of("augment", get_args(Augment))
+            if self.size is None or self.fit != "stretch":
+                raise UsageError(
+                    f"`augment={self.augment!r}` needs `image_size`, and takes no `fit`: it crops",
+                    hint=f"`image_size=(224, 224), augment={self.augment!r}`",
+                )
+        if self.size is None:
+            if self != type(self)():
+                raise UsageError(
+                    f"{listed(self._others())} need `image_size`",
+                    hint="`image_size=(224, 224), fit='crop'`",
+                )
+        elif self.fit == "short-side":
+            if isinstance(self.size, tuple) or self.size < 1:
+                raise UsageError(
+                    f"`image_size` should be the length of the shorter side, found {self.size}",
+                    hint="`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
+                )
+        elif not isinstance(self.size, tuple) or min(self.size) < 1:
+            raise UsageError(
+                f"`image_size` should be height and width, found {self.size}",
+                hint="`image_size=(224, 224)`",
+            )
+
+    def _expect_one_of(self, name: str, known: tuple[Any, ...]) -> None:
+        value = getattr(self, name)
+        if value not in known:
+            raise UsageError(
+                f"`{name}` should be one of {listed(known)}, found `{safe(str(value))}`",
+                hint=f"`{name}={known[0]!r}`" + (" is the default" if name != "augment" else ""),
+            )
+
+    def _others(self) -> list[str]:
+        return [each.name for each in fields(self) if each.name not in ("size", "augment")]
