@@ -16,7 +16,6 @@ from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.arrays import ExampleReader
 from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.certificate import (
     DIGEST_FEATURE,
@@ -26,13 +25,13 @@ from tfrecreg.training.certificate import (
     digest_of,
 )
 from tfrecreg.training.consumed import expect_enough
-from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
 from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
 from tfrecreg.training.record_values import LengthsLike, RecordValues, ValuesOf
 from tfrecreg.training.selection import ChosenNumbers, Selection
+from tfrecreg.training.sequence_arrays import block_reader_of, reader_of
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
@@ -85,8 +84,8 @@ class DataSource(Sequence[Any]):
         self._identity = identity
         self._decode = decode
         self._values = values
-        self._read = ExampleReader(elements.columns)
-        self._read_many = BlockReader(elements.columns)
+        self._read = reader_of(elements)
+        self._read_many = block_reader_of(elements)
         # Without a schema only this decides whether a feature holds one image or several.
         self._single = frozenset(
             elements.images
