@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foreign_support import field
 from sequences_support import SCHEMA, tf_sequence, tf_specs, video
 
 import tfrecreg as tr
@@ -252,6 +253,16 @@ def test_payloads_of_other_kinds_are_refused(tf: Any, write: Write, schema: Path
             source.__getitems__(range(10))
         assert caught.value.hint == "`raw=True` gives payloads as they are"
     assert tr.data_source(path, raw=True)[0] == b"text"
+
+
+def test_lists_of_unknown_form_are_not_left_out_silently(
+    tf: Any, write: Write, schema: Path
+) -> None:
+    path = write("a.tfrecord", [video(tf, 1) + field(2, field(7, b"new"))])
+    with pytest.raises(RefusedError, match=r"it has lists, which do not parse"):
+        tr.data_source(path)[0]
+    with pytest.raises(RefusedError, match=r"is not a `tf\.train\.SequenceExample`"):
+        tr.data_source(path, schema=schema)[0]
 
 
 def test_a_schema_of_examples_refuses_sequences(tf: Any, write: Write, tmp_path: Path) -> None:

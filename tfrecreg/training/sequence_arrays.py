@@ -16,7 +16,7 @@ from tfrecreg.errors import RefusedError
 from tfrecreg.example.kinds import SequenceExample, decode_sequence
 from tfrecreg.example.model import Feature, Kind
 from tfrecreg.schema.definition import SEQUENCE, Schema
-from tfrecreg.sequences.read import common_names, read_sequence
+from tfrecreg.sequences.read import common_names, has_lists_field, read_sequence
 from tfrecreg.sequences.rules import ListRule, compile_sequences
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import (
@@ -97,11 +97,19 @@ class EitherReader:
                 context and among the lists.
         """
         try:
-            return self._example(payload)
+            example = self._example(payload)
         except RefusedError:
             sequence = decode_sequence(payload)
             if sequence is None:
                 raise
+        else:
+            if not has_lists_field(payload):
+                return example
+            raise RefusedError(
+                "is not a `tf.train.Example`: it has lists, which do not parse as a "
+                "SequenceExample's",
+                hint="`raw=True` gives payloads as they are",
+            )
         _expect_apart(sequence)
         found: dict[str, Any] = {
             name: values_of(feature)
