@@ -148,7 +148,8 @@ class Collate:
 
     - Features of fixed shape are one tensor, whose first side is the batch.
     - Features of varying length are padded with zeros to the longest of the batch, or to `pad_to`;
-      ``NAME/mask`` is true where there is a value.
+      ``NAME/mask`` is true where there is a value. So are lists of steps, whose mask has the shape
+      (batch, steps); those whose steps differ in length are lists of lists of tensors.
     - Images are one tensor of shape (batch, height, width, channels). With `pad_images` they are
       padded at the right and at the bottom, and ``NAME/mask`` has the shape (batch, height, width).
     - Bytes are lists: of `bytes`, for varying lengths of lists of them. Those of `text` are `str`.
@@ -193,7 +194,10 @@ class Collate:
         self._pad_images, self._pad_to, self._text = pad_images, dict(pad_to or {}), set(text)
         self._images = set(elements.images)
         self._bytes = {each.name for each in elements.columns if each.kind == 1} - self._images
-        self._varying = {each.name for each in elements.columns if not each.is_fixed} - self._images
+        self._lists = {each.name for each in elements.columns if each.is_list}
+        self._ragged = {each.name for each in elements.columns if each.is_ragged}
+        self._varying = {each.name for each in elements.columns if not each.is_fixed}
+        self._varying -= self._images | self._ragged
         for name in [*self._pad_to, *self._text]:
             known, what = (
                 (self._bytes, "bytes")
@@ -220,12 +224,14 @@ class Collate:
         torch = _torch()
         for name in elements[0]:
             values = [element[name] for element in elements]
-            if name in self._bytes:
+            if name in self._ragged and name not in self._bytes:
+                batch[name] = [[torch.from_numpy(step) for step in steps] for steps in values]
+            elif name in self._bytes:
                 batch[name] = [self._plain(name, each) for each in values]
             elif name in self._images and not self._pad_images:
                 batch[name] = torch.from_numpy(np.stack(_of_one_size(name, values)))
             elif name in self._images or name in self._varying:
-                sides = 2 if name in self._images else None
+                sides = 2 if name in self._images else 1 if name in self._lists else None
                 padded, mask = self._padded(name, values, sides)
                 batch[name] = torch.from_numpy(padded)
                 batch[f"{name}/mask"] = torch.from_numpy(mask)
@@ -236,6 +242,8 @@ class Collate:
     def _plain(self, name: str, value: Any) -> Any:
         if isinstance(value, np.ndarray):
             return [self._plain(name, each) for each in value.tolist()]
+        if name in self._ragged and isinstance(value, list):
+            return [self._plain(name, each) for each in value]
         if name not in self._text or isinstance(value, list):
             return value
         try:

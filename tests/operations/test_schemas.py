@@ -101,7 +101,8 @@ def test_a_draft_without_a_feature_is_refused(
         f"`files` has no Example with a feature, so there is no schema to infer: found {found}"
     )
     assert (
-        caught.value.hint == "a schema describes tf.train.Examples; `tfrecreg head` shows records"
+        caught.value.hint
+        == "a schema describes Examples or SequenceExamples; `tfrecreg head` shows records"
     )
 
 

@@ -72,7 +72,7 @@ def test_types_presence_and_lengths_are_read() -> None:
     assert feature("value_count { min: 1 }").value_count == ValueCount(1, None)
     assert feature("value_counts { value_count { max: 3 } }").value_count == ValueCount(None, 3)
     nested = feature("value_counts { value_count { max: 3 } value_count { max: 4 } }")
-    assert nested.nested
+    assert nested.levels == (ValueCount(None, 3), ValueCount(None, 4))
     assert nested.value_count is None
 
 

@@ -41,6 +41,7 @@ from tfrecreg.training.arrays import ArrayColumn, columns_of
 from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.selection import Selection
+from tfrecreg.training.sequence_arrays import columns_of_sequences, image_lists
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
 from tfrecreg.training.split_words import find_numbers
 from tfrecreg.validators.manifest.bare_files import expect_whole_sets
@@ -196,7 +197,7 @@ def data_source(
         far = far_files(cache, cache_limit)
     group = _find(target, split, registry)
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
-    if raw or group.is_raw:
+    if raw or group.is_raw(schema):
         if with_digest:
             raise UsageError(
                 "payloads carry no digest",
@@ -211,11 +212,11 @@ def data_source(
             )
         elements = replace(elements, raw=True)
     else:
-        columns, images, pixels = _schema(schema, group)
+        columns, images, pixels, sequence = _schema(schema, group)
         if decode is not True or images or not pixels:  # numbers have their shape as they are
             images = _to_decode(decode, images, columns)
             elements = replace(elements, images=images)
-        elements = replace(elements, columns=columns)
+        elements = replace(elements, columns=columns, sequence=sequence)
     how = None
     if elements.images:
         decoders = decoders_of(group.home, pixels)
@@ -320,22 +321,21 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
 
 def _schema(
     path: str | os.PathLike[str] | None, group: SplitTarget
-) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...], Mapping[str, DeclaredPixels]]:
-    """The columns of a target, which of them hold images, and which of these hold pixels."""
+) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...], Mapping[str, DeclaredPixels], bool]:
+    """The columns of a target, which of them hold images, and which of these hold pixels; and
+    whether its records are SequenceExamples.
+    """
     found = group.find_schema(path)
     if found is None:
-        return None, (), {}
+        return None, (), {}, False
     schema = parse_schema(*found)
-    if schema.describes_sequences():
-        raise UsageError(
-            f"the schema of `{group.name}` describes SequenceExamples, which are read only as "
-            "payloads",
-            hint="`raw=True` gives payloads as they are",
-        )
-    columns = columns_of(schema)
+    sequence = schema.describes_sequences()
+    columns = columns_of_sequences(schema) if sequence else columns_of(schema)
     known = {column.name for column in columns}
-    images = (*schema.images(), *schema.byte_pixels())
-    return columns, tuple(each for each in images if each in known), schema.pixels()
+    images = [*schema.images(), *schema.byte_pixels()]
+    if sequence:
+        images += image_lists(schema)
+    return columns, tuple(each for each in images if each in known), schema.pixels(), sequence
 
 
 def _to_decode(

@@ -310,7 +310,7 @@ def _make_split(
     """The dataset of one expression."""
     target = _find(reference, split, registry)
     form, pixels = ElementForm(), dict[str, tuple[int, int, int]]()
-    if target.is_raw:
+    if target.is_raw(schema):
         request.expect_nothing()
     else:
         text = target.find_schema(schema)

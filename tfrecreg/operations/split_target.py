@@ -19,6 +19,7 @@ from tfrecreg.progress import Progress
 from tfrecreg.registry.lookup import Resolved, expect_schema
 from tfrecreg.scan.conditions import chosen_records, shown_progress, weights_of_records
 from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shardset.find import Built
 from tfrecreg.shardset.folder_build import FolderBuild
 from tfrecreg.shardset.target import files_target, files_targets, find_target, read_schema_file
@@ -47,10 +48,22 @@ class SplitTarget(NamedTuple):
     files: tuple[str, ...] = ()
     """The files that were named; empty for a build or a release."""
 
-    @property
-    def is_raw(self) -> bool:
-        """Whether its records are certainly not Examples."""
-        return self.manifest is not None and adopted_kind(self.manifest) is not PayloadKind.EXAMPLE
+    def is_raw(self, schema: str | os.PathLike[str] | None = None) -> bool:
+        """Whether its records can only be read as payloads: they are certainly not Examples, and
+        not SequenceExamples that a schema describes.
+
+        Args:
+            schema: path of a schema that replaces its own.
+
+        Raises:
+            UsageError, NotHereError, ManifestError, SchemaError: as :meth:`find_schema` and
+                parsing.
+        """
+        kind = adopted_kind(self.manifest)
+        if kind is not PayloadKind.SEQUENCE_EXAMPLE:
+            return kind is not PayloadKind.EXAMPLE
+        text = self.find_schema(schema)
+        return text is None or not parse_schema(*text).describes_sequences()
 
     @property
     def home(self) -> Storage | None:

@@ -238,7 +238,7 @@ class Checker:
         if count < rule.min_values or too_many or count % rule.multiple_of:
             found = f"found {counted(count, 'value')}"
             problems.append(Problem(SCH004, rule.name, rule_text(rule, length_text(rule)), found))
-        problems += (_value_problem(rule, each) for each in invalid)
+        problems += (value_problem(rule, each) for each in invalid)
         return problems
 
     def _unexpected(self, example: Example, names: Set[str]) -> list[Problem]:
@@ -284,7 +284,8 @@ def _counting(check: ValueCheck | None, distinct: DistinctValues) -> ValueCheck:
     return count
 
 
-def _value_problem(rule: SchemaFeature, invalid: InvalidValues) -> Problem:
+def value_problem(rule: SchemaFeature, invalid: InvalidValues) -> Problem:
+    """The problem that values outside the domain are, or those that are not finite."""
     if not invalid.not_finite:
         return Problem(SCH006, rule.name, rule_text(rule, values_text(rule)), invalid.detail)
     domain = rule.checked_domain

@@ -242,12 +242,12 @@ def _divides(number: int, record: SchemaFeature) -> bool:
     "other-values", SCH021, "The records may hold values outside the domain of the reader's schema"
 )
 def _may_have_other_values(case: _Case) -> str | None:
-    if case.record is None or _values_within(case.record, case.reader):
+    if case.record is None or values_within(case.record, case.reader):
         return None
     return _text(case, values_text(case.reader), f"may {values_text(case.record)}")
 
 
-def _values_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
+def values_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
     """Whether `outer` allows every value that `inner` allows. Both have the same kind."""
     mine, domain = inner.checked_domain, outer.checked_domain
     is_text = outer.kind == "BYTES"

@@ -66,7 +66,7 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
     for feature in schema.features:
         if feature.is_ignored:
             ignored.add(feature.name)
-        elif _belongs(feature, schema, environment):
+        elif belongs(feature, schema, environment):
             checked[feature.name] = feature
         else:
             elsewhere.add(feature.name)
@@ -89,7 +89,8 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
     )
 
 
-def _belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> bool:
+def belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> bool:
+    """Whether a feature is to be in examples of an environment; None for any."""
     if environment is None or environment in feature.in_environment:
         return True
     if environment in feature.not_in_environment:

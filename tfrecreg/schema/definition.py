@@ -209,8 +209,8 @@ class SchemaFeature(_Countable):
     without a size."""
     value_count: ValueCount | None = None
     """Also given for `value_counts` with a single level."""
-    nested: bool = False
-    """`value_counts` of more than one level, which a `tf.train.Example` cannot hold."""
+    levels: tuple[ValueCount, ...] = ()
+    """`value_counts` of several levels, the outer one first: no `tf.train.Example` holds them."""
     domain: Domain | None = None
     """Domain with references resolved. See :attr:`checked_domain`."""
     domain_name: str = ""

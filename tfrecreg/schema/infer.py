@@ -230,18 +230,24 @@ class SchemaSketch:
             if summary is not None:
                 summary.merge(theirs)
 
-    def render(self, dataset: str, declared: Mapping[str, DeclaredFeature] | None = None) -> str:
+    def render(
+        self,
+        dataset: str,
+        declared: Mapping[str, DeclaredFeature] | None = None,
+        more: Sequence[str] = (),
+    ) -> str:
         """The draft, as text that :func:`tfrecreg.schema.proto.parse_schema` takes.
 
         Args:
             dataset: name of the data in the first comment.
             declared: what somebody else says of features; it counts where the values agree.
+            more: lines after the features.
         """
         lines = list(self._head(dataset))
         for name in sorted(self._features):
             seen, said = self._features[name], (declared or {}).get(name)
             lines += ["", *draft_feature(name, seen, self.examples, said)]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *more]) + "\n"
 
     def differences(self, declared: Mapping[str, DeclaredFeature]) -> Iterator[tuple[str, str]]:
         """The declared features that the values contradict, with the reasons."""
@@ -314,9 +320,9 @@ def draft_feature(
         return
     usual = summary.most_frequent()
     if usual is None:
-        yield f"# {_share(summary.unset, examples)}, never with a value, so its type is not known:"
+        yield f"# {share(summary.unset, examples)}, never with a value, so its type is not known:"
         yield "# give it one, or make the source leave it out"
-        yield from _block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
+        yield from block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
         return
     values = summary.kinds[usual]
     is_required = summary.examples == examples
@@ -325,19 +331,19 @@ def draft_feature(
     yield from _comments(summary, usual, examples)
     body = [f"name: {shown}", f"type: {KIND_NAMES[usual]}"]
     if is_required:
-        body += _block("presence", "min_fraction: 1", "min_count: 1")
+        body += block("presence", "min_fraction: 1", "min_count: 1")
     shape = declared.shape if declared is not None and is_required else None
     if declared is not None and declared.pixels is not None and usual is not Kind.BYTES:
         shape = declared.pixels  # numbers lie in the shape of the image
     if shape is not None and len(shape) > 1:
-        body += _block("shape", *(f"dim {{ size: {size} }}" for size in shape))
+        body += block("shape", *(f"dim {{ size: {size} }}" for size in shape))
     else:
         body += _length(values, is_required)
-    body += _declared_domain(declared, values) or _domain(name, usual, values)
+    body += _declared_domain(declared, values) or value_domain(name, usual, values)
     if declared is not None and declared.pixels is not None:
         tag = "x".join(map(str, declared.pixels))
-        body += _block("annotation", f"tag: {quoted(f'pixels:{tag}')}")
-    yield from _block("feature", *body)
+        body += block("annotation", f"tag: {quoted(f'pixels:{tag}')}")
+    yield from block("feature", *body)
 
 
 def _declared_domain(declared: DeclaredFeature | None, values: KindSummary) -> list[str]:
@@ -347,7 +353,7 @@ def _declared_domain(declared: DeclaredFeature | None, values: KindSummary) -> l
     if declared.classes:
         low = min(0, values.low if values.low is not None else 0)  # TFDS: -1 is an unknown class
         bounds = (f"min: {low:.0f}", f"max: {declared.classes - 1}", "is_categorical: true")
-        return _block("int_domain", *bounds)
+        return block("int_domain", *bounds)
     if declared.is_bool:
         return ["bool_domain {}"]
     if declared.is_image:
@@ -364,9 +370,9 @@ def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]
         )
         yield f"# two types, of which a feature can have one: {types} examples"
     if summary.examples < examples:
-        yield f"# {_share(summary.examples, examples)}"
+        yield f"# {share(summary.examples, examples)}"
     if summary.unset:
-        yield f"# {_share(summary.unset, examples)} without a kind"
+        yield f"# {share(summary.unset, examples)} without a kind"
     if values.fewest != values.most:
         yield f"# {values.fewest} to {counted(values.most, 'value')} in an example"
     total = counted(values.values, "value")
@@ -379,24 +385,26 @@ def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]
         yield f"# serialized tensors, {shown}, in {count} of {total}"
 
 
-def _share(number: int, examples: int) -> str:
+def share(number: int, examples: int) -> str:
+    """``in 3 of 5 examples``."""
     return f"in {number} of {counted(examples, 'example')}"
 
 
 def _length(values: KindSummary, is_required: bool) -> list[str]:
     fewest, most = values.fewest or 0, values.most
     if fewest != most or not most:
-        return _block("value_count", f"min: {min(fewest, 1)}")
+        return block("value_count", f"min: {min(fewest, 1)}")
     if not is_required:
-        return _block("value_count", f"min: {fewest}", f"max: {most}")
-    return ["shape {}"] if most == 1 else _block("shape", *_block("dim", f"size: {most}"))
+        return block("value_count", f"min: {fewest}", f"max: {most}")
+    return ["shape {}"] if most == 1 else block("shape", *block("dim", f"size: {most}"))
 
 
-def _domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
+def value_domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
+    """The lines of the domain that follows from the values; empty without one."""
     if kind is Kind.FLOAT:
         if not values.values or values.nan or values.infinite:
             return []
-        return _block("float_domain", "disallow_nan: true", "disallow_inf: true")
+        return block("float_domain", "disallow_nan: true", "disallow_inf: true")
     if kind is Kind.INT64:
         if values.low is None:
             return []
@@ -405,15 +413,15 @@ def _domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
             is_side = name.rpartition("/")[2] in _SIDES and values.examples > 1
             if not is_side or values.low != values.high:
                 return []
-            return _block("int_domain", f"min: {values.low}", f"max: {values.high}")
+            return block("int_domain", f"min: {values.low}", f"max: {values.high}")
         bounds = (f"min: {values.low}", f"max: {values.high}", "is_categorical: true")
-        return _block("int_domain", *bounds)
+        return block("int_domain", *bounds)
     if values.values and values.images.total() == values.values:
         return ["image_domain {}"]
     if values.words and values.values >= _REPEATS * len(values.words):
         words = (f"value: {quoted(word)}" for word in sorted(values.words))
         classes = ["is_categorical: CATEGORICAL_YES"] if _is_label(name) else []
-        return _block("string_domain", *words, *classes)
+        return block("string_domain", *words, *classes)
     return []
 
 
@@ -425,6 +433,6 @@ def _is_label(name: str) -> bool:
     return last in _LABELS or last.endswith(("label", "labels"))
 
 
-def _block(name: str, *body: str) -> list[str]:
+def block(name: str, *body: str) -> list[str]:
     """A message of the text form, one line per list item."""
     return [f"{name} {{", *(f"  {line}" for line in body), "}"]

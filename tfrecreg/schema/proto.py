@@ -222,7 +222,7 @@ def _feature(message: Any, named: Mapping[str, Domain]) -> SchemaFeature:
         presence=_presence(message),
         shape=_shape(message.shape) if message.HasField("shape") else None,
         value_count=_bounds(count) if has_count else None,
-        nested=len(levels) > 1,
+        levels=tuple(map(_bounds, levels)) if len(levels) > 1 else (),
         domain=domain,
         domain_name=message.domain,
         min_domain_mass=_given(message.distribution_constraints, "min_domain_mass"),

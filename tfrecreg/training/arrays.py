@@ -24,7 +24,7 @@ from tfrecreg.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.text import safe
 
 _KINDS = {"string": Kind.BYTES, "int64": Kind.INT64, "float32": Kind.FLOAT}
-_WORDS = {Kind.BYTES: "bytes", Kind.INT64: "int64", Kind.FLOAT: "float"}
+KIND_WORDS = {Kind.BYTES: "bytes", Kind.INT64: "int64", Kind.FLOAT: "float"}
 _OTHERS = {
     PayloadKind.SEQUENCE_EXAMPLE: " but a SequenceExample",
     PayloadKind.EVENT: " but an event of TensorBoard",
@@ -42,6 +42,16 @@ class ArrayColumn(NamedTuple):
     """Sides; -1 where one varies."""
     is_fixed: bool
     """Whether a record without it, or with another number of values, is refused."""
+    is_list: bool = False
+    """Whether it is a list of a SequenceExample: the first side is its steps, and a second one that
+    varies makes it a list of arrays."""
+    is_required: bool = False
+    """Of a list: whether a record without it is refused."""
+
+    @property
+    def is_ragged(self) -> bool:
+        """Whether it is a list whose steps differ in length."""
+        return self.is_list and -1 in self.shape[1:]
 
 
 def columns_of(schema: Schema) -> tuple[ArrayColumn, ...]:
@@ -91,20 +101,26 @@ class ExampleReader:
                 for name, feature in sorted(example.items())
                 if feature.kind is not Kind.UNSET
             }
-        return {column.name: _shaped(column, example) for column in self._columns}
+        return {column.name: shaped(column, example) for column in self._columns}
 
 
-def _shaped(column: ArrayColumn, example: Mapping[str, Feature]) -> Any:
+def shaped(column: ArrayColumn, example: Mapping[str, Feature]) -> Any:
+    """The value of a feature of an example.
+
+    Raises:
+        RefusedError: it does not fit the column. The message is the end of a sentence whose subject
+            is the record.
+    """
     feature = example.get(column.name)
     if feature is None or feature.kind is Kind.UNSET:
         if column.is_fixed:
-            raise _misfit(column, "it lacks the feature")
+            raise misfit(column, "it lacks the feature")
         return empty(column)
     if feature.kind != column.kind:
-        raise _misfit(column, f"found {_WORDS[feature.kind]}")
+        raise misfit(column, f"found {KIND_WORDS[feature.kind]}")
     if column.is_fixed and not column.shape:
         if feature.count != 1:
-            raise _misfit(column, f"found {feature.count} values")
+            raise misfit(column, f"found {feature.count} values")
         (value,) = feature.values
         if column.kind == Kind.INT64:
             return np.int64(value)
@@ -112,7 +128,7 @@ def _shaped(column: ArrayColumn, example: Mapping[str, Feature]) -> Any:
     try:
         return values_of(feature).reshape(column.shape)
     except ValueError:
-        raise _misfit(column, f"found {feature.count} values") from None
+        raise misfit(column, f"found {feature.count} values") from None
 
 
 def empty(column: ArrayColumn) -> npt.NDArray[Any]:
@@ -121,12 +137,13 @@ def empty(column: ArrayColumn) -> npt.NDArray[Any]:
     return np.empty(sides, _EMPTY.get(Kind(column.kind), np.dtype(np.float32)))
 
 
-def _misfit(column: ArrayColumn, found: str) -> RefusedError:
+def misfit(column: ArrayColumn, found: str) -> RefusedError:
+    """The error for a record whose feature does not fit the column."""
     sides = [str(side) if side >= 0 else "any" for side in column.shape]
     shape = f"({', '.join(sides)}{',' if len(sides) == 1 else ''})"
     return RefusedError(
         f"does not fit the schema: `{safe(column.name)}` should be "
-        f"{_WORDS[Kind(column.kind)]} of shape {shape}, {found}",
+        f"{KIND_WORDS[Kind(column.kind)]} of shape {shape}, {found}",
         hint="`tfrecreg check` with the validator `schema` finds all records that do not fit",
     )
 

@@ -16,7 +16,6 @@ from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.arrays import ExampleReader
 from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.block_order import DEFAULT_LANES, DEFAULT_WINDOW, Blocks, BlockSize
 from tfrecreg.training.certificate import (
@@ -27,7 +26,6 @@ from tfrecreg.training.certificate import (
     digest_of,
 )
 from tfrecreg.training.consumed import expect_enough
-from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
@@ -37,6 +35,7 @@ from tfrecreg.training.packed_orders import MakesRows
 from tfrecreg.training.packing import PackedOrder, Packs, pack_of_states
 from tfrecreg.training.record_values import LengthsLike, RecordValues, ValuesOf
 from tfrecreg.training.selection import ChosenNumbers, Selection
+from tfrecreg.training.sequence_arrays import block_reader_of, reader_of
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
@@ -92,8 +91,8 @@ class DataSource(MakesRows, Sequence[Any]):
         self._identity = identity
         self._decode = decode
         self._values = values
-        self._read = ExampleReader(elements.columns)
-        self._read_many = BlockReader(elements.columns)
+        self._read = reader_of(elements)
+        self._read_many = block_reader_of(elements)
         # Without a schema only this decides whether a feature holds one image or several.
         self._single = frozenset(
             elements.images

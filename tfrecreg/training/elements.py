@@ -21,6 +21,8 @@ class Elements:
     """Elements carry the digest of their record, for a certificate."""
     columns: tuple[ArrayColumn, ...] | None = None
     """The features of the schema; None without one."""
+    sequence: bool = False
+    """Whether the schema is one of SequenceExamples."""
     images: tuple[str, ...] = ()
     """Features whose values are decoded."""
     damaged: Literal["raise", "skip"] = "raise"
@@ -38,7 +40,6 @@ class Elements:
         columns = plain["columns"]
         if columns is not None:
             columns = tuple(
-                ArrayColumn(name, kind, tuple(shape), is_fixed)
-                for name, kind, shape, is_fixed in columns
+                ArrayColumn(name, kind, tuple(shape), *rest) for name, kind, shape, *rest in columns
             )
         return cls(**{**plain, "columns": columns, "images": tuple(plain["images"])})

@@ -19,7 +19,7 @@ def image_array(feature: str, value: Any, decode: Decode, *, single: bool) -> An
     """What a feature has in an element where its values are decoded.
 
     Args:
-        value: `bytes`, or an array of them.
+        value: `bytes`, an array of them, or a list of such arrays, one for each step.
         decode: decodes one.
         single: whether an array with one value becomes one image; else it stays an array, and has
             an image for each value.
@@ -29,6 +29,8 @@ def image_array(feature: str, value: Any, decode: Decode, *, single: bool) -> An
     """
     if isinstance(value, bytes):
         return _decoded(feature, value, decode)
+    if isinstance(value, list):
+        return [image_array(feature, each, decode, single=True) for each in value]
     if not isinstance(value, np.ndarray) or value.dtype != object:
         raise RefusedError(
             f"has numbers in `{safe(feature)}`, which cannot be decoded as an image",

@@ -86,8 +86,10 @@ def mostly_examples(kinds: Mapping[str, int]) -> bool:
     return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
 
 
-def no_schema_fits(target: Target) -> str:
+def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
     """Why no schema of Examples applies to `target`; empty if one may.
+
+    With `sequences`, schemas of SequenceExamples are meant, too.
 
     A manifest declares the kind of its payloads. For bare files without a schema the first record
     determines it, so that a schema is requested only if it would help.
@@ -96,6 +98,8 @@ def no_schema_fits(target: Target) -> str:
     if target.manifest is None and target.schema is None:
         kind = _first_kind(target) or kind
     if kind is PayloadKind.EXAMPLE or (kind is PayloadKind.OTHER and target.manifest is None):
+        return ""
+    if sequences and kind is PayloadKind.SEQUENCE_EXAMPLE:
         return ""
     return f"not applicable to {kind.plural}: a schema describes Examples"
 

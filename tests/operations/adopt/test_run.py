@@ -312,11 +312,12 @@ class TestOtherPayloads:
         put(tmp_path / "s/x.tfrecord", *payloads)
         result = adopter.adopt(tmp_path / "s", name="s")
         assert result.manifest.source.options == {"payloads": kind}
-        assert not result.drafted
+        is_sequence = kind == "sequence_example"
+        assert result.drafted == is_sequence
         found = adopter.check("s")
         assert (found["status"], found["findings"]) == ("pass", [])
         reasons = {each["validator"]: each["reason"] for each in found["skipped"]}
-        assert reasons["schema"].startswith("not applicable to ")
+        assert reasons.get("schema", "").startswith("not applicable to ") != is_sequence
         release(adopter.registry, ReleaseRequest(name="s", version="1.0.0"))
         assert adopter.passes("s@1.0.0")
         assert adopter.adopt(tmp_path / "s", name="s").unchanged
@@ -332,9 +333,20 @@ class TestOtherPayloads:
         pytest.importorskip("tensorflow")
         from tfrecreg import load
 
-        put(tmp_path / "s/x.tfrecord", *SEQUENCES, packed=True)
+        events = [event(1.0), event(2.0, summary(loss=0.5))]
+        put(tmp_path / "s/x.tfrecord", *events, packed=True)
         adopter.adopt(tmp_path / "s", name="s")
-        assert list(load("s", registry=adopter.root).as_numpy_iterator()) == SEQUENCES
+        assert list(load("s", registry=adopter.root).as_numpy_iterator()) == events
+
+    def test_sequences_without_a_schema_stay_payloads(self, adopter, tmp_path) -> None:
+        from tfrecreg import data_source
+
+        put(tmp_path / "s/x.tfrecord", *SEQUENCES)
+        schema = adopter.root / "schemas/s.pbtxt"
+        schema.parent.mkdir(exist_ok=True)
+        schema.write_text("# nothing is known\n")
+        assert not adopter.adopt(tmp_path / "s", name="s").drafted
+        assert list(data_source("s", registry=adopter.root)) == SEQUENCES
 
     def test_tfds_cannot_have_them(self, adopter, tmp_path) -> None:
         from tfrecreg.operations.export.run import export

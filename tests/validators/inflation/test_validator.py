@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from check_support import Digits, Document, document, framed
+from foreign_support import sequence
 from tests_support import flip
 
 from tfrecreg.errors import ConfigError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.example.model import Example
 from tfrecreg.gating import FailOn
 
 RECORDS = 260
@@ -99,6 +101,17 @@ class TestMeasures:
         assert mixed["inflation.other"] == 116
         total = sum(mixed["inflation.features"].values()) + mixed["inflation.around"]
         assert total == path.stat().st_size - 116
+
+    @pytest.mark.parametrize("context", [{}, {"a": int64_feature(1)}])
+    def test_steps_of_lists_are_features(self, tmp_path: Path, context: Example) -> None:
+        path = tmp_path / "x.tfrecord"
+        payload = sequence(context, {"s": [bytes_feature(bytes(100))] * 3, "t": []})
+        path.write_bytes(framed(payload, payload))
+        measures = document([path], only=("inflation",))["measures"]
+        assert measures["inflation.features"]["s"] == 2 * 3 * 104
+        total = sum(measures["inflation.features"].values()) + measures["inflation.around"]
+        assert total == path.stat().st_size
+        assert "inflation.other" not in measures
 
     def test_a_damaged_record_weighs_what_it_weighs(self, digits: Digits) -> None:
         before = digits.check("inflation")["measures"]

@@ -140,7 +140,7 @@ def schema_columns(
             is_image=with_images and rule.kind == "BYTES" and rule.is_image,
         )
         for name, rule in sorted(rules.items())
-        if rule.kind in _KINDS and not rule.nested and name and name not in reserved
+        if rule.kind in _KINDS and not rule.levels and name and name not in reserved
     )
 
 

@@ -77,7 +77,7 @@ def require_expressible(schema: Schema) -> None:
         )
     for rule in relied_on(schema):
         name = safe(rule.name)
-        if rule.kind == "STRUCT" or rule.nested:
+        if rule.kind == "STRUCT" or rule.levels:
             what = "a STRUCT" if rule.kind == "STRUCT" else "nested (`value_counts`)"
             raise SchemaError(
                 f"`{where}`: TFDS cannot read the feature `{name}`: it is {what}, which no "

@@ -76,7 +76,7 @@ def text_features(dataset: ExportedDataset, schema: Schema) -> frozenset[str]:
     names = frozenset(
         each.name
         for each in schema.features
-        if each.kind == "BYTES" and not (each.is_text or each.is_image or each.nested)
+        if each.kind == "BYTES" and not (each.is_text or each.is_image or each.levels)
     )
     if not names:
         return names

@@ -26,7 +26,7 @@ from tfrecreg.records.writer import hashed_write
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.scan.large_records import LargeRecords
 from tfrecreg.scan.tally import Tally
-from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.sequences.sketch import PayloadSketch
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
@@ -65,7 +65,7 @@ class Examined:
     payloads: PayloadCounts
     features: dict[str, int]
     """Feature name to bytes of its values."""
-    sketch: SchemaSketch | None
+    sketch: PayloadSketch | None
     index: FileDigest
     keyless: int | None = None
     """The first record that the feature gives no key."""
@@ -131,7 +131,7 @@ class _Examiner(Visitor):
         self._index = IndexBuilder()
         self._payloads = PayloadCounter(shard)
         self._features: Counter[str] = Counter()
-        self._sketch = SchemaSketch() if settings.sketch else None
+        self._sketch = PayloadSketch() if settings.sketch else None
         self._large = LargeRecords(shard)
         self._sound = True
         self._keyless: int | None = None
@@ -160,7 +160,7 @@ class _Examiner(Visitor):
                 if self._settings.pixels and self._problem is None:
                     self._problem = self._wrong_pixels(example, record)
             if self._sketch is not None:
-                self._sketch.add(example if kind is PayloadKind.EXAMPLE else None)
+                self._sketch.add(payload, kind, example)
 
     def fault(self, fault: Fault) -> None:
         del fault  # the validator `crc` reports it

@@ -72,7 +72,7 @@ class KnownSchema:
     is_new: bool
     """Whether the dataset has it from now on."""
     judges: bool
-    """Whether it has features of Examples to judge records by."""
+    """Whether it has features to judge records by."""
 
 
 def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
@@ -99,8 +99,7 @@ def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> 
     else:
         return None
     schema = parse_schema(text, where)
-    judges = bool(schema.features) and not schema.describes_sequences()
-    return KnownSchema(text, where, is_new=own is None, judges=judges)
+    return KnownSchema(text, where, is_new=own is None, judges=bool(schema.features))
 
 
 _DEFAULT_SPLIT = "train"

@@ -55,8 +55,8 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.scan.interface import Shard
-from tfrecreg.schema.infer import SchemaSketch
 from tfrecreg.schema.proto import parse_schema
+from tfrecreg.sequences.sketch import PayloadSketch
 from tfrecreg.shardset.raw_sizes import raw_totals
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
@@ -230,7 +230,7 @@ def _adopt(
         kinds=kinds,
         findings=findings,
         schema_path=path,
-        drafted=known is None and kind is PayloadKind.EXAMPLE,
+        drafted=known is None and kind in _DESCRIBED,
         unchanged=before is not None and before.digest == manifest.digest,
         notes=tuple(plan.beside.notes),
         terms=(terms := plan.beside.terms()),
@@ -273,6 +273,10 @@ def _labels(
     return adopted_labels(plan, request.labels, known, features)
 
 
+_DESCRIBED = (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE)
+"""The kinds of payloads that a schema describes."""
+
+
 def _kinds(seen: Sequence[tuple[Shard, Examined]]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for _, part in seen:
@@ -305,18 +309,18 @@ def _schema(
                 hint=f"remove it, and `{path}` is drafted from the records",
             )
         return known.text
-    if kind is not PayloadKind.EXAMPLE:
+    if kind not in _DESCRIBED:
         return f"# There are no Examples to describe, but {kind.plural}.\n"
-    sketch = SchemaSketch()
+    sketch = PayloadSketch()
     for _, part in seen:
         if part.sketch is not None:
             sketch.merge(part.sketch)
     declared = plan.beside.features
-    for name, reason in islice(sketch.differences(declared), _MOST_DIFFERENCES):
+    for name, reason in islice(sketch.examples.differences(declared), _MOST_DIFFERENCES):
         plan.beside.notes.append(
             f"`{FEATURES_NAME}` and the records disagree about `{safe(name)}`: {reason}"
         )
-    return sketch.render(plan.dataset, declared)
+    return sketch.render(plan.dataset, kind, declared)
 
 
 def _expect_pixels(

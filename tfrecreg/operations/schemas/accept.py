@@ -123,6 +123,11 @@ def propose(
     storage, path, where = _place(found, options.schema)
     # From the bytes: text that is not UTF-8 is refused, and not written back with replacements.
     schema = parse_schema(storage.read(path), where)
+    if schema.describes_sequences():
+        raise UsageError(
+            f"`{safe(where)}` describes SequenceExamples, and only schemas of Examples are changed",
+            hint="edit it, or draft another: tfrecreg schema infer TARGET",
+        )
     scanned = find_target(found, registry=registry, schema=options.schema)
     root = registry if registry is not None else find_registry()
     if isinstance(found, Resolved):

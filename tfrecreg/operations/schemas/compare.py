@@ -10,6 +10,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Location, Severity, fingerprint
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.schemas.find import find_schema
+from tfrecreg.operations.schemas.lists import list_clashes
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry.lookup import Release, resolve
 from tfrecreg.registry.registry import RegistryLike, open_registry
@@ -145,7 +146,8 @@ def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> 
 def _findings(
     dataset: str, reader: Schema, records: Schema, way: str, who: str, environment: str | None
 ) -> Iterator[Finding]:
-    for clash in clashes(reader, records, environment):
+    broken = (*clashes(reader, records, environment), *list_clashes(reader, records, environment))
+    for clash in broken:
         code = clash.code
         subject = f"{way}/{clash.rule}"
         yield Finding(

@@ -14,7 +14,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.full_scan import PassedOver, read_whole
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.schema.infer import SchemaSketch
+from tfrecreg.sequences.sketch import PayloadSketch
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import PayloadCounter, described
 
@@ -32,7 +32,8 @@ def infer_schema(
         damage: receives the first damage of each damaged shard.
 
     Raises:
-        UsageError: there is no record to infer from, or no Example with a feature.
+        UsageError: there is no record to infer from, or no Example with a feature and no
+            SequenceExample.
         FailureError: a shard could not be read.
     """
     sketcher = _Sketcher()
@@ -49,19 +50,24 @@ def infer_schema(
             f"`{target.name}` has no readable record to infer a schema from",
             hint="`tfrecreg check` gives the reason",
         )
-    if not sketcher.sketch.names:
+    kinds = sketcher.kinds
+    kind = PayloadKind.EXAMPLE
+    if kinds[PayloadKind.SEQUENCE_EXAMPLE.value] > kinds[kind.value]:
+        kind = PayloadKind.SEQUENCE_EXAMPLE
+    names = sketcher.sketch.examples.names
+    if not (names if kind is PayloadKind.EXAMPLE else sketcher.sketch.has_names):
         raise UsageError(
             f"`{target.name}` has no Example with a feature, so there is no schema to infer: found "
-            f"{described(sketcher.kinds)}",
-            hint="a schema describes tf.train.Examples; `tfrecreg head` shows records",
+            f"{described(kinds)}",
+            hint="a schema describes Examples or SequenceExamples; `tfrecreg head` shows records",
         )
     if damage is not None:
         damage += sketcher.damage
-    return sketcher.sketch.render(target.dataset or target.name)
+    return sketcher.sketch.render(target.dataset or target.name, kind)
 
 
 class _ShardSketch(NamedTuple):
-    sketch: SchemaSketch
+    sketch: PayloadSketch
     kinds: Mapping[str, int]
     """Number of payloads by kind, as a check counts them."""
     fault: Fault | None
@@ -76,7 +82,7 @@ class _Sketcher(Validator):
     codes: Sequence[Code] = ()
 
     def __init__(self) -> None:
-        self.sketch = SchemaSketch()
+        self.sketch = PayloadSketch()
         self.kinds: Counter[str] = Counter()
         self.damage: list[PassedOver] = []
 
@@ -107,15 +113,16 @@ class _Sketcher(Validator):
 
 class _SketchVisitor(Visitor):
     def __init__(self, shard: Shard) -> None:
-        self._sketch = SchemaSketch()
+        self._sketch = PayloadSketch()
         self._payloads = PayloadCounter(shard)
         self._fault: Fault | None = None
         self._faults = 0
 
     def batch(self, batch: RecordBatch) -> None:
         self._payloads.add(batch)
-        for example, kind in zip(batch.examples, batch.kinds, strict=True):
-            self._sketch.add(example if kind is PayloadKind.EXAMPLE else None)
+        for position, (example, kind) in enumerate(zip(batch.examples, batch.kinds, strict=True)):
+            payload = batch.payload(position) if kind is PayloadKind.SEQUENCE_EXAMPLE else b""
+            self._sketch.add(payload, kind or PayloadKind.OTHER, example)
 
     def fault(self, fault: Fault) -> None:
         """Damaged records are left out of the sketch."""

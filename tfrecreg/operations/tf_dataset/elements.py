@@ -17,6 +17,11 @@ from tfrecreg.images.read import read_header
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.fitted import decode_crop, sides_of
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
+from tfrecreg.operations.tf_dataset.sequences import (
+    ListParser,
+    ListSpec,
+    why_no_sequence,
+)
 from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
 from tfrecreg.training.augmentation import Draws, are_flipped, crop_boxes
@@ -52,6 +57,8 @@ class ElementReader:
         self._records = records
         self._form = form
         self._spec = self._parse_spec()
+        lists = [each for each in form.specs or () if isinstance(each, ListSpec)]
+        self._lists = ListParser(tensorflow, lists) if lists else None
 
     def __call__(self, numbers: Any, payloads: Any, epoch: Any = None) -> Features:
         """The features of a batch, each of them stacked.
@@ -102,11 +109,10 @@ class ElementReader:
         try:
             features = self._parsed(tf.constant([payload]))
         except (tf.errors.OpError, UnicodeError) as error:
-            reason = (
-                "it is not a `tf.train.Example`"
-                if decode_or_none(payload) is None
-                else without_nodes(str(error))
-            )
+            kind = "" if decode_or_none(payload) is not None else "it is not a `tf.train.Example`"
+            if self._lists is not None:
+                kind = why_no_sequence(payload)
+            reason = kind or without_nodes(str(error))
             return PayloadFault("", f" does not parse: {reason}")
         steps: list[tuple[str, Callable[[str, Any], Any]]] = [
             *((name, self._images) for name in self._form.images),
@@ -146,6 +152,8 @@ class ElementReader:
     def _parse_spec(self) -> Features:
         tf, found = self._tf, {}
         for spec in self._form.specs or ():
+            if isinstance(spec, ListSpec):
+                continue
             dtype = getattr(tf, spec.dtype)
             if spec.form == "fixed":
                 found[spec.name] = tf.io.FixedLenFeature(list(spec.shape), dtype)
@@ -161,6 +169,8 @@ class ElementReader:
         tf = self._tf
         # Without features, only the keys are wanted.
         parsed = tf.io.parse_example(payloads, self._spec) if self._spec else {}
+        if self._lists is not None:
+            parsed = dict(sorted({**parsed, **self._lists(payloads)}.items()))
         features: Features = dict(parsed)
         for name, length in self._form.padded.items():
             ragged = features[name]
@@ -168,7 +178,7 @@ class ElementReader:
             text = f"`{safe(name)}` has more values than the {length} that it is padded to"
             check = tf.debugging.assert_less_equal(most, tf.constant(length, tf.int64), text)
             with tf.control_dependencies([check] if check is not None else []):
-                features[name] = ragged.to_tensor(shape=[None, length])
+                features[name] = ragged.to_tensor(shape=[None, length, *ragged.shape[2:]])
         return features
 
     def _images(self, name: str, data: Any) -> Any:

@@ -10,8 +10,9 @@ from typing import Any, Literal
 from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.tf_dataset.fitted import ImageFit
+from tfrecreg.operations.tf_dataset.sequences import all_specs, expect_paddable
 from tfrecreg.schema.definition import IntDomain, Schema
-from tfrecreg.schema.spec import TensorSpec, tensor_specs
+from tfrecreg.schema.spec import TensorSpec
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -91,7 +92,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     Raises:
         UsageError: the request names features that the schema has not, or contradicts itself.
     """
-    specs = {each.name: each for each in tensor_specs(schema)}
+    specs = {each.name: each for each in all_specs(schema)}
     supervised = _supervised(schema, specs, request)
     chosen = list(specs)
     if supervised is not None:
@@ -108,6 +109,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
         )
     varying = [name for name in chosen if specs[name].form != "fixed"]
     padded = _padded(request, specs, varying)
+    expect_paddable(specs, padded)
     images = _image_sizes(schema, specs, request, chosen)
     _expect_known(request.tensors, specs)
     for name in request.tensors:

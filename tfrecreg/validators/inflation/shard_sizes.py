@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tfrecreg.example.columns import message_bytes
-from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.example.kinds import PayloadKind, decode_sequence, kind_of
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Location
 from tfrecreg.records.batch import RecordBatch, StreamEnd
@@ -206,6 +206,9 @@ class SizesVisitor(Visitor):
                     repeats = self._repeats(name)
                     if repeats is not None:
                         repeats.add(value_digest(batch, position, name, feature), size)
+            kind = kind_of(batch.memory, batch.starts[position], lengths[position], example)
+            if kind is PayloadKind.SEQUENCE_EXAMPLE:
+                self._weigh_lists(batch, position, has_context=bool(example))
         for number in sampled(batch.first, batch.first + len(batch)):
             position = number - batch.first
             example = batch.example(position)
@@ -214,6 +217,14 @@ class SizesVisitor(Visitor):
             kind = kind_of(batch.memory, start, length, example)
             if example is not None and kind is PayloadKind.EXAMPLE:
                 self._look(batch, position, example)
+
+    def _weigh_lists(self, batch: RecordBatch, position: int, *, has_context: bool) -> None:
+        """Count the steps of a SequenceExample, whose context is counted as an Example."""
+        if not has_context:
+            self._part.examples_bytes += batch.lengths[position] + _FRAME
+        sequence = decode_sequence(batch.payload(position))
+        for name, steps in sequence.lists.items() if sequence is not None else ():
+            self._features[name] += sum(step.wire_bytes for step in steps)
 
     def _weigh(self, tables: Tables, table: Table) -> None:
         """Count the features of records of one layout."""

@@ -29,18 +29,15 @@ class SchemaValidator(Validator):
     """Judges the splits; set by :meth:`begin`."""
 
     def applies(self, target: Target) -> str | None:
-        """None if the target has a schema of Examples, else the reason not to apply.
+        """None if the target has a schema of its records, else the reason not to apply.
 
         Raises:
             SchemaError: the schema does not parse.
         """
         if target.schema is None:
-            return no_schema_fits(target) or "no schema: name one with --schema"
-        if reason := no_schema_fits(target):
-            return reason
-        if _schema(target).describes_sequences():
-            return "the schema describes SequenceExamples, which are not checked record by record"
-        return None
+            reason = no_schema_fits(target, sequences=True)
+            return reason or "no schema: name one with --schema"
+        return no_schema_fits(target, sequences=_schema(target).describes_sequences()) or None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
         """Compile the schema.
@@ -53,9 +50,14 @@ class SchemaValidator(Validator):
         from tfrecreg.schema.compiled import compile_split_schemas
         from tfrecreg.validators.schema.records import SchemaJudge, SchemaPart
 
+        self.part_codec = JsonCodec(SchemaPart, self.codes)
+        if _schema(target).describes_sequences():
+            from tfrecreg.validators.schema.sequences import SequenceJudge
+
+            self.judge = judge = SequenceJudge(_schema(target), options)
+            return judge.visitor
         schemas = compile_split_schemas(_schema(target), options)
         self.judge = SchemaJudge(schemas)
-        self.part_codec = JsonCodec(SchemaPart, self.codes)
         return partial(_make_visitor, self.visitor_class(), schemas)
 
     def visitor_class(self) -> type[SchemaVisitor]:
