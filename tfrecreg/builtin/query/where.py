@@ -157,11 +157,10 @@ def _columns(questions: Questions, sql: str) -> Iterator[tuple[str, list[NDArray
 def _array(column: Any) -> NDArray[Any]:
     """A column with NumPy. Texts that are equal in it are one object."""
     if not arrow_module().types.is_string(column.type):
-        found: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        return found
+        return np.asarray(column.to_numpy(zero_copy_only=False))
     encoded = column.dictionary_encode()
     texts = np.array([*encoded.dictionary.to_pylist(), None], object)
-    return texts[encoded.indices.fill_null(-1).to_numpy()]
+    return np.asarray(texts[encoded.indices.fill_null(-1).to_numpy()])
 
 
 def _expect_distinct(shards: Sequence[Shard]) -> None:
