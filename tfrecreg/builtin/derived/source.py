@@ -17,7 +17,7 @@ from tfrecreg.builtin.derived.parents import Ancestor, ancestor_target, find_par
 from tfrecreg.builtin.derived.reading import ParentReader, RecordPlace
 from tfrecreg.builtin.derived.schemas import merge_schemas
 from tfrecreg.builtin.derived.selection import RecordSelection
-from tfrecreg.builtin.derived.strata import ListedEntry, Listing, deal_strata
+from tfrecreg.builtin.derived.strata import ClassListing, ListedEntry, deal_strata
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RawDataError
 from tfrecreg.example.model import Example
@@ -100,7 +100,7 @@ class DerivedSource(Source):
         else:
             yield from self._entries()
 
-    def _with_classes(self, expression: str) -> Listing:
+    def _with_classes(self, expression: str) -> ClassListing:
         """What is listed, and the value of an expression in SQL for an item."""
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 

@@ -30,7 +30,7 @@ _HASHES = 1 << 64
 ListedEntry = Item | Skipped | Remark
 
 
-Listing = Callable[[], Iterable[tuple[ListedEntry, str | None]]]
+ClassListing = Callable[[], Iterable[tuple[ListedEntry, str | None]]]
 """What is listed, and the class of an item, None among them; the same each time."""
 
 
@@ -46,7 +46,7 @@ class _Dealt(Splitter):
         return next(self._splits)
 
 
-def deal_strata(options: DealOptions, listing: Listing) -> Iterator[ListedEntry]:
+def deal_strata(options: DealOptions, listing: ClassListing) -> Iterator[ListedEntry]:
     """Deal the items of one split to several, class by class.
 
     They are listed twice: first for their classes and ranks, of which 22 bytes are kept an item.
