@@ -126,7 +126,8 @@ def main() -> None:
         "parquet": lambda: parquet(folder),
         "check": lambda: check(folder),
     }[kind]()
-    seconds, work = [], []
+    seconds: list[float] = []
+    work: list[float] = []
     while len(seconds) < TURNS and sum(seconds) < SECONDS:
         start, before = time.perf_counter(), _work()
         found = answer()
