@@ -18,7 +18,7 @@ from tfrecreg.example.decode import decode, decode_or_none
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.model import Feature, Kind
-from tfrecreg.records.payload_columns import read_columns
+from tfrecreg.records.payload_columns import layout_columns
 from tfrecreg.records.scanner import VARIABLE
 
 _NAMES = st.sampled_from(["", "a", "b", "é", "image/encoded", "k" * 130, "k" * 5000])
@@ -64,7 +64,7 @@ def _equal(layout: Layout, payloads: Sequence[bytes]) -> list[int]:
         starts.append(len(memory))
         memory += payload
     lengths = [len(each) for each in payloads]
-    rows, columns = read_columns(layout, memory, starts, lengths)
+    rows, columns = layout_columns(layout, memory, starts, lengths)
     expected, wanted = with_numpy.read_columns(layout, memory, starts, lengths)
     assert rows.tolist() == expected.tolist()
     assert len(columns) == len(wanted)
@@ -184,7 +184,7 @@ def test_the_rows_are_the_same_with_and_without_a_compiled_scanner(
     assert layout is not None
     memory = b"".join(payloads)
     lengths = np.array([len(each) for each in payloads])
-    rows, (column,) = read_columns(layout, memory, np.cumsum(lengths) - lengths, lengths)
+    rows, (column,) = layout_columns(layout, memory, np.cumsum(lengths) - lengths, lengths)
     assert rows.tolist() == list(range(6))
     assert column.integers.tolist() == [-3, -2, -1, 0, 1, 2]
     assert [memory[slice(*each)] for each in zip(column.start, column.stop, strict=True)] == [

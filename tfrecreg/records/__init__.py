@@ -13,7 +13,8 @@ Writing:
 Reading in order:
 
 - `reader`: one pass over a shard
-- `batch`, `batch_digests`: the results of a pass: records, faults, totals; digests of records
+- `batch`, `batch_digests`, `payload_columns`: the results of a pass: records, faults, totals;
+  digests of records; their values, where many have one layout
 - `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past its damage
 - `gzip_places`: where gzip members may begin in any bytes, in Python; compiled in `walk.c`
 - `frame_scan`: the walk from record to record, and the search for sound records after damage, in

@@ -20,7 +20,7 @@ from tfrecreg.records.scanner import load_scanner, scanner_kind
 _Ints = npt.NDArray[np.int64]
 
 
-def read_columns(
+def layout_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
     """As :func:`tfrecreg.example.columns.read_columns`.
@@ -45,10 +45,10 @@ def read_columns(
     return rows[:found], [Column(*each[:, :found]) for each in values]
 
 
-def divide(batch: RecordBatch) -> tuple[list[Group], Sequence[int]]:
+def divide_batch(batch: RecordBatch) -> tuple[list[Group], Sequence[int]]:
     """As :func:`tfrecreg.example.columns.divide`, of a batch whose payloads are in memory."""
     return with_numpy.divide(
-        batch.memory, batch.starts, batch.lengths, batch.example, read=read_columns
+        batch.memory, batch.starts, batch.lengths, batch.example, read=layout_columns
     )
 
 

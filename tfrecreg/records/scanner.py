@@ -127,39 +127,21 @@ def load_scanner() -> Native:
             raise _missing("it was compiled from another `walk.c`")
     prepare.restype = ctypes.c_int32
     walk.restype = canonical.restype = digests.restype = free.restype = None
-    walk.argtypes = [
-        ctypes.c_int32,
-        ctypes.c_char_p,
-        ctypes.c_uint64,
-        ctypes.c_uint64,
-        ctypes.c_int64,
-        ctypes.c_uint64,
-        *[ctypes.c_void_p] * 4,
-    ]
-    headers.restype = members.restype = spans.restype = columns.restype = ctypes.c_uint64
-    headers.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
-    finder.restype = ctypes.c_void_p
-    finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 4, ctypes.c_int32]
+    text, address = ctypes.c_char_p, ctypes.c_void_p
+    size, number = ctypes.c_uint64, ctypes.c_int64
+    walk.argtypes = [ctypes.c_int32, text, size, size, number, size, *[address] * 4]
+    headers.restype = members.restype = spans.restype = columns.restype = size
+    headers.argtypes = [text, size]
+    finder.restype = address
+    finder.argtypes = [ctypes.c_int32, *[number] * 4, ctypes.c_int32]
     feed.restype = ctypes.c_int32
-    feed.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_uint64,
-        ctypes.c_int64,
-        ctypes.c_int32,
-    ]
-    spans.argtypes = [ctypes.c_void_p] * 5
-    free.argtypes = [ctypes.c_void_p]
-    members.argtypes = [ctypes.c_char_p, *[ctypes.c_uint64] * 4, ctypes.c_void_p]
-    canonical.argtypes = [ctypes.c_char_p, *[ctypes.c_void_p] * 2, ctypes.c_uint64, ctypes.c_void_p]
-    digests.argtypes = [ctypes.c_int32, *canonical.argtypes, ctypes.c_void_p]
-    columns.argtypes = [
-        *canonical.argtypes[:4],
-        ctypes.c_char_p,
-        ctypes.c_void_p,
-        ctypes.c_uint64,
-        *[ctypes.c_void_p] * 2,
-    ]
+    feed.argtypes = [address, text, size, number, ctypes.c_int32]
+    spans.argtypes = [address] * 5
+    free.argtypes = [address]
+    members.argtypes = [text, *[size] * 4, address]
+    canonical.argtypes = [text, address, address, size, address]
+    digests.argtypes = [ctypes.c_int32, *canonical.argtypes, address]
+    columns.argtypes = [text, address, address, size, text, address, size, address, address]
     own = canonical, digests, columns, ENGINES[prepare()]
     return Native(walk, headers, finder, feed, spans, free, partial(_members, members), *own)
 

@@ -49,8 +49,6 @@ def put_note(place: Storage, path: str, value: object) -> None:
 def read_kept(place: Readable, path: str, kind: type[T]) -> T | None:
     """A note or an entry; None where it is missing or damaged."""
     try:
-        if place.stat(path) is None:
-            return None
         digest, _, text = place.read(path, limit=_NOTE_LIMIT).partition(b"\n")
         if digest.decode("ascii", "replace") != blake3(text).hexdigest():
             return None

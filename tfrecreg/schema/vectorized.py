@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tfrecreg.example.columns import Column, Layout, layout_of
 from tfrecreg.example.model import Example, Kind
-from tfrecreg.records.payload_columns import read_columns
+from tfrecreg.records.payload_columns import layout_columns
 from tfrecreg.schema.check import KINDS, Checker
 from tfrecreg.schema.compiled import CompiledSchema
 from tfrecreg.schema.definition import (
@@ -142,7 +142,7 @@ class VectorizedCheck:
         rows: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """The rows that do not conform by `plan`; the others are counted."""
-        found, columns = read_columns(plan.layout, memory, starts[rows], lengths[rows])
+        found, columns = layout_columns(plan.layout, memory, starts[rows], lengths[rows])
         if not found.size:
             return rows
         good = np.ones(len(found), np.bool_)

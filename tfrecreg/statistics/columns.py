@@ -24,7 +24,7 @@ from tfrecreg.example.features import bytes_feature
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.example.wire import varint
 from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.payload_columns import read_columns
+from tfrecreg.records.payload_columns import layout_columns
 from tfrecreg.statistics.tfdv import Tfdv
 
 Sizes = dict[str, list[int]]
@@ -307,7 +307,7 @@ class LayoutReader:
         if self._misses >= _PATIENCE or not len(batch):
             return None
         for layout in self._candidates(batch):
-            rows, columns = read_columns(layout, batch.memory, batch.starts, batch.lengths)
+            rows, columns = layout_columns(layout, batch.memory, batch.starts, batch.lengths)
             if len(rows) == len(batch):
                 self._layout, self._misses = layout, 0
                 return self._columns(layout, columns, batch.memory)

@@ -12,7 +12,7 @@ from tfrecreg.example.columns import Column, Slot
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.payload_columns import divide
+from tfrecreg.records.payload_columns import divide_batch
 from tfrecreg.scan.interface import Visitor
 from tfrecreg.statistics.frequent import value_key
 from tfrecreg.statistics.numpy_accumulate import ExampleColumns, Values
@@ -40,7 +40,7 @@ class NumpyVisitor(Visitor):
         if not batch.whole:
             self._part.left_out.large += len(batch)
             return
-        groups, rest = divide(batch)
+        groups, rest = divide_batch(batch)
         for positions, _, columns in groups:
             found = {
                 name: self._values(slot, column, batch.memory)

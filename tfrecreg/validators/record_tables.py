@@ -17,10 +17,9 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.digests import DIGEST_BYTES
-from tfrecreg.example.columns import Column, Slot
+from tfrecreg.example.columns import Column, Slot, divide
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.payload_columns import divide
 
 _Ints = npt.NDArray[np.int64]
 
@@ -50,7 +49,7 @@ class Tables:
         # The batch holds its tables. A cycle would keep its memory until the next collection.
         self._batch: RecordBatch = weakref.proxy(batch)
         self._digests: dict[tuple[int, str], list[bytes]] = {}
-        groups, rest = divide(batch)
+        groups, rest = divide(batch.memory, batch.starts, batch.lengths, batch.example)
         self.tables = [Table(*each) for each in groups]
         self.rest = rest
         """Positions of the records that are not in a table."""

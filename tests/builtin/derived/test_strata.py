@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import random
+import weakref
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -146,7 +147,7 @@ def test_counts_are_rounded_down_or_up(
     ]
     chance.shuffle(items)
     try:
-        found = list(deal_strata(options, iter(items)))
+        found = list(deal_strata(options, lambda: iter(items)))
     except RawDataError:
         return  # too few for each split to get one
     expected = dealt(
@@ -164,7 +165,7 @@ def test_many_classes_of_few_records_give_a_split_its_share() -> None:
     """Each class alone would be rounded down to nothing."""
     items = [(Item("train", f"{n}-{k}", 1, b""), str(n)) for n in range(600) for k in range(3)]
     found = Counter(
-        each.split for each in deal_strata(DealOptions(("train=0.9", "test=0.1")), items)
+        each.split for each in deal_strata(DealOptions(("train=0.9", "test=0.1")), lambda: items)
     )
     assert 130 < found["test"] < 230  # 180 are expected, with a deviation of 13
 
@@ -173,8 +174,35 @@ def test_growth_of_one_class_moves_no_record_of_another() -> None:
     options = DealOptions(("train=0.8", "test=0.2"))
     items = [(Item("train", f"k{n}", 1, b""), "abc"[n % 3]) for n in range(90)]
     more = [(Item("train", f"new{n}", 1, b""), "a") for n in range(5)]
-    before = {each.key: each.split for each in deal_strata(options, items)}
-    after = {each.key: each.split for each in deal_strata(options, [*items, *more])}
+    before = {each.key: each.split for each in deal_strata(options, lambda: items)}
+    after = {each.key: each.split for each in deal_strata(options, lambda: [*items, *more])}
     moved = {key for key in before if before[key] != after[key]}
     assert {key for key in moved if int(key[1:]) % 3} == set()
     assert len(moved) <= len(more)
+
+
+def test_items_are_not_held_in_memory() -> None:
+    """An item is gone before the one after the next is listed."""
+    alive: weakref.WeakSet[_Key] = weakref.WeakSet()
+    most = 0
+
+    def listing() -> Iterator[tuple[Item, str]]:
+        nonlocal most
+        for number in range(200):
+            key = _Key(f"k{number}")
+            alive.add(key)
+            most = max(most, len(alive))
+            yield Item("train", key, 1, b""), "ab"[number % 2]
+
+    options = DealOptions(("train=0.5", "test=0.5"))
+    assert sum(1 for _ in deal_strata(options, listing)) == 200
+    assert most <= 3
+
+
+def test_a_split_without_items_is_refused() -> None:
+    with pytest.raises(RawDataError, match="the source has no item in the split `train`"):
+        list(deal_strata(DealOptions(("train=0.5", "test=0.5")), lambda: []))
+
+
+class _Key(str):
+    """A key whose end shows."""

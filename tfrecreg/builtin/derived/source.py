@@ -17,7 +17,7 @@ from tfrecreg.builtin.derived.parents import Ancestor, ancestor_target, find_par
 from tfrecreg.builtin.derived.reading import ParentReader, RecordPlace
 from tfrecreg.builtin.derived.schemas import merge_schemas
 from tfrecreg.builtin.derived.selection import RecordSelection
-from tfrecreg.builtin.derived.strata import ListedEntry, deal_strata
+from tfrecreg.builtin.derived.strata import ClassListing, ListedEntry, deal_strata
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RawDataError
 from tfrecreg.example.model import Example
@@ -100,20 +100,24 @@ class DerivedSource(Source):
         else:
             yield from self._entries()
 
-    def _with_classes(self, expression: str) -> Iterator[tuple[ListedEntry, str | None]]:
+    def _with_classes(self, expression: str) -> ClassListing:
         """What is listed, and the value of an expression in SQL for an item."""
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 
         parents = self._loaded().parents
         texts = [record_texts(ancestor_target(self.raw, each), expression) for each in parents]
         changed = renames("classes", self.options.classes, alone=False)
-        for entry in self._entries():
-            if not isinstance(entry, Item):
-                yield entry, None
-                continue
-            place = RecordPlace.unpack(entry.state)
-            text = texts[place.parent][place.shard][place.number]
-            yield entry, changed.get(text or "") or text
+
+        def listing() -> Iterator[tuple[ListedEntry, str | None]]:
+            for entry in self._entries():
+                if not isinstance(entry, Item):
+                    yield entry, None
+                    continue
+                place = RecordPlace.unpack(entry.state)
+                text = texts[place.parent][place.shard][place.number]
+                yield entry, changed.get(text or "") or text
+
+        return listing
 
     def _entries(self) -> Iterator[ListedEntry]:
         plan = self._loaded()

@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import accumulate, pairwise
+
+import numpy as np
+import numpy.typing as npt
 
 from tfrecreg.sources.deal import Deal, DealOptions
 from tfrecreg.sources.interface import Item, Remark, Skipped
@@ -26,45 +30,59 @@ _HASHES = 1 << 64
 ListedEntry = Item | Skipped | Remark
 
 
-class _Dealt(Splitter):
-    """Knows the split of each item."""
+ClassListing = Callable[[], Iterable[tuple[ListedEntry, str | None]]]
+"""What is listed, and the class of an item, None among them; the same each time."""
 
-    def __init__(self, options: DealOptions, splits: Mapping[str, str]) -> None:
+
+class _Dealt(Splitter):
+    """Knows the splits of the items, in their order."""
+
+    def __init__(self, options: DealOptions, splits: Iterable[str]) -> None:
         super().__init__(options.split)
-        self._splits = splits
+        self._splits = iter(splits)
 
     def split(self, path: str, below: str) -> str:
-        del below
-        return self._splits[path]
+        del path, below
+        return next(self._splits)
 
 
-def deal_strata(
-    options: DealOptions, entries: Iterable[tuple[ListedEntry, str | None]]
-) -> Iterator[ListedEntry]:
+def deal_strata(options: DealOptions, listing: ClassListing) -> Iterator[ListedEntry]:
     """Deal the items of one split to several, class by class.
 
-    All items are in memory, as they are in a plan.
+    They are listed twice: first for their classes and ranks, of which 22 bytes are kept an item.
 
     Args:
         options: with shares, and without a group.
-        entries: what is listed, and the class of an item. None is a class, too.
 
     Raises:
         RawDataError, UsageError: as :meth:`tfrecreg.sources.deal.Deal.listed`.
     """
-    listed: list[ListedEntry] = []
-    strata: dict[str | None, list[str]] = {}
+    names = list(parse_shares(options.split))
+    splits = (names[place] for place in _places(options, listing()).tolist())
+    yield from Deal(options, _Dealt(options, splits)).listed(entry for entry, _ in listing())
+
+
+def _places(
+    options: DealOptions, entries: Iterable[tuple[ListedEntry, str | None]]
+) -> npt.NDArray[np.uint16]:
+    """Which of the shares each item has, in the order of the list."""
+    known: dict[str | None, int] = {}
+    ranks, strata = array("Q"), array("i")
     for entry, stratum in entries:
-        listed.append(entry)
         if isinstance(entry, Item) and entry.split == options.split_of:
-            strata.setdefault(stratum, []).append(entry.key)
-    splits: dict[str, str] = {}
-    for stratum, keys in strata.items():
-        keys.sort(key=lambda key: (_hash(_RANK, key), key))
-        bounds = _bounds(parse_shares(options.split), len(keys), stratum)
-        for name, (start, end) in bounds.items():
-            splits.update(dict.fromkeys(keys[start:end], name))
-    yield from Deal(options, _Dealt(options, splits)).listed(listed)
+            ranks.append(_hash(_RANK, entry.key))
+            strata.append(known.setdefault(stratum, len(known)))
+    places = np.empty(len(ranks), np.uint16)
+    if not ranks:
+        return places
+    # By class, then by rank; of equal ranks, the first that is listed.
+    order = np.lexsort((ranks, strata))
+    ends = np.cumsum(np.bincount(strata))
+    shares = parse_shares(options.split)
+    for (stratum, _), rows in zip(known.items(), np.split(order, ends[:-1]), strict=True):
+        for place, (start, end) in enumerate(_bounds(shares, len(rows), stratum).values()):
+            places[rows[start:end]] = place
+    return places
 
 
 def _bounds(

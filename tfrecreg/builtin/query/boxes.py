@@ -94,7 +94,7 @@ class BoxRows:
                 "record": pa.array(self._records, pa.int64()),
                 "key": pa.array(self._keys, pa.string()),
                 "object": pa.array(self._numbers, pa.int64()),
-                "text": texts(pa, named).take(pa.array(order, mask=absent)),
+                "text": texts(pa, pa.array(named, pa.binary())).take(pa.array(order, mask=absent)),
                 **{name: pa.array(self._columns[name], pa.float32()) for name in OBJECT_SIDES},
                 **numbers,
             }

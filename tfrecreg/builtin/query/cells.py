@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.builtin.query.packages import arrow_module
 from tfrecreg.example.columns import Column, Slot
 from tfrecreg.example.model import Feature, Kind
 
@@ -72,8 +73,7 @@ class FeatureCells:
         if self.kind is Kind.BYTES:
             sizes = column.stop - column.start
             kept = sizes <= SHORT_BYTES
-            spans = zip(column.start[kept].tolist(), column.stop[kept].tolist(), strict=True)
-            self._flat.append([memory[start:stop] for start, stop in spans])
+            self._flat.append(_pieces(memory, column.start[kept], sizes[kept]))
             self._sizes.append(sizes)
             held = int(sizes[kept].sum())
         elif self.kind is Kind.INT64:
@@ -141,7 +141,7 @@ class FeatureCells:
         self._sizes.append(np.array(sizes, np.int64))
         flat = chain.from_iterable(each for each in values if each is not None)
         if self.kind is Kind.BYTES:
-            self._flat.append(list(flat))
+            self._flat.append(arrow_module().array(list(flat), arrow_module().binary()))
         else:
             self._flat.append(
                 np.fromiter(flat, np.int64 if self.kind is Kind.INT64 else np.float32)
@@ -149,7 +149,7 @@ class FeatureCells:
 
     def _values(self, pa: Any, counts: _Ints, kept: _Bools, is_list: bool) -> Any:
         if self.kind is Kind.BYTES:
-            flat = texts(pa, list(chain.from_iterable(self._flat)))
+            flat = texts(pa, pa.concat_arrays(self._flat))
         else:
             flat = pa.array(np.concatenate(self._flat))
         if is_list:
@@ -177,10 +177,21 @@ class _Place:
         return array if self._indices is None else array.take(self._indices)
 
 
-def texts(pa: Any, values: Sequence[bytes]) -> Any:
-    r"""Values of bytes as text: what is not UTF-8 is escaped, ``\xff``."""
-    raw = pa.array(values, pa.binary())
+def _pieces(memory: bytes, starts: _Ints, sizes: _Ints) -> Any:
+    """Pieces of memory as an Arrow array of bytes, without an object for each."""
+    pa = arrow_module()
+    ends = np.cumsum(sizes)
+    offsets = np.concatenate((np.zeros(1, np.int32), ends.astype(np.int32)))
+    places = np.repeat(starts - ends + sizes, sizes) + np.arange(offsets[-1])
+    data = np.frombuffer(memory, np.uint8)[places]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(sizes), buffers)
+
+
+def texts(pa: Any, raw: Any) -> Any:
+    r"""An array of bytes as text: what is not UTF-8 is escaped, ``\xff``."""
     try:
         return raw.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([each.decode("utf-8", "backslashreplace") for each in values], pa.string())
+        values = (each.decode("utf-8", "backslashreplace") for each in raw.to_pylist())
+        return pa.array(values, pa.string())

@@ -19,7 +19,7 @@ from tfrecreg.images.read import read_header
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.batch_digests import batch_digests
-from tfrecreg.records.payload_columns import divide
+from tfrecreg.records.payload_columns import divide_batch
 from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.scan.large_records import LARGE_LIMIT, LargeRecords
 from tfrecreg.validators.image_features import ImageFeatures
@@ -68,7 +68,7 @@ class CatalogVisitor(Visitor):
             self._chunk.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
             return
         first, memory = self._chunk.rows, batch.memory
-        groups, rest = divide(batch)
+        groups, rest = divide_batch(batch)
         for positions, sample, columns in groups:
             rows = positions + first
             for slot, column in columns.values():

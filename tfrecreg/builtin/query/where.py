@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
-from tfrecreg.builtin.query.packages import duckdb_module, expect_packages
+from tfrecreg.builtin.query.packages import arrow_module, duckdb_module, expect_packages
 from tfrecreg.builtin.query.sql import shown_text
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import UsageError
@@ -146,12 +146,21 @@ def _columns(questions: Questions, sql: str) -> Iterator[tuple[str, list[NDArray
     for batch in batches:
         shards = batch.column(0).dictionary_encode()
         places = shards.indices.to_numpy()
-        columns = [each.to_numpy(zero_copy_only=False) for each in batch.columns[1:]]
+        columns = [_array(each) for each in batch.columns[1:]]
         for place, name in enumerate(shards.dictionary.to_pylist()):
             rows = [column[places == place] for column in columns]
             parts.setdefault(name, []).append(rows)
     for name in list(parts):
         yield name, [np.concatenate(column) for column in zip(*parts.pop(name), strict=True)]
+
+
+def _array(column: Any) -> NDArray[Any]:
+    """A column with NumPy. Texts that are equal in it are one object."""
+    if not arrow_module().types.is_string(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    encoded = column.dictionary_encode()
+    texts = np.array([*encoded.dictionary.to_pylist(), None], object)
+    return np.asarray(texts[encoded.indices.fill_null(-1).to_numpy()])
 
 
 def _expect_distinct(shards: Sequence[Shard]) -> None:
