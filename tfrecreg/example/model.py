@@ -107,7 +107,8 @@ class Feature:
     def wire_bytes(self) -> int:
         """Size in bytes of the feature as a canonical `Feature` message, without its key."""
         if self._source is not None:
-            return _message_size(self._kind, self._end - self._start)
+            size = self._end - self._field - 2  # without a tag and a length of one byte
+            return size if size < 128 else _message_size(self._kind, self._end - self._start)
         values = self._values or ()
         body = sum(1 + varint_size(len(value)) + len(value) for value in values)
         return _message_size(self._kind, body)
