@@ -89,6 +89,26 @@ def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
+def plain_rows(
+    data: bytes, width: int, height: int
+) -> list[tuple[float, float, float, float, float]] | None:
+    """The class of each row of a label file, and left, top, width and height in pixels; None where
+    a row is not five numbers or may be there twice, so that :class:`LabelRowReader` has to read it.
+    """
+    if b"_" in data:
+        return None
+    rows = []
+    try:
+        for line in data.splitlines():
+            if words := line.split():
+                category, x, y, across, down = map(float, words)
+                left, top = (x - across / 2) * width, (y - down / 2) * height
+                rows.append((category, left, top, across * width, down * height))
+    except ValueError:
+        return None
+    return rows if len({*rows}) == len(rows) else None
+
+
 def _parse_numbers(line: bytes) -> list[float]:
     """The numbers of a row, which may be infinite or NaN.
 

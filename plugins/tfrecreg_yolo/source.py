@@ -32,7 +32,7 @@ from tfrecreg.api import (
 )
 from tfrecreg_yolo.dataset import YoloContext, YoloDataset
 from tfrecreg_yolo.raw_listing import label_paths
-from tfrecreg_yolo.rows import MAX_LABEL_BYTES, LabelRowReader, YoloRow, rows_of
+from tfrecreg_yolo.rows import MAX_LABEL_BYTES, LabelRowReader, YoloRow, plain_rows, rows_of
 from tfrecreg_yolo.yolo_options import YoloOptions
 
 
@@ -123,13 +123,18 @@ class YoloSource(Source):
     def _objects(self, item: Item, view: ImageView, context: YoloContext) -> Example:
         """The features of the objects in an image's label file."""
         boxes = Boxes(context.labels, view)
+        label = label_paths(item.key)[int(item.state)] if item.state else ""
+        data = self._raw.read(label, limit=MAX_LABEL_BYTES) if label else b""
+        width, height = view.sizes[0]
+        if context.task == "detect":
+            plain = plain_rows(data, width, height)
+            if plain is not None and boxes.add_usable(plain):
+                return boxes.features()
         # Coordinates are shares already.
         polygons = Polygons(1, 1) if context.task in ("segment", "obb") else None
         keypoints = Keypoints(context.kpt_shape[0], 1, 1) if context.task == "pose" else None
-        width, height = view.sizes[0]
-        label = label_paths(item.key)[int(item.state)] if item.state else ""
         shown = safe(label)
-        for number, row in self._rows(label, view, context):
+        for number, row in self._rows(data, shown, view, context):
             name = f"the row {number} of `{shown}`"
             left, top, across, down = row.box
             bbox = left * width, top * height, across * width, down * height
@@ -151,23 +156,21 @@ class YoloSource(Source):
         return found
 
     def _rows(
-        self, label: str, view: ImageView, context: YoloContext
+        self, data: bytes, shown: str, view: ImageView, context: YoloContext
     ) -> Iterator[tuple[int, YoloRow]]:
         """The rows that can be read, by their lines from 1, and remarks on the others."""
-        if not label:
-            return
         if self._reader is None:
             self._reader = LabelRowReader(context.task, context.kpt_shape)
         seen: dict[bytes, int] = {}
-        for number, line in rows_of(self._raw.read(label, limit=MAX_LABEL_BYTES)):
+        for number, line in rows_of(data):
             try:
                 row = self._reader.read(line)
             except BadAnnotation as error:
-                view.leave_out("SRC040", f"the row {number} of `{safe(label)}` {error}")
+                view.leave_out("SRC040", f"the row {number} of `{shown}` {error}")
                 continue
             first = seen.setdefault(line.strip(), number)
             if first != number:
-                detail = f"the row {number} of `{safe(label)}` is the row {first} again"
+                detail = f"the row {number} of `{shown}` is the row {first} again"
                 view.remarks.add("SRC044", detail)
             yield number, row
 

@@ -72,6 +72,18 @@ def test_a_build_that_forgets_what_the_release_had_is_told(cli, registry, images
     assert cli("build", "s", "--option", SPLIT, "--json").json["settings"]["changed"] == {}
 
 
+def test_saved_options_are_numbers_truth_values_and_texts(cli, registry, images) -> None:
+    built(cli, images, "--option", "labels_from=1", "--option", "sha256=no")
+    more = ("--option", "labels_from=0", "--option", "layout=class")
+    assert cli("build", "s", *more, "--save-options").code == 0
+    found = table(registry)["options"]
+    assert found == {"labels_from": 0, "sha256": False, "layout": "class"}
+    assert [type(found[name]) for name in ("labels_from", "sha256")] == [int, bool]
+    again = cli("build", "s", *more, "--json").json
+    assert again["unchanged"] is True
+    assert again["settings"]["unsaved"] == {}
+
+
 def test_settings_are_written_where_that_is_asked_for(cli, registry, images) -> None:
     built(cli, images, "--option", "labels_from=1")
     file = registry / "datasets/s.toml"
@@ -85,7 +97,7 @@ def test_settings_are_written_where_that_is_asked_for(cli, registry, images) -> 
         "owner": "ada",
         "source": "imagefolder",
         "raw": str(images),
-        "options": {"labels_from": "1", "split": "train=0.5,test=0.5"},
+        "options": {"labels_from": 1, "split": "train=0.5,test=0.5"},
         "hosts": 2,
         "compression": "gzip",
         "max_skipped": "5%",

@@ -46,6 +46,17 @@ def test_an_option_of_a_source_given_to_the_command_is_shown_how_to_set(cli) -> 
     assert done.err.splitlines()[1] == "hint: tfrecreg show --help"
 
 
+def test_a_version_without_its_option_is_shown_how_to_give(cli) -> None:
+    done = cli("release", "mnist", "0.1.0")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: Got unexpected extra argument (0.1.0)",
+        "hint: tfrecreg release --help; the version of a release is `--version X.Y.Z`",
+    ]
+    done = cli("list", "mnist", "0.1.0")
+    assert done.err.splitlines()[1] == "hint: tfrecreg list --help"
+
+
 def test_without_arguments_the_help_is_shown_and_the_exit_code_is_2(cli) -> None:
     done = cli()
     assert done.code == 2

@@ -12,8 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.example.decode import decode
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import (
+    bytes_feature,
+    float_feature,
+    float_features,
+    int64_feature,
+    unset_feature,
+)
 from tfrecreg.example.model import Feature, Kind
+from tfrecreg.example.wire import varint_size
 
 
 @pytest.mark.parametrize(
@@ -199,3 +208,50 @@ def test_an_unset_feature_has_neither_kind_nor_values() -> None:
     assert feature.values == ()
     assert feature.count == feature.wire_bytes == 0
     assert feature != int64_feature([])
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 4).flatmap(
+        lambda columns: st.integers(0, 70).flatmap(
+            lambda count: st.lists(
+                st.lists(st.floats(width=32), min_size=count, max_size=count).map(tuple),
+                min_size=columns,
+                max_size=columns,
+            )
+        )
+    )
+)
+def test_columns_of_floats_are_the_features_of_each(columns: list[tuple[float, ...]]) -> None:
+    found = float_features(columns)
+    assert found == [float_feature(column) for column in columns]
+    names = [f"f{number}" for number in range(len(columns))]
+    each = {name: float_feature(column) for name, column in zip(names, columns, strict=True)}
+    assert encode(dict(zip(names, found, strict=True))) == encode(each)
+    assert [each.wire_bytes for each in found] == [each[name].wire_bytes for name in names]
+
+
+def test_columns_of_floats_name_what_is_none() -> None:
+    with pytest.raises(ValueError, match="1e\\+39 does not fit in a float32"):
+        float_features([(1.0, 2.0), (1.0, 1e39)])
+    with pytest.raises(TypeError, match="a value is a `str`, expected a number"):
+        float_features([("x",)])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("sizes", [(0, 127), (0, 128), (130, 1, 3000)])
+def test_lists_of_bytes_have_lengths_of_one_byte_and_more(sizes: tuple[int, ...]) -> None:
+    values = [b"x" * size for size in sizes]
+    found = bytes_feature(values)
+    assert decode(encode({"a": found}))["a"].values == tuple(values)
+    assert found.sizes == sizes
+
+
+@pytest.mark.parametrize("count", [0, 1, 28, 29, 30, 31, 32, 4000])
+def test_the_size_of_a_message_is_that_of_its_bytes(count: int) -> None:
+    found = float_feature([0.5] * count)
+    # An entry of a map: the key "a" takes 3 bytes; then a tag, a length and the message.
+    payload = encode({"a": found})
+    message = found.wire_bytes
+    entry = 3 + 1 + varint_size(message) + message
+    features = 1 + varint_size(entry) + entry
+    assert len(payload) == 1 + varint_size(features) + features

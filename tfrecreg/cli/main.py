@@ -137,6 +137,8 @@ def _misused(session: Session, arguments: Sequence[str], error: click.ClickExcep
     if isinstance(error, click.NoSuchOption) and "--option" in known and not error.possibilities:
         name = safe(error.option_name.lstrip("-"), limit=40).replace("-", "_")
         hint += f"; an option of a source or a format is set by `--option {name}=VALUE`"
+    if "--version" in known and message.startswith("Got unexpected extra argument"):
+        hint += "; the version of a release is `--version X.Y.Z`"
     _print_error(f"error: {safe(message, limit=400)}", hint)
     guard.traced(error)
     _document(session, arguments, message, hint, 2, [])

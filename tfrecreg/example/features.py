@@ -5,15 +5,18 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any
 
-from tfrecreg.example.model import Feature, Kind, packed_feature
+from tfrecreg.example.model import Feature, Kind, packed_feature, value_head
 from tfrecreg.example.wire import pack_varints, varint
 
 _LOOSE = 4096  # size from which on values are stored unchanged rather than encoded
+_HEADS = tuple(b"\n" + varint(size) for size in range(128))  # before a value of such a size
 _SINGLES = tuple(packed_feature(Kind.INT64, 1, varint(n), (n,)) for n in range(128))
+_BYTES, _FLOAT, _INT64 = Kind.BYTES, Kind.FLOAT, Kind.INT64  # slow to get from their class
 _UNSET = packed_feature(Kind.UNSET, 0, b"", ())
 _MIN, _MAX = -(2**63), 2**63 - 1
 
@@ -27,15 +30,18 @@ def bytes_feature(value: bytes | str | Iterable[bytes | str]) -> Feature:
     """
     if type(value) is bytes and len(value) <= _LOOSE:  # the most frequent case in sources
         body = b"\n" + varint(len(value)) + value
-        return packed_feature(Kind.BYTES, 1, body, (value,))
+        return packed_feature(_BYTES, 1, body, (value,))
     if isinstance(value, (bytes, bytearray, memoryview, str)):
         values: tuple[bytes, ...] = (_as_bytes(value),)
     else:
         values = tuple([each if type(each) is bytes else _as_bytes(each) for each in value])
     if sum(map(len, values)) > _LOOSE:
-        return Feature(Kind.BYTES, len(values), None, 0, 0, 0, values)
-    body = b"".join([b"\n" + varint(len(each)) + each for each in values])
-    return packed_feature(Kind.BYTES, len(values), body, values)
+        return Feature(_BYTES, len(values), None, 0, 0, 0, values)
+    try:
+        body = b"".join([_HEADS[len(each)] + each for each in values])
+    except IndexError:  # one is longer
+        body = b"".join([b"\n" + varint(len(each)) + each for each in values])
+    return packed_feature(_BYTES, len(values), body, values)
 
 
 def float_feature(value: float | Iterable[float]) -> Feature:
@@ -51,7 +57,33 @@ def float_feature(value: float | Iterable[float]) -> Feature:
     packed = value if type(value) is tuple else _float_values(value)
     if not isinstance(packed, bytes):
         packed = _packed_floats(packed)
-    return packed_feature(Kind.FLOAT, len(packed) // 4, packed)
+    return packed_feature(_FLOAT, len(packed) // 4, packed)
+
+
+def float_features(columns: Sequence[tuple[float, ...]]) -> list[Feature]:
+    """What :func:`float_feature` makes of each of several columns of one length, packed at once.
+
+    Raises:
+        TypeError: a value is not a number.
+        ValueError: a finite value is too large for float32.
+    """
+    count = len(columns[0])
+    head = value_head(_FLOAT, 4 * count)
+    try:
+        layout = _columns_layout(len(columns), count, len(head))
+        packed = layout.pack(*[each for column in columns for each in (head, *column)])
+    except (OverflowError, struct.error):
+        return [float_feature(column) for column in columns]  # with an error that says which
+    size, start = len(head) + 4 * count, len(head)
+    return [
+        Feature(_FLOAT, count, packed, place, place + start, place + size)
+        for place in range(0, len(packed), size)
+    ]
+
+
+@lru_cache(maxsize=256)
+def _columns_layout(columns: int, count: int, head: int) -> struct.Struct:
+    return struct.Struct("<" + f"{head}s{count}f" * columns)
 
 
 def int64_feature(value: int | Iterable[int]) -> Feature:
@@ -71,7 +103,7 @@ def int64_feature(value: int | Iterable[int]) -> Feature:
         values = tuple(map(index, items))
     except TypeError:
         values = tuple(map(_integer, items))
-    return packed_feature(Kind.INT64, len(values), _packed_ints(values), values)
+    return packed_feature(_INT64, len(values), _packed_ints(values), values)
 
 
 def unset_feature() -> Feature:

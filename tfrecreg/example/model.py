@@ -107,9 +107,9 @@ class Feature:
     def wire_bytes(self) -> int:
         """Size in bytes of the feature as a canonical `Feature` message, without its key."""
         if self._source is not None:
-            return _message_size(self._kind, self._end - self._start)
-        values = self._values or ()
-        body = sum(1 + varint_size(len(value)) + len(value) for value in values)
+            size = self._end - self._field - 2  # without a tag and a length of one byte
+            return size if size < 128 else _message_size(self._kind, self._end - self._start)
+        body = sum(1 + varint_size(len(each)) + len(each) for each in self._values or ())
         return _message_size(self._kind, body)
 
     def _iterate(self) -> Iterable[Any]:
@@ -143,8 +143,7 @@ class Feature:
     def _body(self) -> bytes:
         if self._source is not None:
             return self._source[self._start : self._end]
-        values = self._values or ()
-        return b"".join(b"\n" + varint(len(value)) + value for value in values)
+        return b"".join(b"\n" + varint(len(each)) + each for each in self._values or ())
 
     def _require(self, kind: Kind, attribute: str) -> None:
         if self._kind is not kind:

@@ -100,9 +100,8 @@ class LocalStorage:
             data = reader.read_at(0, limit + 1) if reader.size <= limit else b""
             if reader.size > limit or len(data) > limit:
                 raise StorageError(
-                    f"`{path_text(locate(self.root, path))}` has "
-                    f"{max(reader.size, len(data))} bytes, more than the {limit} that are read "
-                    "at once",
+                    f"`{path_text(locate(self.root, path))}` has {max(reader.size, len(data))} "
+                    f"bytes, more than the {limit} that are read at once",
                     hint="it is not the expected file: move it away",
                 )
         return data

@@ -41,13 +41,12 @@ def locate(root: str, path: str) -> str:
     """
     if not path:
         return root
-    fault = _fault(path)
-    if fault:
+    if fault := _fault(path):
         raise UsageError(
             f"`{path_text(path)}` is not a path below `{path_text(root)}`: {fault}",
             hint="paths are relative to that folder, with `/` between names: `train/cat/1.png`",
         )
-    return os.path.join(root, path)
+    return f"{root}{path}" if root.endswith("/") else f"{root}/{path}"
 
 
 def _fault(path: str) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from tfrecreg.errors import RawDataError
+from tfrecreg.sources.interface import Item
+from tfrecreg_yolo.rows import plain_rows
 
 SIDES = ("bbox/xmin", "bbox/ymin", "bbox/xmax", "bbox/ymax")
 
@@ -309,3 +313,44 @@ def test_the_error_of_a_worker_is_one_of_the_raw_data(raw: Any) -> None:
     (item,) = source.items()
     with pytest.raises(RawDataError):
         source.example(item)
+
+
+NUMBERS = ["0", "1", "2", "1.0", "-0", "0.5", ".5", "5e-1", "0.2", "0.25", "0.999", "1.2", "-1"]
+WORDS = st.sampled_from([*NUMBERS, "nan", "inf", "1e999", "1_0", "x", "0x1", "\0", "é"])
+LINES = st.one_of(
+    st.lists(WORDS, max_size=7).map(" ".join),
+    st.tuples(*[st.sampled_from(["0", "1", "0.5", "0.25", "0.2"])] * 5).map(" \t".join),
+    st.sampled_from(["0 0.5 0.5 0.2 0.5", "1 0.5 0.5 0.2 0.5 ", "", "\v0 0.5 0.5 0.2 0.5\f"]),
+)
+TEXTS = st.tuples(st.sampled_from(["", "\ufeff"]), st.lists(LINES, max_size=5)).flatmap(
+    lambda parts: st.sampled_from(["\n", "\r\n", "\r"]).map(
+        lambda end: (parts[0] + end.join(parts[1])).encode()
+    )
+)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=TEXTS)
+@example(text=b"0 0.5 0.5 0.2 0.5\n1 0.25 0.25 0.2 0.2")
+@example(text=b"0 0.5 0.5 0.2 0.5\n0  0.5 0.5 0.2 0.5")
+@example(text=b"0.5 0.5 0.5 0.2 0.5\n0 0.5 0.5 0.2")
+def test_plain_rows_give_what_rows_one_by_one_give(
+    raw: Any, monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    raw.one(text)
+    made = []
+    for one_by_one in (False, True):
+        with monkeypatch.context() as patch:
+            if one_by_one:
+                patch.setattr("tfrecreg_yolo.source.plain_rows", lambda *_: None)
+            source = raw.source(task="detect", dangling="drop")
+            (item,) = [each for each in source.items() if isinstance(each, Item)]
+            made.append(source.example(item))
+    assert made[0] == made[1]
+
+
+def test_plain_rows_are_those_of_five_different_numbers() -> None:
+    assert plain_rows(b"1 0.5 0.5 0.2 0.5\n\n", 100, 80) == [(1.0, 40.0, 20.0, 20.0, 40.0)]
+    for other in (b"1 0.5 0.5 0.2", b"1_0 0.5 0.5 0.2 0.5", b"1 0.5 0.5 0.2 0.5 1", b"x 1 1 1 1"):
+        assert plain_rows(other, 100, 80) is None
+    assert plain_rows(b"1 0.5 0.5 0.2 0.5\n1 0.50 0.5 0.2 0.5", 100, 80) is None

@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 import struct
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.sources.objects.boxes import fit_box, unclipped_box
-from tfrecreg.sources.objects.view import BadAnnotation
+from tfrecreg.images.model import ImageHeader
+from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel, fit_box, unclipped_box
+from tfrecreg.sources.objects.options import ObjectOptions
+from tfrecreg.sources.objects.view import BadAnnotation, ImageView
+
+HEADER = ImageHeader("png", height=80, width=100, channels=3, bits=8, animated=False)
 
 
 def refusal(*bbox: float, clip: float = 1.0) -> str:
@@ -142,3 +147,44 @@ def test_a_box_that_is_kept_is_as_it_was() -> None:
 def test_the_order_of_the_sides_is_kept() -> None:
     boxes = [fit_box([left, 0, 10, 10], 100, 80, 1) for left in range(0, 90, 7)]
     assert all(one.xmin < two.xmin for one, two in pairwise(boxes))
+
+
+NUMBERS = st.one_of(
+    st.sampled_from([0.0, -0.0, 1e-5, 0.3, 79.9, 80.0, 99.9, 100.0, 101.0, math.nan, math.inf]),
+    st.floats(-10, 120),
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(st.integers(0, 2), NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=4))
+@example([(0, 10.0, 10.0, 0.0, 5.0)])
+@example([(0, 10.0, 10.0, 5.0, 0.0)])
+@example([(1, 90.0, 10.0, 1e-9, 5.0)])
+def test_usable_boxes_are_added_at_once_as_one_by_one(found: list[Any]) -> None:
+    labels = {0: ObjectLabel(0, b"cat", 1), 1: ObjectLabel(200, b"d" * 200, 0)}
+    options = ObjectOptions(dangling="drop")
+    views = [ImageView.of("a.png", HEADER, options, width=0, height=0) for _ in range(2)]
+    slow, fast = Boxes(labels, views[0]), Boxes(labels, views[1])
+    added = [slow.add("one", category, bbox) for category, *bbox in found]
+    if fast.add_usable(found):
+        assert all(added)
+        assert views[0].remarks.remarks("train", "a.png") == []
+        assert fast.features() == slow.features()
+        assert fast.things() == slow.things()
+    else:
+        assert len(fast) == 0
+        assert not all(added) or views[0].remarks.remarks("train", "a.png") or _is_tiny(found)
+
+
+def _is_tiny(found: list[Any]) -> bool:
+    return any(width <= 1e-4 or height <= 8e-5 for _, _, _, width, height in found)
+
+
+def test_boxes_inside_are_usable_and_others_are_not() -> None:
+    view = ImageView.of("a.png", HEADER, ObjectOptions(), width=0, height=0)
+    boxes = Boxes({5: ObjectLabel(0, b"cat")}, view)
+    assert not boxes.add_usable([(5, 0, 0, 100, 80), (5, 0, 0, 101, 80)])
+    assert not boxes.add_usable([(5, 0, 0, 100, 80), (4, 0, 0, 100, 80)])
+    assert len(boxes) == 0
+    assert boxes.add_usable([(5, 0, 0, 100, 80), (5, 1, 2, 3, 4)])
+    assert boxes.features()["image/object/area"].values == (8000.0, 12.0)

@@ -142,7 +142,10 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
         if saved.source is None and raw.is_local:  # elsewhere every look is a request
             for note in source_detection().stronger_sources(raw, announced.record.name, known):
                 progress.note(note)
-    remember = to_save(request, saved, replace(settings, raw=raw_text))
+    typed = {name: getattr(options.own, name, given) for name, given in settings.options.items()}
+    numbers = {name: each for name, each in typed.items() if type(each) in (bool, int, float)}
+    used = replace(settings, raw=raw_text, options={**settings.options, **numbers})
+    remember = to_save(request, saved, used)
     if "raw" in remember:
         _expect_text(request.name, raw_text)
     return Prepared(

@@ -103,8 +103,7 @@ class BuildRequest:
             yield from _SIZING
 
     def _limit(self) -> SkipLimit | None:
-        limit = self.max_skipped
-        if limit is None or isinstance(limit, SkipLimit):
+        if (limit := self.max_skipped) is None or isinstance(limit, SkipLimit):
             return limit
         try:
             return SkipLimit.parse(limit)
@@ -123,8 +122,7 @@ def to_save(request: BuildRequest, saved: BuildSettings, used: BuildSettings) ->
     """
     if saved.source is not None and saved.raw is not None and not request.save:
         return {}
-    keys = set(request.keys())
-    keys.update(key for key in ("source", "raw") if getattr(saved, key) is None)
+    keys = {*request.keys(), *(key for key in ("source", "raw") if getattr(saved, key) is None)}
     if used.options != saved.options:
         keys.add("options")
     return {key: value for key, value in used.table().items() if key in keys}
