@@ -425,3 +425,36 @@ def test_no_records_are_no_error(tmp_path: Path) -> None:
         assert viewing.ask("/api/t/0/records")["records"] == []
         assert viewing.ask("/api/t/0/select", where="true")["count"] == 0
         viewing.ask("/api/t/0/facets")
+
+
+def test_a_row_of_a_table_is_drawn_with_all_its_cells(tmp_path: Path) -> None:
+    rows = [
+        {"company": "A company with a name", "fare": 5.5, "miles": 2, "tips": 0},
+        {"company": "x" * 100, "fare": 5.5, "miles": 2, "tips": 0},
+        {"company": "A company with a name", "fare": 5.5},
+    ]
+    with tr.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        for row in rows:
+            writer.write(row)
+    with serving(tmp_path / "a.tfrecord") as viewing:
+        row, long, short = viewing.ask("/api/t/0/records")["records"]
+    cells = "company: A company with a name\nfare: 5.5\nmiles: 2\ntips: 0"
+    assert (row["kind"], row["text"]) == ("numbers", cells)
+    assert (long["kind"], long["text"]) == ("text", "x" * 100)
+    assert (short["kind"], short["text"]) == ("text", "A company with a name")
+
+
+def test_two_features_of_classes_have_two_titles_and_none_has_no_color(tmp_path: Path) -> None:
+    with tr.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        for number in range(4):
+            name = {"image/class/text": f"class {number}"} if number else {}
+            writer.write({"label": number % 2, **name})
+    with serving(tmp_path / "a.tfrecord") as viewing:
+        viewing.wait("/api/t/0", "catalog", "ready")
+        facets = viewing.ask("/api/t/0/facets")["facets"]
+    titles = [each["title"] for each in facets]
+    assert titles.count("Class") == 1
+    assert "label" in titles
+    none = [value for each in facets for value in each.get("values", ()) if value["text"] == "none"]
+    assert none
+    assert not any("color" in each for each in none)

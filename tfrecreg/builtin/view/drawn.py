@@ -33,6 +33,10 @@ TEXT = 300
 _CLASSES = 6
 """Classes named in a label."""
 _LEAST_MEDIA = 12
+_CELL = 80
+"""Characters of the longest text of a record that is drawn as a row of a table."""
+_FEW = 3
+"""Features of a record that is not."""
 
 
 def drawn(
@@ -165,6 +169,10 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
             size = sum(feature.sizes) if feature.kind is Kind.BYTES else 0
             others.append(f"{safe(name, limit=60)}: {si_bytes(size)}")
     longest = max(texts, default=None)
+    if longest is not None and longest[0] <= _CELL and len(texts) + len(numbers) > _FEW:
+        # A row of a table: no feature of it stands for the record.
+        cells = [f"{safe(name, limit=60)}: {text}" for _, name, text in texts]
+        return {"kind": "numbers", "text": "\n".join(sorted([*cells, *numbers]))[:TEXT]}
     if longest is not None and (longest[0] > 20 or not numbers):
         return {"kind": "text", "feature": longest[1], "text": longest[2][:TEXT]}
     if numbers:

@@ -79,13 +79,15 @@ class Facets:
         # What the column of classes says is said once.
         same = (IMAGE_LABEL, _LABEL_TEXT) if any(name in _CLASS for name, _ in known) else ()
         columns = [each for each in known if each[0] not in (*_LEFT_OUT, *same)]
+        both = sum(name in _CLASS for name, _ in columns) > 1
         with self._lock:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
         found = [_findings(findings)] if findings else []
         for name, kind in columns:
             made = self._facet(name, kind, conditions.get(name, all_of_it))
             if made is not None:
-                found.append(made)
+                # Beside the names of classes, another feature has a name of its own.
+                found.append({**made, "title": name} if both and name == "label" else made)
         if self._spread.get("boxes", (0, None, None))[2]:
             found.append(self._objects(conditions.get(_OBJECTS, all_of_it)))
         order = {name: at for at, name in enumerate((*_FIRST, "findings"))}
@@ -140,7 +142,7 @@ class Facets:
         values = [
             {
                 **_counted(value, inside, every, _where(column, kind, value)),
-                **({"color": self._color(value)} if name in _CLASS else {}),
+                **({"color": self._color(value)} if name in _CLASS and value is not None else {}),
             }
             for value, inside, every in rows
         ]
@@ -159,7 +161,7 @@ class Facets:
         values = [
             {
                 **_counted(value, inside, every, has.format(_where("label", "VARCHAR", value))),
-                "color": self._color(value),
+                **({"color": self._color(value)} if value is not None else {}),
             }
             for value, inside, every in rows
         ]

@@ -163,7 +163,9 @@ def _drafted(data: bytes, size: int) -> Picture:
     image_module, operations = _pillow()
     try:
         with image_module.open(io.BytesIO(data), formats=["JPEG"]) as opened:
-            opened.draft("RGB", (size, size))
+            # Both sides as they will be: for a square, up to four times as many are decoded.
+            longest = max(opened.size)
+            opened.draft("RGB", tuple(max(1, -(-side * size // longest)) for side in opened.size))
             opened.thumbnail((size, size), resample=2, reducing_gap=2.0)
             turned = operations.exif_transpose(opened)
             made = io.BytesIO()

@@ -229,7 +229,8 @@ function example(about) {
   const known = ['boxes', 'objects', 'width', 'label'].map((name) =>
     numbers.find((column) => column.name === name),
   );
-  const column = known.find(Boolean) ?? numbers[0];
+  const others = numbers.filter(({ name }) => !['record', 'offset'].includes(name));
+  const column = known.find(Boolean) ?? others.find(({ name }) => name !== 'bytes') ?? others[0];
   return column
     ? `, for example: ${/^[a-z_]+$/.test(column.name) ? column.name : `"${column.name}"`} > 2`
     : '';

@@ -4,13 +4,16 @@ import { ask, words } from './api.js';
 import { el, toast } from './dom.js';
 import { amend, view } from './state.js';
 
+/** Characters of a name that fit into the choice. */
+const LONG = 36;
+
 /**
  * The choice of the dataset at the top: what was named, and what the registry has.
  * @param {any} choice @param {import('../page/api.js').Targets} targets
  */
 export function drawTargets(choice, targets) {
   const named = targets.targets.map(({ id, name }) =>
-    el('option', { value: `t${id}`, text: name, selected: id === view.t }),
+    el('option', { value: `t${id}`, text: tail(name), title: name, selected: id === view.t }),
   );
   const names = new Set(targets.targets.map(({ name }) => name));
   const others = references(targets)
@@ -21,6 +24,11 @@ export function drawTargets(choice, targets) {
     ...named,
     ...(others.length ? [el('optgroup', { label: 'In the registry' }, ...others)] : []),
   );
+}
+
+/** The end of a long path, which tells it from others. @param {string} name */
+function tail(name) {
+  return name.length > LONG ? `…${name.slice(1 - LONG)}` : name;
 }
 
 /**
