@@ -84,7 +84,7 @@ def _ours(arguments: Namespace, folder: Path, caches: Path, url: str, total: int
             once(order, url, small, total // 2)
             half.append(once(order, url, small, total // 2))
             shutil.rmtree(small)
-        named = "in random order" if order == "random" else "by blocks of 16 MiB"
+        named = "in random order" if order == "random" else "by blocks of 1 / 64"
         rows += [
             row(f"{named}, cold: the link / ours", cold, bare, "at least 0.9", faster=True),
             row(f"{named}, warm: local / ours", warm, local, "at least 0.9", faster=True),

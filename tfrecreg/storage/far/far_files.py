@@ -31,7 +31,7 @@ from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.remote_reader import RemoteReader, transfer_error
 
-THREADS = 8
+THREADS = 16
 """Requests of a process at the same time: as many blocks are in memory at most."""
 _WORTH = 2
 """Blocks that were used go for one of which at least a half is wanted."""
