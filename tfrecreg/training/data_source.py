@@ -29,7 +29,7 @@ from tfrecreg.training.certificate import (
 from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
-from tfrecreg.training.far_ahead import opened, read_ahead
+from tfrecreg.training.far_ahead import PART, opened, read_ahead
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
 from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
@@ -38,9 +38,6 @@ from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
-
-_AHEAD = 64
-"""Number of records of a part, for reading ahead one by one."""
 
 
 class DataSource(Sequence[Any]):
@@ -257,7 +254,7 @@ class DataSource(Sequence[Any]):
             >>> list(source.reading_ahead(order)) == list(order)
             True
         """
-        parts = numbers_of_batches(_AHEAD, order, drop_remainder=False)
+        parts = numbers_of_batches(PART, order, drop_remainder=False)
         ahead = read_ahead(self._shards, self._selection, order, parts)
         return (operator.index(each) for part in ahead for each in part)
 

@@ -14,6 +14,9 @@ from tfrecreg.training.shards import ShardRecords
 if TYPE_CHECKING:
     from tfrecreg.storage.far.far_files import FarFiles
 
+PART = 64
+"""Number of records of a part, for reading ahead one by one."""
+
 
 def opened(place: Sequence[str | int] | None) -> FarFiles | None:
     """The cache of a source from another process; None without one.
