@@ -116,7 +116,8 @@ class OrderSampler:
 
     def __iter__(self) -> Iterator[int]:
         self._done = 0
-        for number in self._order:
+        # With a cache, what workers read next is fetched here, where the order is known.
+        for number in getattr(self._source, "reading_ahead", iter)(self._order):
             self._done += 1
             yield number
         self.set_epoch(self.epoch + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -419,12 +420,14 @@ def test_workers_of_a_loader_share_the_cache(
     counted = Faults(0)
     with faulty(port, counted) as before:
         source = opened(before, files, folder, "2MiB")
+        emptied(folder)
+        source = pickle.loads(pickle.dumps(source))
         order = source.order(seed=1, block=20)
         counted.gets = 0
         loader = data.DataLoader(
             source,
             batch_size=16,
-            sampler=list(order),
+            sampler=source.reading_ahead(order),
             num_workers=2,
             multiprocessing_context="spawn",
             collate_fn=list,
@@ -432,8 +435,23 @@ def test_workers_of_a_loader_share_the_cache(
         found = [each for batch in loader for each in batch]
         assert found == [EXPECTED[at] for at in order]
         assert len(blocks_of(folder)) == sum(-(-len(each) // (64 << 10)) for each in files.values())
-        # Each block came once: one request and one look, besides those of two processes that open.
-        assert counted.gets <= 2 * len(blocks_of(folder)) + 2 * SHARDS * 6
+        # Each block came once: one request and one look, besides those of processes that open.
+        assert counted.gets <= 2 * len(blocks_of(folder)) + 3 * SHARDS * 6
+
+
+def test_the_sampler_of_torch_reads_ahead(files: dict[str, bytes], port: int, folder: Path) -> None:
+    from tfrecreg.torch import OrderSampler
+
+    source = opened(port, files, folder)
+    emptied(folder)
+    sampler = OrderSampler(pickle.loads(pickle.dumps(source)), seed=1)
+    numbers = iter(sampler)
+    next(numbers)
+    assert sampler.state_dict()["done"] == 1
+    rest = list(numbers)
+    assert len(rest) == 239
+    while len(blocks_of(folder)) < SHARDS:  # they are fetched in threads
+        time.sleep(0.01)
 
 
 def test_grain_reads_through_the_cache(files: dict[str, bytes], port: int, folder: Path) -> None:

@@ -27,6 +27,7 @@ from tfrecreg.training.certificate import (
 )
 from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.elements import Elements
+from tfrecreg.training.far_ahead import PART, opened, read_ahead
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
 from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
@@ -39,9 +40,6 @@ from tfrecreg.training.sequence_arrays import block_reader_of, reader_of
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
-
-_AHEAD = 64
-"""Number of records of a part, for reading ahead one by one."""
 
 
 class DataSource(MakesRows, Sequence[Any]):
@@ -247,7 +245,7 @@ class DataSource(MakesRows, Sequence[Any]):
             rows: Iterable[Any] = numbers
             return read_packed(self, self.elements, rows, chosen.packs)
         if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
-            numbers = self._ahead(numbers, chosen)
+            numbers = read_ahead(self._shards, self._selection, chosen, numbers)
         return read_batches(self, self.elements, numbers)
 
     def reading_ahead(self, order: Order) -> Iterator[int]:
@@ -262,27 +260,9 @@ class DataSource(MakesRows, Sequence[Any]):
             >>> list(source.reading_ahead(order)) == list(order)
             True
         """
-        parts = numbers_of_batches(_AHEAD, order, drop_remainder=False)
-        return (operator.index(each) for part in self._ahead(parts, order) for each in part)
-
-    def _ahead(
-        self, numbers: Iterator[list[SupportsIndex]], order: Order
-    ) -> Iterator[list[SupportsIndex]]:
-        """The same lists of numbers, fetched ahead where there is a cache."""
-        far = self._shards.far
-        if far is None:
-            return numbers
-        from tfrecreg.storage.far.ahead import ahead
-
-        # By blocks, what is beside a record is wanted soon, while all that are mixed fit.
-        mixed = 0 if order.blocks is None else order.blocks.mixed * self._shards.mean_bytes
-        soon = order.blocks is not None and far.fits(mixed)
-
-        def request(part: list[SupportsIndex]) -> int:
-            positions = np.array(part, np.int64)
-            return self._shards.request(self._selection.numbers(positions).tolist(), soon=soon)
-
-        return ahead(numbers, request)
+        parts = numbers_of_batches(PART, order, drop_remainder=False)
+        ahead = read_ahead(self._shards, self._selection, order, parts)
+        return (operator.index(each) for part in ahead for each in part)
 
     @property
     def elements(self) -> Elements:
@@ -630,14 +610,9 @@ def _restored(
     data: bytes, decode: Decode | None, chosen: ChosenNumbers | None = None
 ) -> DataSource:
     state = json.loads(zlib.decompress(data))
-    far = None
-    if state["cache"] is not None:
-        from tfrecreg.storage.far.far_files import far_files
-
-        far = far_files(*state["cache"])
     return DataSource(
         state["name"],
-        ShardRecords([ShardPlace(*each) for each in state["places"]], far),
+        ShardRecords([ShardPlace(*each) for each in state["places"]], opened(state["cache"])),
         Selection([range(*each) for each in state["ranges"]], chosen),
         Elements.of_plain(state["elements"]),
         state["identity"],

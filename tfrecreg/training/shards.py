@@ -215,9 +215,9 @@ class ShardRecords:
         self.far.at_once(self.located, [each for each in chosen if each not in self._offsets])
         for shard in chosen:
             file = self._far_file(shard)
-            offsets = self.located(shard) if file is not None else None
-            if file is None or offsets is None or offsets.gzip:
+            if file is None or self.far.is_known(file) or self.located(shard).gzip:
                 continue
+            offsets = self.located(shard)
             records = numbers[shards == shard] - self._starts[shard]
             starts = offsets.offsets[records]
             stops = starts + np.maximum(offsets.lengths[records], 0) + OVERHEAD

@@ -172,6 +172,10 @@ class BlockCache:
         """Whether a block is here."""
         return name in self._open or os.path.exists(self._path(name))
 
+    def opened(self, name: str) -> LocalReader | None:
+        """A block that is open; None for others."""
+        return self._open.get(name)
+
     def reader(self, name: str, size: int) -> LocalReader | None:
         """A block, open for reading; None if it is not here.
 
@@ -181,8 +185,6 @@ class BlockCache:
         """
         found = self._open.get(name)
         if found is not None:
-            with contextlib.suppress(KeyError):  # another thread may have dropped it
-                self._open.move_to_end(name)
             return found
         path = self._path(name)
         try:

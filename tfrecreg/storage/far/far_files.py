@@ -31,7 +31,7 @@ from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.remote_reader import RemoteReader, transfer_error
 
-THREADS = 8
+THREADS = 16
 """Requests of a process at the same time: as many blocks are in memory at most."""
 _WORTH = 2
 """Blocks that were used go for one of which at least a half is wanted."""
@@ -177,6 +177,11 @@ class FarFiles:
         self._bring(mine, file, number, False, ())
         return mine.result()
 
+    def is_known(self, file: FarFile) -> bool:
+        """Whether all blocks of a file were here when they were looked for last."""
+        known = self._known.get(file.key)
+        return known is not None and len(known) * self.cache.block_bytes >= file.size
+
     def request(
         self, file: FarFile, starts: Numbers, stops: Numbers, *, soon: bool = False
     ) -> list[Future[bytes | None]]:
@@ -286,8 +291,17 @@ class FarReader(RereadableReader):
         self._cache, self._block_bytes = files.cache, files.cache.block_bytes
 
     def read_at(self, start: int, length: int) -> bytes:
+        # A hot path: most reads are inside of a block that is open.
         number, offset = divmod(start, self._block_bytes)
         if 0 < length <= self._block_bytes - offset and start + length <= self.size:
+            opened = self._cache.opened(f"{self._prefix}{number}")
+            if opened is not None:
+                try:
+                    data = opened.read_at(offset, length)
+                except StorageError:  # the disk cannot read it
+                    data = b""
+                if len(data) == length:
+                    return data
             return self._piece(number, offset, length)
         pieces = []
         length = min(length, self.size - start)
