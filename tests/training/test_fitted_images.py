@@ -12,7 +12,7 @@ import pytest
 
 import tfrecreg
 from tfrecreg.errors import UsageError
-from tfrecreg.training.augmentation import Draws, are_flipped, crop_boxes
+from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
 from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_sizes import ImageSize
 
@@ -57,7 +57,7 @@ def test_a_crop_is_in_the_middle_and_padding_is_black() -> None:
 @pytest.mark.parametrize("number", range(20))
 def test_a_random_crop_is_the_one_of_record_epoch_and_seed(number: int) -> None:
     image = ramp(50, 60)
-    draws = Draws(3, 5)(np.array([number]))
+    draws = CropDraws(3, 5)(np.array([number]))
     ((top, left, rows, columns),) = crop_boxes(draws, np.array([[50.0, 60.0]])).tolist()
     # In its own size it is a copy.
     found = fitted(image, number, 3, 5, size=(rows, columns), augment="imagenet")
@@ -67,7 +67,7 @@ def test_a_random_crop_is_the_one_of_record_epoch_and_seed(number: int) -> None:
 
 def test_crops_have_the_sizes_that_they_should() -> None:
     sides = np.random.default_rng(1).integers(1, 900, (4000, 2)).astype(np.float64)
-    draws = Draws(1, 2)(np.arange(4000))
+    draws = CropDraws(1, 2)(np.arange(4000))
     boxes = crop_boxes(draws, sides).astype(np.float64)
     assert (boxes[:, :2] >= 0).all()
     assert (boxes[:, 2:] >= 1).all()
@@ -83,7 +83,7 @@ def test_crops_have_the_sizes_that_they_should() -> None:
 
 
 def test_the_crops_never_change() -> None:
-    draws = Draws(1, 2)(np.array([0, 7]))
+    draws = CropDraws(1, 2)(np.array([0, 7]))
     assert crop_boxes(draws, np.array([[375.0, 500.0], [20.0, 900.0]])).tolist() == GOLDEN
 
 

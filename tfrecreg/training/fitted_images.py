@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.training.augmentation import Draws, are_flipped, crop_boxes
+from tfrecreg.images.pixels import resized
+from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
 from tfrecreg.training.image_arrays import Decode
 from tfrecreg.training.image_sizes import ImageSize
-
-Box = tuple[int, int, int, int]
-"""Top, left, height and width."""
 
 
 def fitting(decode: Decode | None, size: ImageSize, number: int, seed: int, epoch: int) -> Any:
@@ -39,9 +36,10 @@ def fitting(decode: Decode | None, size: ImageSize, number: int, seed: int, epoc
         height, width, _ = pixels.shape
         if size.augment is None:
             return _fitted(pixels, size)
-        draws = Draws(seed, epoch)(np.array([number]))
+        assert isinstance(size.size, tuple)  # else `augment` was refused
+        draws = CropDraws(seed, epoch)(np.array([number]))
         (box,) = crop_boxes(draws, np.array([[height, width]], np.float64)).tolist()
-        found = _resized(pixels, size.sides, box)
+        found = resized(pixels, size.size, box)
         return np.ascontiguousarray(found[:, ::-1]) if are_flipped(draws)[0] else found
 
     return decoded
@@ -52,32 +50,18 @@ def _fitted(pixels: npt.NDArray[np.uint8], size: ImageSize) -> npt.NDArray[np.ui
     whole = (0, 0, has_height, has_width)
     if not isinstance(size.size, tuple):
         side, shorter = size.size or 0, max(1, min(has_height, has_width))
-        return _resized(pixels, (has_height * side // shorter, has_width * side // shorter), whole)
+        return resized(pixels, (has_height * side // shorter, has_width * side // shorter), whole)
     height, width = size.size
     if size.fit == "stretch":
-        return _resized(pixels, size.size, whole)
+        return resized(pixels, size.size, whole)
     if size.fit == "crop":
         rows = min(max(has_width * height // width, 1), has_height)
         columns = min(max(has_height * width // height, 1), has_width)
         box = ((has_height - rows) // 2, (has_width - columns) // 2, rows, columns)
-        return _resized(pixels, size.size, box)
+        return resized(pixels, size.size, box)
     rows = min(height, max(1, has_height * width // has_width))
     columns = min(width, max(1, has_width * height // has_height))
     found = np.zeros((height, width, channels), np.uint8)
     top, left = (height - rows) // 2, (width - columns) // 2
-    found[top : top + rows, left : left + columns] = _resized(pixels, (rows, columns), whole)
+    found[top : top + rows, left : left + columns] = resized(pixels, (rows, columns), whole)
     return found
-
-
-def _resized(
-    pixels: npt.NDArray[np.uint8], size: tuple[Any, Any], box: Box
-) -> npt.NDArray[np.uint8]:
-    """A part of an image in a size: bilinear, filtered where it becomes smaller."""
-    pillow = import_module("PIL.Image")
-    top, left, rows, columns = box
-    channels = pixels.shape[2]
-    image = pillow.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
-    image = image.resize(
-        size[::-1], pillow.Resampling.BILINEAR, box=(left, top, left + columns, top + rows)
-    )
-    return np.array(image, np.uint8).reshape(*size, channels)

@@ -14,7 +14,7 @@ import pytest
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.data_source import data_source
 from tfrecreg.operations.load import load
-from tfrecreg.training.augmentation import Draws, are_flipped, crop_boxes
+from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
 
 SCHEMA = """feature {
   name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}
@@ -65,7 +65,7 @@ def crops(dataset: Any) -> dict[int, bytes]:
 
 def expected(number: int, seed: int, epoch: int) -> bytes:
     """The crop by the formula, each pixel the one at whose middle it lies."""
-    draws = Draws(seed, epoch)(np.array([number]))
+    draws = CropDraws(seed, epoch)(np.array([number]))
     image = ramp(number)
     height, width, _ = image.shape
     top, left, rows, columns = crop_boxes(draws, np.array([[height, width]], float))[0].tolist()
