@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -71,3 +72,23 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
         why = re.sub(r" at 0x[0-9a-f]+", "", str(error))
         raise ValueError(f"{type(error).__name__}: {safe(why, limit=300)}") from error
     return found if found.ndim == 3 else found[:, :, np.newaxis]
+
+
+def resized(
+    pixels: npt.NDArray[np.uint8], size: tuple[int, int], box: Sequence[int]
+) -> npt.NDArray[np.uint8]:
+    """A part of an image in a size: bilinear, filtered where it becomes smaller.
+
+    Args:
+        pixels: shape (height, width, channels).
+        size: height and width.
+        box: top, left, height and width of the part.
+    """
+    pillow = _pillow()
+    top, left, rows, columns = box
+    channels = pixels.shape[2]
+    image = pillow.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
+    image = image.resize(
+        size[::-1], pillow.Resampling.BILINEAR, box=(left, top, left + columns, top + rows)
+    )
+    return np.array(image, np.uint8).reshape(*size, channels)

@@ -38,8 +38,10 @@ from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn, columns_of
+from tfrecreg.training.augmentation import Augment
 from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
+from tfrecreg.training.image_sizes import Fit, ImageSize
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.sequence_arrays import columns_of_sequences, image_lists
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
@@ -58,6 +60,10 @@ def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     registry: RegistryLike | None = None,
     schema: str | os.PathLike[str] | None = None,
     decode: bool | str | Sequence[str] = False,
+    image_size: tuple[int, int] | int | None = None,
+    fit: Fit = "stretch",
+    augment: Augment | None = None,
+    seed: int | None = None,
     raw: bool = False,
     with_key: bool = False,
     with_digest: bool = False,
@@ -78,6 +84,10 @@ def data_source(
     registry: RegistryLike | None = None,
     schema: str | os.PathLike[str] | None = None,
     decode: bool | str | Sequence[str] = False,
+    image_size: tuple[int, int] | int | None = None,
+    fit: Fit = "stretch",
+    augment: Augment | None = None,
+    seed: int | None = None,
     raw: bool = False,
     with_key: bool = False,
     with_digest: bool = False,
@@ -97,6 +107,10 @@ def data_source(
     registry: RegistryLike | None = None,
     schema: str | os.PathLike[str] | None = None,
     decode: bool | str | Sequence[str] = False,
+    image_size: tuple[int, int] | int | None = None,
+    fit: Fit = "stretch",
+    augment: Augment | None = None,
+    seed: int | None = None,
     raw: bool = False,
     with_key: bool = False,
     with_digest: bool = False,
@@ -124,6 +138,14 @@ def data_source(
         decode: whether images come out as uint8 arrays of shape (height, width, channels): True
             for those of the schema, or the features to decode. Values of other formats come out as
             the decoder of a plugin makes them.
+        image_size: height and width that decoded images get, resized by Pillow; the length of the
+            shorter side with ``fit="short-side"``.
+        fit: how they get it: ``"stretch"``, ``"crop"``, ``"pad"`` or ``"short-side"``, as in
+            :func:`tfrecreg.load`.
+        augment: ``"imagenet"`` for a random crop of each image, which is resized to `image_size`,
+            and is mirrored in half of the cases: the crops of :func:`tfrecreg.load`. Record, epoch
+            and `seed` decide it; `batches` takes the epoch of its order, `with_epoch` sets it.
+        seed: of `augment`; None for 0.
         raw: whether elements are payloads, as `bytes`. Those of an adopted build that holds no
             Examples always are.
         with_key: whether elements are pairs of key and element.
@@ -175,6 +197,10 @@ def data_source(
                 registry=registry,
                 schema=schema,
                 decode=decode,
+                image_size=image_size,
+                fit=fit,
+                augment=augment,
+                seed=seed,
                 raw=raw,
                 with_key=with_key,
                 with_digest=with_digest,
@@ -195,8 +221,11 @@ def data_source(
         from tfrecreg.storage.far.far_files import far_files
 
         far = far_files(cache, cache_limit)
+    size = ImageSize(size=image_size, fit=fit, augment=augment)
+    _expect_sense(size, decode, seed)
     group = _find(target, split, registry)
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
+    elements = replace(elements, size=size, seed=seed or 0)
     if raw or group.is_raw(schema):
         if with_digest:
             raise UsageError(
@@ -269,6 +298,17 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
             f"`{safe(str(max_damaged))}`",
             hint='`max_damaged="0.1%"` skips one record of a thousand at most',
         ) from None
+
+
+def _expect_sense(size: ImageSize, decode: bool | str | Sequence[str], seed: int | None) -> None:
+    size.expect_sense()
+    if size.size is not None and not decode:
+        raise UsageError("`image_size` needs `decode`", hint="add `decode=True`")
+    if seed is not None and size.augment is None:
+        raise UsageError(
+            "`seed` is that of `augment`",
+            hint="`source.order(seed=1)` shuffles; `augment='imagenet', seed=1` crops",
+        )
 
 
 def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None) -> SplitTarget:

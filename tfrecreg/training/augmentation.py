@@ -28,8 +28,8 @@ _LEAST_RATIO, _RATIOS = 0.75, 4 / 3 - 0.75
 """Width by height of a crop, and the range of it."""
 
 
-class Draws:
-    """Draws numbers for records.
+class CropDraws:
+    """CropDraws numbers for records.
 
     Args:
         seed: any integer.

@@ -28,6 +28,7 @@ from tfrecreg.training.certificate import (
 from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.far_ahead import PART, opened, read_ahead
+from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
 from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
@@ -244,8 +245,10 @@ class DataSource(MakesRows, Sequence[Any]):
         if isinstance(chosen, PackedOrder):
             rows: Iterable[Any] = numbers
             return read_packed(self, self.elements, rows, chosen.packs)
-        if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
+        if isinstance(chosen, Order):
+            # Numbers of an iterator are not taken ahead of time.
             numbers = read_ahead(self._shards, self._selection, chosen, numbers)
+            return read_batches(self.with_epoch(chosen.epoch), self.elements, numbers)
         return read_batches(self, self.elements, numbers)
 
     def reading_ahead(self, order: Order) -> Iterator[int]:
@@ -263,6 +266,10 @@ class DataSource(MakesRows, Sequence[Any]):
         parts = numbers_of_batches(PART, order, drop_remainder=False)
         ahead = read_ahead(self._shards, self._selection, order, parts)
         return (operator.index(each) for part in ahead for each in part)
+
+    def with_epoch(self, epoch: int) -> DataSource:
+        """The same records, with the random crops of this epoch; `batches` of an order do so."""
+        return self._with(self._selection, replace(self._elements, epoch=epoch))
 
     @property
     def elements(self) -> Elements:
@@ -574,7 +581,7 @@ class DataSource(MakesRows, Sequence[Any]):
                     element = self._read(payload)
                 if elements.with_digest:
                     element[DIGEST_FEATURE] = digest_of(payload)
-                decode = self._decode
+                decode = fitting(self._decode, elements.size, number, elements.seed, elements.epoch)
                 for image in elements.images:
                     if image in element and decode is not None:
                         single, value = image in self._single, element[image]

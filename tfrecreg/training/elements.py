@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from tfrecreg.training.arrays import ArrayColumn
+from tfrecreg.training.image_sizes import ImageSize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,12 @@ class Elements:
     """Whether the schema is one of SequenceExamples."""
     images: tuple[str, ...] = ()
     """Features whose values are decoded."""
+    size: ImageSize = field(default_factory=ImageSize)
+    """That decoded images get."""
+    seed: int = 0
+    """Of random crops."""
+    epoch: int = 0
+    """Of random crops."""
     damaged: Literal["raise", "skip"] = "raise"
     """Treatment of a damaged record in batches and iteration."""
     max_damaged: int = 0
@@ -42,4 +49,8 @@ class Elements:
             columns = tuple(
                 ArrayColumn(name, kind, tuple(shape), *rest) for name, kind, shape, *rest in columns
             )
-        return cls(**{**plain, "columns": columns, "images": tuple(plain["images"])})
+        size = plain["size"]
+        if isinstance(size["size"], list):
+            size = {**size, "size": tuple(size["size"])}
+        images = tuple(plain["images"])
+        return cls(**{**plain, "columns": columns, "images": images, "size": ImageSize(**size)})

@@ -44,8 +44,10 @@ class ImageSize:
                 )
         if self.size is None:
             if self != type(self)():
+                others = [each.name for each in fields(self)]
+                others = [each for each in others if each not in ("size", "augment")]
                 raise UsageError(
-                    f"{listed(self._others())} need `image_size`",
+                    f"{listed(others)} need{'s' if len(others) == 1 else ''} `image_size`",
                     hint="`image_size=(224, 224), fit='crop'`",
                 )
         elif self.fit == "short-side":
@@ -67,6 +69,3 @@ class ImageSize:
                 f"`{name}` should be one of {listed(known)}, found `{safe(str(value))}`",
                 hint=f"`{name}={known[0]!r}`" + (" is the default" if name != "augment" else ""),
             )
-
-    def _others(self) -> list[str]:
-        return [each.name for each in fields(self) if each.name not in ("size", "augment")]

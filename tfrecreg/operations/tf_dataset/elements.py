@@ -24,7 +24,7 @@ from tfrecreg.operations.tf_dataset.sequences import (
 )
 from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
-from tfrecreg.training.augmentation import Draws, are_flipped, crop_boxes
+from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE, digests_of
 
 Features = dict[str, Any]
@@ -207,7 +207,7 @@ class ElementReader:
         tf, form, seed = self._tf, self._form, self._seed
 
         def found(numbers: Any, epoch: Any, sides: Any) -> Any:
-            draws = Draws(seed, int(epoch))(numbers)
+            draws = CropDraws(seed, int(epoch))(numbers)
             return crop_boxes(draws, sides.astype(np.float64)), are_flipped(draws)
 
         def cropped(one: Any, box: Any, is_flipped: Any) -> Any:

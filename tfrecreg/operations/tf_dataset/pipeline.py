@@ -135,7 +135,10 @@ def make_dataset(
         found = found.map(shaped)
         batches = total // size if rest else -(-total // size)
         dataset = found.apply(data.experimental.assert_cardinality(batches))
-    if is_late:
+    if is_late and options.cache is True and size is not None and _is_dense(tensorflow, dataset):
+        order = shuffled(data.Dataset.range(total)).batch(size, drop_remainder=rest)
+        dataset = _gathered(tensorflow, dataset, total, order)
+    elif is_late:
         dataset = shuffled(_cached(dataset, options.cache))
         if size is not None:
             dataset = dataset.batch(size, drop_remainder=rest)
@@ -168,6 +171,40 @@ def _with_epoch(tensorflow: Any, groups: Any, first: int) -> Any:
     return data.Dataset.zip((groups, endless)).map(
         plain(tensorflow, lambda group, epoch: (*group, epoch))
     )
+
+
+def _is_dense(tensorflow: Any, dataset: Any) -> bool:
+    """Whether all elements are tensors of one shape, which is known."""
+    return all(
+        isinstance(each, tensorflow.TensorSpec) and each.shape.is_fully_defined()
+        for each in tensorflow.nest.flatten(dataset.element_spec)
+    )
+
+
+def _gathered(tensorflow: Any, elements: Any, total: int, order: Any) -> Any:
+    """Batches of elements that are kept in one tensor for each feature.
+
+    A batch is a gather: far less work than to hand over its elements one by one.
+
+    Args:
+        elements: all of them, single and dense.
+        total: how many.
+        order: batches of their numbers.
+    """
+    data = tensorflow.data
+    # The shuffle asks for a second element. So the cache sees the end, and counts as filled.
+    whole = elements.batch(max(1, total)).cache().shuffle(2, seed=0)
+
+    def endless(*parts: Any) -> Any:
+        return data.Dataset.from_tensors(parts if len(parts) > 1 else parts[0]).repeat()
+
+    def gathered(numbers: Any, kept: Any) -> Any:
+        return tensorflow.nest.map_structure(lambda each: tensorflow.gather(each, numbers), kept)
+
+    pairs = data.Dataset.zip((order, whole.flat_map(plain(tensorflow, endless))))
+    return pairs.map(
+        plain(tensorflow, gathered), num_parallel_calls=data.AUTOTUNE, deterministic=True
+    ).apply(data.experimental.assert_cardinality(len(order)))
 
 
 def _cached(dataset: Any, cache: bool | str) -> Any:
