@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from foreign_support import SEQUENCES, put
 
 import tfrecreg
 from tfrecreg.errors import UsageError
@@ -135,3 +136,17 @@ def test_a_framework_that_is_not_known_is_refused(digits_original: Path) -> None
         code(digits_original, "kera")
     assert caught.value.message == "no code for `kera`; did you mean `keras`?"
     assert caught.value.hint.startswith("available: `tf`, `keras`, ")
+
+
+@pytest.mark.parametrize("framework", ["numpy", "tf"])
+def test_sequences_are_read_by_context_and_lists(tmp_path: Path, framework: str) -> None:
+    if framework == "tf":
+        need("tf")
+    put(tmp_path / "raw/train.tfrecord", *SEQUENCES)
+    registry = tfrecreg.init(tmp_path / "registry", with_dvc=False)
+    registry["s"].adopt(str(tmp_path / "raw"))
+    printed = run(code(registry.root, framework, "s"), tmp_path)
+    assert "'n'" in printed
+    assert "'s'" in printed
+    with pytest.raises(UsageError, match="its records are not Examples"):
+        code(registry.root, "tfds", "s")

@@ -168,7 +168,7 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
     how = ", raw=True" if schema is None else ", decode=True" if schema.images() else ""
 
     def export() -> str:
-        if schema is None:
+        if schema is None or schema.describes_sequences():
             raise _not_for(resolved, "TensorFlow Datasets", "its records are not Examples")
         path = f"-C {shlex.quote(resolved.registry.storage.root)} " if place else ""
         # safe() keeps a line break in the path of the registry inside the comment.
@@ -193,9 +193,13 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
 
 
 def _schema(resolved: Resolved) -> Schema | None:
-    if adopted_kind(resolved.manifest) is not PayloadKind.EXAMPLE:
+    """The schema by which records are read; None for payloads."""
+    kind = adopted_kind(resolved.manifest)
+    if kind not in (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE):
         return None
-    return parse_schema(expect_schema(resolved), resolved.schema_path)
+    schema = parse_schema(expect_schema(resolved), resolved.schema_path)
+    is_read = kind is PayloadKind.EXAMPLE or schema.describes_sequences()
+    return schema if is_read else None
 
 
 def _supervised(

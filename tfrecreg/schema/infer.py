@@ -320,7 +320,7 @@ def draft_feature(
         return
     usual = summary.most_frequent()
     if usual is None:
-        yield f"# {share(summary.unset, examples)}, never with a value, so its type is not known:"
+        yield f"# {share_text(summary.unset, examples)}, never with a value, so its type is not known:"
         yield "# give it one, or make the source leave it out"
         yield from block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
         return
@@ -370,9 +370,9 @@ def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]
         )
         yield f"# two types, of which a feature can have one: {types} examples"
     if summary.examples < examples:
-        yield f"# {share(summary.examples, examples)}"
+        yield f"# {share_text(summary.examples, examples)}"
     if summary.unset:
-        yield f"# {share(summary.unset, examples)} without a kind"
+        yield f"# {share_text(summary.unset, examples)} without a kind"
     if values.fewest != values.most:
         yield f"# {values.fewest} to {counted(values.most, 'value')} in an example"
     total = counted(values.values, "value")
@@ -385,7 +385,7 @@ def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]
         yield f"# serialized tensors, {shown}, in {count} of {total}"
 
 
-def share(number: int, examples: int) -> str:
+def share_text(number: int, examples: int) -> str:
     """``in 3 of 5 examples``."""
     return f"in {number} of {counted(examples, 'example')}"
 

@@ -13,7 +13,7 @@ from tfrecreg.schema.infer import (
     SchemaSketch,
     SeenFeature,
     block,
-    share,
+    share_text,
     value_domain,
 )
 from tfrecreg.schema.messages import KIND_NAMES
@@ -156,7 +156,7 @@ def _draft_list(name: str, seen: SeenList, records: int) -> Iterator[str]:
         return
     usual = seen.values.most_frequent()
     if usual is None:
-        yield f"# {share(seen.records, records)}, never with a value, so its type is not known"
+        yield f"# {share_text(seen.records, records)}, never with a value, so its type is not known"
         yield from block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
         return
     values = seen.values.kinds[usual]
@@ -167,7 +167,7 @@ def _draft_list(name: str, seen: SeenList, records: int) -> Iterator[str]:
         )
         yield f"# two types, of which a list can have one: {types} steps"
     if seen.records < records:
-        yield f"# {share(seen.records, records)}"
+        yield f"# {share_text(seen.records, records)}"
     if seen.fewest != seen.most:
         yield f"# {seen.fewest} to {count(seen.most, 'step')}"
     if values.fewest != values.most:

@@ -98,8 +98,8 @@ def test_the_draft_of_an_adoption_reads_as_the_schema_by_hand(
     path = tmp_path / "s.pbtxt"
     path.write_text(SCHEMA)
     for drafted, own in zip(
-        tr.load("videos", "train", registry=videos),
-        tr.load("videos", "train", registry=videos, schema=path),
+        tr.load("videos", "train", registry=videos, ragged=True),
+        tr.load("videos", "train", registry=videos, schema=path, ragged=True),
         strict=True,
     ):
         for name in NAMES:
