@@ -11,7 +11,9 @@ the source.
 - `arrays`, `element_blocks`, `image_arrays`: from payloads to NumPy
 - `batches`: from elements to batches of arrays
 - `order`: the share of a host in an epoch, and its state
-- `certificate`: the proof that an epoch handed out every record exactly once
+- `block_order`: a shuffle by blocks; `far_ahead`: their records, fetched before they are read
+- `certificate`: the proof that an epoch handed out every record exactly once;
+  `proofs`: of a source
 - `weights`: draws with replacement, by weights; `length_buckets`: batches of similar length;
   `record_values`: the numbers of records that both are by
 - `packing`: rows of several short records; `packed_orders`, `packed_batches`: of a source

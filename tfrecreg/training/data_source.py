@@ -20,8 +20,6 @@ from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.block_order import DEFAULT_LANES, DEFAULT_WINDOW, Blocks, BlockSize
 from tfrecreg.training.certificate import (
     DIGEST_FEATURE,
-    Certificate,
-    EpochReport,
     RecordName,
     digest_of,
 )
@@ -35,6 +33,7 @@ from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
 from tfrecreg.training.packed_batches import read_packed
 from tfrecreg.training.packed_orders import MakesRows
 from tfrecreg.training.packing import PackedOrder, Packs, pack_of_states
+from tfrecreg.training.proofs import MakesProofs
 from tfrecreg.training.record_values import LengthsLike, RecordValues, ValuesOf
 from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.sequence_arrays import block_reader_of, reader_of
@@ -43,7 +42,7 @@ from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
 
 
-class DataSource(MakesRows, Sequence[Any]):
+class DataSource(MakesRows, MakesProofs, Sequence[Any]):
     """The records of a split, by number. :func:`tfrecreg.data_source` makes one.
 
     Picklable, usable after a fork and by several threads. Every read verifies checksums.
@@ -472,40 +471,6 @@ class DataSource(MakesRows, Sequence[Any]):
             host=host,
             hosts=hosts,
         )
-
-    def certificate(self) -> Certificate:
-        """An empty certificate of an epoch of this source: see :meth:`report`.
-
-        Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
-            >>> certificate = source.certificate()
-            >>> certificate.add_payloads(source)
-            >>> len(certificate)
-            200
-        """
-        return Certificate(self.identity)
-
-    def report(self, certificate: Certificate) -> EpochReport:
-        """Whether an epoch handed out every record of this source exactly once.
-
-        Args:
-            certificate: with the digests of all that was handed out, on all hosts.
-
-        Raises:
-            UsageError: it is about another source.
-            DamagedRecordError: a shard without an index has a damaged record.
-            ManifestError: an index is damaged.
-            StorageError: a shard or index cannot be read.
-
-        Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train", with_digest=True)
-            >>> certificate = source.certificate()
-            >>> for batch in source.batches(64):
-            ...     certificate.add(batch["record/digest"])
-            >>> print(source.report(certificate))
-            all 200 records of mnist@1.0.0, each once
-        """
-        return certificate._report(self._named, self.identity, self.digests(), self.record_name)
 
     def digests(self) -> npt.NDArray[np.uint8]:
         """The digests of its records, shape (n, 16): by the indexes, else by reading the shards.
