@@ -25,7 +25,7 @@ from tfrecreg.training.certificate import (
 )
 from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.elements import Elements
-from tfrecreg.training.far_ahead import PART, opened, read_ahead
+from tfrecreg.training.far_ahead import PART, cache_of, read_ahead
 from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
@@ -584,7 +584,7 @@ def _restored(
     state = json.loads(zlib.decompress(data))
     return DataSource(
         state["name"],
-        ShardRecords([ShardPlace(*each) for each in state["places"]], opened(state["cache"])),
+        ShardRecords([ShardPlace(*each) for each in state["places"]], cache_of(state["cache"])),
         Selection([range(*each) for each in state["ranges"]], chosen),
         Elements.of_plain(state["elements"]),
         state["identity"],

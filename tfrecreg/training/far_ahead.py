@@ -18,7 +18,7 @@ PART = 64
 """Number of records of a part, for reading ahead one by one."""
 
 
-def opened(place: Sequence[str | int] | None) -> FarFiles | None:
+def cache_of(place: Sequence[str | int] | None) -> FarFiles | None:
     """The cache of a source from another process; None without one.
 
     Args:

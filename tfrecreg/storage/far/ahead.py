@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-AHEAD = 64
+_REQUESTS = 64
 """Maximum number of blocks that are requested before they are read,"""
 _MOST = 64
 """and of batches."""
@@ -15,7 +15,7 @@ T = TypeVar("T", bound=Sequence[Any])
 
 
 def ahead(
-    batches: Iterable[T], request: Callable[[T], int], *, most_requests: int = AHEAD
+    batches: Iterable[T], request: Callable[[T], int], *, most_requests: int = _REQUESTS
 ) -> Iterator[T]:
     """The same batches; those that follow are requested.
 

@@ -40,7 +40,7 @@ from tfrecreg.storage.reader import LocalReader
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
-BLOCK_BYTES = 4 << 20
+_LARGEST_BYTES = 4 << 20
 """Size of a block of a cache that has room for :data:`_FEWEST` of them,"""
 _FEWEST = 64
 _LEAST_BYTES = 1 << 16
@@ -122,7 +122,7 @@ class BlockCache:
         self.folder = os.path.abspath(folder)
         self.limit = limit
         whole = 1 << (max(1, limit // _FEWEST).bit_length() - 1)
-        self.block_bytes = min(BLOCK_BYTES, max(_LEAST_BYTES, whole))
+        self.block_bytes = min(_LARGEST_BYTES, max(_LEAST_BYTES, whole))
         """Size of a block, a power of two; the last one of a file is smaller."""
         self._root = os.path.join(self.folder, _FOLDER)
         self._since = time.time_ns()

@@ -25,7 +25,7 @@ from blake3 import blake3
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.daemon_threads import DaemonThreads, at_once, awaited
 from tfrecreg.storage.far.block_cache import BlockCache, open_cache
-from tfrecreg.storage.far.staging import Staging, joined
+from tfrecreg.storage.far.staging import Staging, joined_ranges
 from tfrecreg.storage.interface import Entry, Follow, Readable, Reader, RereadableReader
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.remote import RemoteStorage
@@ -38,7 +38,7 @@ _WORTH = 2
 _SNIFF = 64
 """Bytes at the beginning of a file that are no record yet: its block is not fetched for them."""
 
-Numbers = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class FarFiles:
         return known is not None and len(known) * self.cache.block_bytes >= file.size
 
     def request(
-        self, file: FarFile, starts: Numbers, stops: Numbers, *, soon: bool = False
+        self, file: FarFile, starts: _Numbers, stops: _Numbers, *, soon: bool = False
     ) -> list[Future[bytes | None]]:
         """Begin to fetch what is missing of some ranges of a file.
 
@@ -218,7 +218,7 @@ class FarFiles:
                 np.minimum(stops[rows], end).tolist(),
                 strict=True,
             )
-            ranges = list(joined(cut))
+            ranges = list(joined_ranges(cut))
             covered = sum(stop - start for start, stop in ranges)
             with self._lock:
                 coming = self._coming.get(name)

@@ -74,7 +74,7 @@ class Staging:
                 self._ranges.pop(name, None)
 
 
-def joined(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def joined_ranges(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Ranges, start and stop, where those that are near each other are one."""
     first = last = -1
     for start, stop in sorted(ranges):
