@@ -320,8 +320,8 @@ def draft_feature(
         return
     usual = summary.most_frequent()
     if usual is None:
-        share = share_text(summary.unset, examples)
-        yield f"# {share}, never with a value, so its type is not known:"
+        where = share_text(summary.unset, examples)
+        yield f"# {where}, never with a value, so its type is not known:"
         yield "# give it one, or make the source leave it out"
         yield from block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
         return
