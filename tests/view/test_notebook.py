@@ -185,6 +185,8 @@ def test_a_notebook_shows_it_in_place(chromium: Browser, registry: tr.Registry, 
     view = registry.view(pets)
     shown = view._repr_html_()  # one output, as it is in a saved notebook
     with notebook(lambda: shown) as port:
+        chromium.open("about:blank")
+        chromium.console()  # of the page before, whose viewer has ended
         chromium.open(f"http://localhost:{port}/")
         with chromium.frame("iframe"):
             chromium.until("document.querySelector('.tile img.here')?.naturalWidth")
