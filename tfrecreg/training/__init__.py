@@ -14,6 +14,7 @@ the source.
 - `certificate`: the proof that an epoch handed out every record exactly once
 - `weights`: draws with replacement, by weights; `length_buckets`: batches of similar length;
   `record_values`: the numbers of records that both are by
+- `block_order`: a shuffle by blocks; `far_ahead`: reading ahead, of shards behind URLs
 - `mixtures`: several sources as one, by proportions
 - `skipped`: damaged records that were left out, by all worker processes together
 - `consumed`, `permutation`: the mathematics of these
