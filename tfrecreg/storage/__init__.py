@@ -12,5 +12,5 @@ words the errors. `links` lists the targets of symbolic links.
 with the shards behind a URL. `raw` is for raw data, `listed` for those behind URLs; `read_ahead`
 fetches whole objects before they are asked for; `local_copy` has files that are read at many
 places, `file_object` is a file of a storage for libraries that want one of Python. `daemon_threads`
-sends requests, many at once. `locations` chooses the storage of a location.
+sends requests, `far` keeps pieces on disk. `locations` chooses the storage of a location.
 """
