@@ -23,7 +23,7 @@ their use. All other modules are private and may change with any version:
   `suggest`; `install_hint`; `progress`
 - bytes: `storage`, `records`, `example`, `images`, `media`, `digests`, `index`;
   `decoding`, the interface of decoders; `foreign`, what other tools leave beside shards
-- state: `manifest`, `schema`, `registry`, `tracking`
+- state: `manifest`, `schema`, `sequences`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`; `shardset`, finding shards
 - extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`; `bundled` and
   `entry_points`, finding plugins; `builtin`, the bundled features; `guard`, through which

@@ -214,6 +214,17 @@ VALIDATORS_BESIDE_THE_API = {
         "schema.messages",
         "schema.vectorized",
     },
+    "schema.sequences": {
+        "example.kinds",
+        "schema.check",
+        "schema.compiled",
+        "schema.definition",
+        "schema.domain_check",
+        "schema.environments",
+        "schema.messages",
+        "sequences.read",
+        "sequences.rules",
+    },
     "schema.validator": {"schema.compiled", "schema.environments"},
     "source": {
         "errors",

@@ -8,7 +8,7 @@ the source.
 - `kept_offsets`: where the records of shards without an index are
 - `selection`, `split_words`: parts of splits, and the expressions that name them
 - `pieces`: runs of records inside shards, and the share of a host that reads in sequence
-- `arrays`, `element_blocks`, `image_arrays`: from payloads to NumPy
+- `arrays`, `sequence_arrays`, `element_blocks`, `image_arrays`: from payloads to NumPy
 - `batches`: from elements to batches of arrays
 - `order`: the share of a host in an epoch, and its state
 - `block_order`: a shuffle by blocks; `far_ahead`: their records, fetched before they are read
