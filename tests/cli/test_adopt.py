@@ -130,14 +130,17 @@ def test_links_and_in_place(cli, foreign, registry) -> None:
     assert cli("check").code == 0
 
 
-def test_sequences_are_adopted_without_a_schema(cli, registry, tmp_path) -> None:
+def test_sequences_are_adopted_with_the_draft_of_a_schema(cli, registry, tmp_path) -> None:
     put(tmp_path / "s.tfrecord", sequence({"n": int64_feature(1)}, {"steps": []}))
     done = cli("adopt", "s", tmp_path / "s.tfrecord")
     assert done.code == 0, done.err
     assert done.out.rstrip().endswith("payloads: 1 SequenceExample")
-    note = "no name says a split: all files are `train`; --split NAME=GLOB names it"
-    assert done.err == f"note: {note}\n"
-    assert "not applicable to SequenceExamples" in cli("check", "s").out
+    assert done.err.splitlines() == [
+        "note: no name says a split: all files are `train`; --split NAME=GLOB names it",
+        "drafted schemas/s.pbtxt from the records: review it, tighten it, keep it in git",
+    ]
+    assert "##SEQUENCE##" in (registry / "schemas/s.pbtxt").read_text("utf-8")
+    assert cli("check", "s").code == 0
 
 
 def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) -> None:

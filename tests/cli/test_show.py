@@ -74,16 +74,27 @@ def test_keras_needs_images_and_classes(cli, here: Path) -> None:
 
 
 def test_records_that_are_no_examples_are_read_as_payloads(cli, here: Path) -> None:
-    put(here / "logs/train-00000-of-00001.tfrecord", *SEQUENCES)
+    lines = [b"\xff" * (3 + number) for number in range(5)]
+    put(here / "logs/train-00000-of-00001.tfrecord", *lines)
     done = cli("adopt", "logs", "logs")
     assert done.code == 0, done.err
     script = cli("show", "logs", "--code", "numpy").out
     printed: list[object] = []
     exec(script, {"print": printed.append})
-    assert printed[0] in [len(payload) for payload in SEQUENCES]
+    assert printed[0] in [len(payload) for payload in lines]
     for framework, name in (("tfds", "TensorFlow Datasets"), ("keras", "Keras")):
         done = cli("show", "logs", "--code", framework)
         assert done.code == 2
         assert done.err.startswith(
             f"error: there is no code for {name} that fits `logs`: its records are not Examples\n"
         )
+
+
+def test_sequences_are_read_by_context_and_lists(cli, here: Path) -> None:
+    put(here / "clips/train-00000-of-00001.tfrecord", *SEQUENCES)
+    assert cli("adopt", "clips", "clips").code == 0
+    printed: list[object] = []
+    exec(cli("show", "clips", "--code", "numpy").out, {"print": printed.append})
+    assert printed == [{"n": (5,), "s": 5}]
+    for framework in ("tfds", "keras"):
+        assert cli("show", "clips", "--code", framework).code == 2
