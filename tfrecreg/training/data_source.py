@@ -267,7 +267,13 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         return (operator.index(each) for part in ahead for each in part)
 
     def with_epoch(self, epoch: int) -> DataSource:
-        """The same records, with the random crops of this epoch; `batches` of an order do so."""
+        """The same records, with the random crops of this epoch; `batches` of an order do so.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> len(source.with_epoch(3))
+            200
+        """
         return self._with(self._selection, replace(self._elements, epoch=epoch))
 
     @property
@@ -401,7 +407,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         measured = self._measured(lengths)
         return self._record_values.buckets(measured, buckets, global_batch, self._varying)
 
-    def packs(self, lengths: LengthsLike, to: int, window: int) -> Packs:
+    def _packs(self, lengths: LengthsLike, to: int, window: int) -> Packs:
         """The lengths of its records, for rows: see :meth:`packed_order`."""
         return self._record_values.packs(self._measured(lengths), to, window, self._varying)
 

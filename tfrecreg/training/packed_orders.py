@@ -25,7 +25,7 @@ class _Source(Protocol):
 
     def order(self, seed: int | None = None, epoch: int = 0) -> Order: ...
 
-    def packs(self, lengths: LengthsLike, to: int, window: int) -> Packs: ...
+    def _packs(self, lengths: LengthsLike, to: int, window: int) -> Packs: ...
 
 
 class MakesRows:
@@ -84,7 +84,7 @@ class MakesRows:
                     hint='`packed_order(2048, by="tokens", seed=1)`',
                 )
             (by,) = found
-        packs = self.packs(by, to, window)
+        packs = self._packs(by, to, window)
         whole = self.order(seed, epoch)
         return PackedOrder(whole, packs, host=host, hosts=hosts, drop_remainder=drop_remainder)
 
@@ -127,6 +127,6 @@ class MakesRows:
                 "the state belongs to an order whose lengths were given as numbers",
                 hint="pass them again: `packed_order_from_state(state, by=…)`",
             )
-        packs = self.packs(pack["by"] if by is None else by, pack["to"], pack["window"])
+        packs = self._packs(pack["by"] if by is None else by, pack["to"], pack["window"])
         whole = self.order(states[0]["seed"], states[0]["epoch"])
         return PackedOrder.from_states(states, whole, packs, host=host, hosts=hosts)

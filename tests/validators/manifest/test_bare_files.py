@@ -145,7 +145,7 @@ class TestWhyNoSchema:
     @pytest.mark.parametrize(
         ("payloads", "reason"),
         [
-            (SEQUENCES, "not applicable to SequenceExamples: a schema describes Examples"),
+            (SEQUENCES, "no schema: name one with --schema"),
             (EVENTS, "not applicable to events: a schema describes Examples"),
             (EXAMPLES, "no schema: name one with --schema"),
             ((b"text",), "no schema: name one with --schema"),
