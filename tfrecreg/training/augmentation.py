@@ -49,8 +49,9 @@ class CropDraws:
         Returns:
             Shape (n, 41): for :func:`crop_boxes` and :func:`are_flipped`.
         """
-        counters = mix(numbers.astype(np.uint64), self._keys[0])[:, np.newaxis]
-        words = mix(counters + np.arange(_DRAWN, dtype=np.uint64), self._keys[1])
+        counters = mix(numbers.astype(np.uint64), self._keys[0])
+        every: npt.NDArray[np.uint64] = np.add.outer(counters, np.arange(_DRAWN, dtype=np.uint64))
+        words = mix(every, self._keys[1])
         found: Drawn = (words >> _TO_32_BITS).astype(np.float64) * 2.0**-32
         return found
 
