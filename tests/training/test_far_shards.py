@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import random
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -380,6 +382,22 @@ def test_epochs_of_hosts_with_caches(
     chance = random.Random(seed)
     for _ in range(4):
         epoch(chance, port, files, folder)
+
+
+def test_threads_end_with_their_source(files: dict[str, bytes], port: int, folder: Path) -> None:
+    def mine() -> int:
+        return sum(each.name == "tfrecreg-far" for each in threading.enumerate())
+
+    source = opened(port, files, folder)
+    gc.collect()
+    before = mine()
+    for _ in range(3):
+        assert len(pickle.loads(pickle.dumps(source)).__getitems__([0, 100])) == 2
+    gc.collect()
+    end = time.monotonic() + 20
+    while mine() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert mine() == before
 
 
 @pytest.mark.slow

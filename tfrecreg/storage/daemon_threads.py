@@ -25,7 +25,8 @@ _LISTEN = 0.5
 class DaemonThreads(Generic[T]):
     """Threads of this process that call functions in the order in which they are given.
 
-    Not threads of an executor: the end of the process would wait for their requests.
+    Not threads of an executor: the end of the process would wait for their requests. They end with
+    this object, when they have made the calls that were given.
 
     Args:
         name: of each, for debuggers.
@@ -34,7 +35,8 @@ class DaemonThreads(Generic[T]):
     def __init__(self, count: int, name: str) -> None:
         self.process = os.getpid()
         """The process that has them: threads do not survive a fork."""
-        self._queue: SimpleQueue[tuple[Future[T], Callable[..., T], tuple[Any, ...]]]
+        self._count = count
+        self._queue: SimpleQueue[tuple[Future[T], Callable[..., T], tuple[Any, ...]] | None]
         self._queue = SimpleQueue()
         for _ in range(count):
             Thread(target=_work, args=(self._queue,), name=name, daemon=True).start()
@@ -44,6 +46,10 @@ class DaemonThreads(Generic[T]):
         future: Future[T] = Future()
         self._queue.put((future, function, arguments))
         return future
+
+    def __del__(self) -> None:
+        for _ in range(self._count):
+            self._queue.put(None)
 
 
 _threads: DaemonThreads[Any] | None = None
@@ -94,12 +100,12 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
 
 def _work(queue: SimpleQueue[Any]) -> None:
     """The work of a thread."""
-    while True:
-        future, function, arguments = queue.get()
+    while (call := queue.get()) is not None:
+        future, function, arguments = call
         if not future.set_running_or_notify_cancel():
             continue
         try:
             future.set_result(function(*arguments))
         except BaseException as error:
             future.set_exception(error)
-        del future, function, arguments  # they hold a block, and its reader
+        del call, future, function, arguments  # they hold a block, and its reader
