@@ -10,18 +10,16 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from urllib.request import urlopen
 
-from benchmarks.pairs import Measured, row, run
+from benchmarks.pairs import Measured, row, run, served
 from tfrecreg.records.tfrecord_writer import TFRecordWriter
 
 __all__ = ["main"]
@@ -46,7 +44,8 @@ def main(arguments: Namespace) -> list[str]:
         folder, caches = Path(work) / "store", Path(work) / "caches"
         folder.mkdir()
         total = _write(folder, arguments.count)
-        with _server(folder, _LATENCY, _BANDWIDTH) as url:
+        command = [sys.executable, "-m", "benchmarks.far_server", str(folder)]
+        with served([*command, str(_LATENCY), str(_BANDWIDTH)]) as url:
             rows = _ours(arguments, folder, caches, url, total)
             if arguments.peers_python:
                 rows += _peers(arguments, folder, caches, url, total)
@@ -191,17 +190,3 @@ def url_stats(url: str) -> str:
     with urlopen(f"{url}/stats") as answer:
         found = json.load(answer)
     return f"{found['requests']:6} requests {found['bytes'] / 1e6:8.1f} MB"
-
-
-@contextmanager
-def _server(folder: Path, latency: float, bandwidth: float) -> Iterator[str]:
-    command = [sys.executable, "-m", "benchmarks.far_server", str(folder)]
-    server = subprocess.Popen(
-        [*command, str(latency), str(bandwidth)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout is not None
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}"
-    finally:
-        server.kill()
-        server.wait()

@@ -48,22 +48,27 @@ def _plain(tf: Any, files: list[str], batch: int, size: int) -> Any:
     return pairs.shuffle(_SHUFFLED).prefetch(auto).batch(batch)
 
 
-def _tuned(tf: Any, files: list[str], batch: int, size: int) -> Any:
-    """Interleaved files, any order, parsed by the batch, decoded in parallel."""
-    spec, decode, auto = _spec(tf), _decode(tf, size), tf.data.AUTOTUNE
-    options = tf.data.Options()
-    options.deterministic = False
-    records = (
+def _interleaved(tf: Any, files: list[str]) -> Any:
+    """Records of several files at once."""
+    return (
         tf.data.Dataset.from_tensor_slices(files)
         .shuffle(len(files))
         .interleave(
             lambda file: tf.data.TFRecordDataset(file, buffer_size=1 << 20),
             cycle_length=min(16, len(files)),
-            num_parallel_calls=auto,
+            num_parallel_calls=tf.data.AUTOTUNE,
         )
     )
+
+
+def _tuned(tf: Any, files: list[str], batch: int, size: int) -> Any:
+    """Interleaved files, any order, parsed by the batch, decoded in parallel."""
+    spec, decode, auto = _spec(tf), _decode(tf, size), tf.data.AUTOTUNE
+    options = tf.data.Options()
+    options.deterministic = False
     return (
-        records.batch(batch)
+        _interleaved(tf, files)
+        .batch(batch)
         .map(lambda r: tf.io.parse_example(r, spec), num_parallel_calls=auto)
         .unbatch()
         .map(lambda e: (decode(e[_IMAGE]), e[_LABEL]), num_parallel_calls=auto)
@@ -113,16 +118,7 @@ def _imagenet(tf: Any, files: list[str], batch: int, size: int) -> Any:
         image = tf.image.resize(image, (size, size))
         return tf.image.random_flip_left_right(image), example[_LABEL]
 
-    records = (
-        tf.data.Dataset.from_tensor_slices(files)
-        .shuffle(len(files))
-        .interleave(
-            lambda file: tf.data.TFRecordDataset(file, buffer_size=1 << 20),
-            cycle_length=min(16, len(files)),
-            num_parallel_calls=auto,
-        )
-    )
-    shuffled = records.shuffle(_SHUFFLED)
+    shuffled = _interleaved(tf, files).shuffle(_SHUFFLED)
     return shuffled.map(augmented, num_parallel_calls=auto).batch(batch).prefetch(auto)
 
 

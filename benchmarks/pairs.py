@@ -8,10 +8,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-__all__ = ["Measured", "alternate", "row", "run"]
+__all__ = ["Measured", "alternate", "row", "run", "served"]
 
 
 @dataclass(frozen=True)
@@ -109,3 +110,15 @@ def row(
         f"| {what} | {middle(a):.2f} s | {middle(b):.2f} s | "
         f"**{middle(ratios):.2f}** ({spread}) | {target} |"
     )
+
+
+@contextmanager
+def served(command: Sequence[str]) -> Iterator[str]:
+    """The address of a web server of this machine, which prints its port."""
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}"
+    finally:
+        server.kill()
+        server.wait()

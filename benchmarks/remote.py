@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.pairs import alternate, row, run
+from benchmarks.pairs import alternate, row, run, served
 from tfrecreg.records.framing import frame
 
 __all__ = ["main"]
@@ -52,6 +49,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer()
 
     def answer(self):
+        if not self.path.partition("?")[0].endswith("/file.tfrecord"):
+            self.send_error(404)  # such as the manifest of a build
+            return
         size = os.path.getsize(sys.argv[1])
         start, stop, status = 0, size, 200
         wanted = re.fullmatch(r"bytes=([0-9]+)-([0-9]+)", self.headers.get("Range", ""))
@@ -78,7 +78,7 @@ def main(arguments: Namespace) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
         path = Path(work) / "file.tfrecord"
         _write(path, arguments.count)
-        with _server(path) as url:
+        with served([sys.executable, "-c", _SERVER, str(path)]) as url:
             ours, theirs = (
                 partial(
                     run,
@@ -104,16 +104,3 @@ def _write(path: Path, count: int) -> None:
             payload = source.randbytes(_SIZE)
             header, footer = frame(payload)
             file.writelines((header, payload, footer))
-
-
-@contextmanager
-def _server(path: Path) -> Iterator[str]:
-    server = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, str(path)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout is not None
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}"
-    finally:
-        server.kill()
-        server.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
 from tfrecreg.example.kinds import PayloadKind, kind_of
@@ -12,7 +13,7 @@ from tfrecreg.findings import Finding, Location, Measure
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Visitor
 from tfrecreg.scan.tally import Tally
-from tfrecreg.schema.check import MAX_DISTINCT, Checker, DistinctValues, Problem
+from tfrecreg.schema.check import MAX_DISTINCT, Checker, DistinctValues, DomainMass, Problem
 from tfrecreg.schema.compiled import CompiledSchema, SplitSchemas
 from tfrecreg.schema.definition import SchemaFeature, SparseFeature
 from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
@@ -63,12 +64,26 @@ class SchemaPart:
                 self.distinct[name] = distinct
 
 
+class RuleCounts(Protocol):
+    """What a checker counts for the rules about whole splits; see :class:`Checker`."""
+
+    @property
+    def absent(self) -> dict[str, int]: ...
+
+    @property
+    def masses(self) -> Mapping[str, DomainMass]: ...
+
+    @property
+    def distinct(self) -> Mapping[str, DistinctValues]: ...
+
+
 class SchemaVisitor(Visitor):
     """Checks the records of one shard."""
 
     def __init__(self, schema: CompiledSchema, shard: Shard) -> None:
         self._shard = shard
         self._checker = Checker(schema)
+        self._counts: RuleCounts = self._checker
         self._vectorized = VectorizedCheck(schema, self._checker)
         self._part = SchemaPart()
         self._unexpected: set[str] = set()
@@ -101,11 +116,11 @@ class SchemaVisitor(Visitor):
                     self.problem(batch, position, example, problem)
 
     def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
-        self._part.absent = self._checker.absent
+        self._part.absent = self._counts.absent
         self._part.masses = {
-            name: (mass.total, mass.outside) for name, mass in self._checker.masses.items()
+            name: (mass.total, mass.outside) for name, mass in self._counts.masses.items()
         }
-        self._part.distinct = self._checker.distinct
+        self._part.distinct = dict(self._counts.distinct)
         return self._part
 
     def problem(

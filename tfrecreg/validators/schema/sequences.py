@@ -127,7 +127,7 @@ class SequenceVisitor(SchemaVisitor):
     def __init__(self, rules: SequenceRules, shard: Shard) -> None:
         super().__init__(rules.together, shard)
         self._sequences = SequenceChecker(rules)
-        self._checker = self._sequences  # type: ignore[assignment] # for the counts alone
+        self._counts = self._sequences
 
     def batch(self, batch: RecordBatch) -> None:
         part = self._part
