@@ -136,10 +136,8 @@ class PayloadSketch:
     def _draft(self, contexts: SchemaSketch) -> Iterator[str]:
         lists: list[str] = []
         for name in sorted(self._lists):
-            if name in contexts.names:
-                lists.append(f"# Left out: `{safe(name)}`, which is in the context, too.")
-            else:
-                lists += _draft_list(name, self._lists[name], contexts.examples)
+            is_common = name in contexts.names
+            lists += _draft_list(name, self._lists[name], contexts.examples, is_common=is_common)
         yield ""
         yield "# The lists. `value_counts` has the number of steps, then of values in a step."
         if self._too_many:
@@ -148,15 +146,19 @@ class PayloadSketch:
         yield from block("feature", f"name: {quoted(SEQUENCE)}", "type: STRUCT", *struct)
 
 
-def _draft_list(name: str, seen: SeenList, records: int) -> Iterator[str]:
+def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> Iterator[str]:
     try:
         shown = quoted(name)
     except UnicodeEncodeError:
         yield f"# Left out: `{safe(name)}`, a name that is not UTF-8."
         return
     usual = seen.values.most_frequent()
-    if usual is None:
-        yield f"# {share_text(seen.records, records)}, never with a value, so its type is not known"
+    if is_common or usual is None:
+        if is_common:
+            yield "# Not checked: the name is in the context, too."
+        else:
+            share = share_text(seen.records, records)
+            yield f"# {share}, never with a value, so its type is not known"
         yield from block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
         return
     values = seen.values.kinds[usual]
