@@ -109,10 +109,11 @@ def compile_sequences(schema: Schema, environment: str | None = None) -> Sequenc
     members = struct.domain.features if isinstance(struct.domain, StructDomain) else ()
     context_names = {each.name for each in others}
     for each in members:
-        if each.name in context_names:
+        if each.name in context_names and not each.is_ignored:
             raise SchemaError(
                 f"{safe(schema.where)}: `{safe(each.name)}` is a feature of the context and a list",
-                hint="elements have one value for each name: rename one of them in the records",
+                hint="elements have one value for each name: rename one of them in the records, or "
+                "give the list `lifecycle_stage: PLANNED`",
             )
     return SequenceRules(
         context=context,
