@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -46,6 +49,32 @@ def test_whatever_else_ends_programs_is_an_error_in_a_plugin(error: BaseExceptio
     with pytest.raises(Misbehaviour) as caught, calling(PluginId("source", "x"), "items"):
         raise error
     assert reason_of(caught.value).startswith(type(error).__name__)
+
+
+@pytest.mark.parametrize("ends_first", [0, 1])
+def test_calls_of_two_threads_leave_stdout_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, ends_first: int
+) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    calls = [calling(PluginId("source", name), "items") for name in "ab"]
+    for each in calls:
+        each.__enter__()
+        assert sys.stdout is sys.stderr
+    for each in calls if ends_first == 0 else reversed(calls):
+        assert sys.stdout is sys.stderr
+        each.__exit__(None, None)
+    assert sys.stdout is out
+
+
+def test_output_that_a_plugin_redirects_goes_where_it_says() -> None:
+    with calling(PluginId("source", "x"), "items"):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            with calling(PluginId("source", "y"), "items"):
+                assert sys.stdout is sys.stderr
+            print("told")
+        assert sys.stdout is sys.stderr
+    assert said.getvalue() == "told\n"
 
 
 EVIL = PluginId("validator", "evil", "hostile", "6.6")

@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -202,7 +203,41 @@ def may_import() -> bool:
     return _State.searched or _State.on_third_party is None
 
 
-class calling:
+_lock = Lock()
+_diverted: list[Diverted] = []
+
+
+class Diverted:
+    """A block in which printed output goes to stderr, while other threads are in such blocks."""
+
+    __slots__ = ("_out",)
+
+    def __enter__(self) -> None:
+        with _lock:
+            self._out, sys.stdout = sys.stdout, sys.stderr
+            _diverted.append(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, *rest: object
+    ) -> None:
+        with _lock:
+            at = _diverted.index(self)
+            del _diverted[at]
+            if at == len(_diverted):
+                sys.stdout = self._out
+            else:  # the block that began next found stderr
+                _diverted[at]._out = self._out
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = Lock()  # a thread that is not here may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class calling(Diverted):
     """``with calling(plugin_id, "items"):`` around every call of a plugin's code.
 
     Args:
@@ -212,21 +247,21 @@ class calling:
         Misbehaviour: the code raised a `BaseException` that is not an `Exception`.
     """
 
-    __slots__ = ("_before", "_out", "_slot", "_text")
+    __slots__ = ("_before", "_slot", "_text")
 
     def __init__(self, plugin_id: PluginId, doing: str) -> None:
         self._slot = None if plugin_id.is_ours else _State.slot
         self._text = b"" if self._slot is None else f"{plugin_id}\t{doing}".encode()
 
     def __enter__(self) -> None:
-        self._out, sys.stdout = sys.stdout, sys.stderr
+        super().__enter__()
         if self._slot is not None:
             self._before = self._slot.enter(self._text)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, *rest: object
     ) -> None:
-        sys.stdout = self._out
+        super().__exit__(kind, error)
         if self._slot is not None:
             self._slot.leave(self._before)
         if error is None or isinstance(error, Exception):

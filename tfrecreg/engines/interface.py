@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tfrecreg.errors import FailureError
-from tfrecreg.guard import PluginId
+from tfrecreg.guard import Diverted, PluginId
 from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.text import safe
 
@@ -156,7 +155,7 @@ def call(function: Callable[[T], R], task: T) -> R:
         FailureError: it tried to end the program.
         BaseException: any other exception of `function`.
     """
-    with redirect_stdout(sys.stderr):
+    with Diverted():
         try:
             return function(task)
         except SystemExit as error:

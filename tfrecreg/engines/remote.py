@@ -28,12 +28,11 @@ It comes in through a :class:`~tfrecreg.api.EngineRecord` of the hook ``tfrecreg
 from __future__ import annotations
 
 import pickle
-import sys
 import threading
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, ClassVar, Generic, TypeVar
 
 from tfrecreg import guard
@@ -227,7 +226,7 @@ class RemoteEngine(ExtensionPoint, Engine, Generic[H]):
             return
         self._is_open = True
         try:
-            with self._asking("connect"), redirect_stdout(sys.stderr):
+            with self._asking("connect"), guard.Diverted():
                 self.connect()
             with self._asking("greet"):
                 outcomes = list(self.greet(pack(_nothing, None)))
