@@ -6,11 +6,11 @@ import gc
 import os
 import pickle
 import random
-import threading
 import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -20,6 +20,8 @@ from training.conftest import payload
 
 import tfrecreg
 from tfrecreg.errors import DamagedRecordError, StorageError, TransferError, UsageError
+from tfrecreg.storage import daemon_threads
+from tfrecreg.storage.far.far_files import THREADS
 
 SHARDS, RECORDS = 4, 60
 MIB = 1 << 20
@@ -384,20 +386,27 @@ def test_epochs_of_hosts_with_caches(
         epoch(chance, port, files, folder)
 
 
-def test_threads_end_with_their_source(files: dict[str, bytes], port: int, folder: Path) -> None:
-    def mine() -> int:
-        return sum(each.name == "tfrecreg-far" for each in threading.enumerate())
+def test_threads_end_with_their_source(
+    files: dict[str, bytes], port: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Thread] = []
+
+    def started(**options: Any) -> Thread:
+        made.append(Thread(**options))
+        return made[-1]
 
     source = opened(port, files, folder)
-    gc.collect()
-    before = mine()
-    for _ in range(3):
-        assert len(pickle.loads(pickle.dumps(source)).__getitems__([0, 100])) == 2
-    gc.collect()
-    end = time.monotonic() + 20
-    while mine() > before and time.monotonic() < end:
-        time.sleep(0.01)
-    assert mine() == before
+    monkeypatch.setattr(daemon_threads, "Thread", started)
+    gc.disable()  # no cycle keeps a source
+    try:
+        for _ in range(3):
+            assert len(pickle.loads(pickle.dumps(source)).__getitems__([0, 100])) == 2
+        assert len(made) == 3 * THREADS
+        for each in made:
+            each.join(60)
+            assert not each.is_alive()
+    finally:
+        gc.enable()
 
 
 @pytest.mark.slow

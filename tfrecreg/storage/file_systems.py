@@ -156,7 +156,11 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
     from fsspec.asyn import sync
 
     function = getattr(system, f"_{method}")
-    return sync(system.loop, function, *arguments, timeout=timeout, **options)
+    try:
+        return sync(system.loop, function, *arguments, timeout=timeout, **options)
+    except BaseException as error:
+        # A frame of fsspec holds it and is in its traceback: a cycle, with all that callers hold.
+        raise error.with_traceback(None)
 
 
 def kind_of_error(error: BaseException) -> ErrorKind:
