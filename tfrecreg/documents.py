@@ -158,7 +158,7 @@ def strict_json(data: bytes) -> Any:
     try:
         return json.loads(
             text,
-            object_pairs_hook=_no_duplicates,
+            object_pairs_hook=no_duplicates,
             parse_constant=_no_constant,
             parse_int=_bounded_int,
             parse_float=_finite_float,
@@ -170,7 +170,8 @@ def strict_json(data: bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a document: readers differ in which value of a repeated key they take."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:

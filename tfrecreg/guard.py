@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tfrecreg.bundled import OURS
 from tfrecreg.entry_points import is_local
@@ -155,6 +155,8 @@ class _State:
     on_third_party: Callable[[Sequence[PluginId]], None] | None = None
     searched = False
     """Whether this process has searched for installed plugins."""
+    diverted: ClassVar[list[Diverted]] = []
+    lock = Lock()
 
 
 def note_in(slot: CallSlot) -> None:
@@ -203,8 +205,8 @@ def may_import() -> bool:
     return _State.searched or _State.on_third_party is None
 
 
-_lock = Lock()
-_diverted: list[Diverted] = []
+# A thread that does not survive a fork may hold the lock.
+os.register_at_fork(after_in_child=lambda: setattr(_State, "lock", Lock()))
 
 
 class Diverted:
@@ -213,28 +215,21 @@ class Diverted:
     __slots__ = ("_out",)
 
     def __enter__(self) -> None:
-        with _lock:
+        with _State.lock:
             self._out, sys.stdout = sys.stdout, sys.stderr
-            _diverted.append(self)
+            _State.diverted.append(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, *rest: object
     ) -> None:
-        with _lock:
-            at = _diverted.index(self)
-            del _diverted[at]
-            if at == len(_diverted):
+        with _State.lock:
+            diverted = _State.diverted
+            at = diverted.index(self)
+            del diverted[at]
+            if at == len(diverted):
                 sys.stdout = self._out
             else:  # the block that began next found stderr
-                _diverted[at]._out = self._out
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = Lock()  # a thread that is not here may have held it
-
-
-os.register_at_fork(after_in_child=_after_fork)
+                diverted[at]._out = self._out
 
 
 class calling(Diverted):

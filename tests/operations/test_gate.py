@@ -297,7 +297,7 @@ def test_a_report_that_contradicts_itself_is_refused(
 def test_a_report_with_a_key_twice_is_refused(digits_registry: Path) -> None:
     path, _ = damaged_report(digits_registry)
     path.write_text(path.read_text()[:-1] + ', "findings": []}')
-    refused(digits_registry, path, "is not a check report: it has the key `findings` twice")
+    refused(digits_registry, path, 'is not a check report: the key "findings" occurs twice')
 
 
 def test_a_severity_that_depends_on_the_schema_may_be_lower(digits_registry: Path) -> None:

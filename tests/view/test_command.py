@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -126,6 +127,7 @@ def test_a_port_that_is_taken_is_an_error(
         )
         with pytest.raises(FailureError, match="cannot be used"):
             open_server(str(folder), port=port)
+    assert "tfrecreg-view-work" not in {each.name for each in threading.enumerate()}
 
 
 def test_without_its_packages_it_says_how_to_install_them(

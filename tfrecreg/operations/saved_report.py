@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from tfrecreg._version import JSON_VERSION
 from tfrecreg.codes import CORE_CODES
-from tfrecreg.documents import known_format, refusing
+from tfrecreg.documents import known_format, no_duplicates, refusing
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gating import FailOn
@@ -100,7 +100,7 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
     shown = safe(where)
     with refusing(UsageError, f"`{shown}` is not a check report", hint=_HINT):
         # Not by stricter readers: a measure may be NaN, and a name have surrogate escapes.
-        plain = json.loads(data, object_pairs_hook=_unique)
+        plain = json.loads(data, object_pairs_hook=no_duplicates)
         found = known_format(plain, JSON_VERSION, f"`{shown}` has format", "reads up to")
     several = found.get("reports")
     documents = several if isinstance(several, list) else [found]
@@ -118,16 +118,6 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
     for contradiction in _contradictions(read):
         raise UsageError(f"the report `{shown}` contradicts itself: {contradiction}", hint=_HINT)
     return _report(read)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of the document. Readers differ in which value of a repeated key they take."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"it has the key `{key}` twice")
-        found[key] = value
-    return found
 
 
 _BY_SCHEMA = "SCH"

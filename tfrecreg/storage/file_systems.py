@@ -160,7 +160,7 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
         return sync(system.loop, function, *arguments, timeout=timeout, **options)
     except BaseException as error:
         # A frame of fsspec holds it and is in its traceback: a cycle, with all that callers hold.
-        raise error.with_traceback(None)
+        raise error.with_traceback(None) from error.__cause__
 
 
 def kind_of_error(error: BaseException) -> ErrorKind:

@@ -60,6 +60,10 @@ def open_server(
         )
     found = [find_target(each, registry=registry) for each in named]
     home = open_registry(root) if root is not None else None
-    opened = Opened(found, home, engine or LocalEngine(1), check=check)
-    made: ViewServer = server.ViewServer(Viewer(opened), port, where=where or "", origins=origins)
+    viewer = Viewer(Opened(found, home, engine or LocalEngine(1), check=check))
+    try:
+        made: ViewServer = server.ViewServer(viewer, port, where=where or "", origins=origins)
+    except BaseException:
+        viewer.close()
+        raise
     return made
