@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 import random
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ import tfrecreg
 from tfrecreg.errors import DamagedRecordError, StorageError, TransferError, UsageError
 from tfrecreg.storage import daemon_threads
 from tfrecreg.storage.far.far_files import THREADS
+from tfrecreg.storage.remote import RemoteStorage
 
 SHARDS, RECORDS = 4, 60
 MIB = 1 << 20
@@ -100,6 +102,22 @@ def test_cold_then_warm_without_a_request(files: dict[str, bytes], port: int, fo
         assert heads <= 3 * SHARDS
         assert list(warm) == EXPECTED
         assert counted.gets == heads
+
+
+def test_opening_asks_about_all_files_at_the_same_time(
+    files: dict[str, bytes], port: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: list[str] = []
+    stat = RemoteStorage.stat
+
+    def noted(self: RemoteStorage, path: str, **options: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():
+            here.append(path)
+        return stat(self, path, **options)
+
+    monkeypatch.setattr(RemoteStorage, "stat", noted)
+    assert len(opened(port, files, folder)) == SHARDS * RECORDS
+    assert here == []
 
 
 def test_a_batch_fetches_its_blocks_once(files: dict[str, bytes], port: int, folder: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +60,21 @@ def find_files(word: str) -> list[BareFile]:
     if not found:
         raise NoShardsError(place.why_none() or missing, hint=place.hint, place=word)
     return [place.file(each) for each in found]
+
+
+_kinds: ContextVar[dict[str, str] | None] = ContextVar("_kinds", default=None)
+"""What URLs were found to be, in a block of :func:`kinds_remembered`."""
+
+
+@contextmanager
+def kinds_remembered() -> Iterator[None]:
+    """A block in which a store is asked once whether a URL is a file, a folder or nothing."""
+    known = _kinds.get()
+    token = _kinds.set({} if known is None else known)
+    try:
+        yield
+    finally:
+        _kinds.reset(token)
 
 
 def names_one_file(word: str) -> bool:
@@ -221,8 +238,14 @@ class _Urls:
         return f"there is no bucket `{safe(self._root, limit=1000)}`"
 
     def _kind(self) -> str:
-        entry = self._store.stat(self.pattern)
-        return "" if entry is None else entry.kind
+        known = _kinds.get()
+        found = None if known is None else known.get(self._url)
+        if found is None:
+            entry = self._store.stat(self.pattern)
+            found = "" if entry is None else entry.kind
+            if known is not None:
+                known[self._url] = found
+        return found
 
 
 def _place(word: str) -> _Paths | _Urls:

@@ -15,7 +15,13 @@ from tfrecreg.registry.lookup import resolve_folder
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.shardset.files import BareFile, files_below, find_files, names_folder
+from tfrecreg.shardset.files import (
+    BareFile,
+    files_below,
+    find_files,
+    kinds_remembered,
+    names_folder,
+)
 from tfrecreg.shardset.find import Built, TargetLike, find, named_targets
 from tfrecreg.shardset.folder_build import FolderBuild, folder_build
 from tfrecreg.shardset.raw_sizes import measure_raw
@@ -228,6 +234,7 @@ def files_target(
     )
 
 
+@kinds_remembered()
 def files_targets(
     words: Sequence[str],
     *,
