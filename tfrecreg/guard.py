@@ -223,13 +223,12 @@ class Diverted:
         self, kind: type[BaseException] | None, error: BaseException | None, *rest: object
     ) -> None:
         with _State.lock:
-            diverted = _State.diverted
-            at = diverted.index(self)
-            del diverted[at]
-            if at == len(diverted):
+            at = _State.diverted.index(self)
+            del _State.diverted[at]
+            if at == len(_State.diverted):
                 sys.stdout = self._out
             else:  # the block that began next found stderr
-                diverted[at]._out = self._out
+                _State.diverted[at]._out = self._out
 
 
 class calling(Diverted):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import copy_context
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from blake3 import blake3
 
@@ -36,7 +35,7 @@ from tfrecreg.shardset.files import kinds_remembered, names_one_file
 from tfrecreg.shardset.find import TargetsLike, find, named_targets
 from tfrecreg.shardset.target import display_name, files_targets
 from tfrecreg.storage.interface import Readable
-from tfrecreg.storage.urls import is_url
+from tfrecreg.storage.locations import asked
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn, columns_of
@@ -52,9 +51,6 @@ from tfrecreg.validators.manifest.bare_files import expect_whole_sets
 
 if TYPE_CHECKING:
     from tfrecreg.storage.far.far_files import FarFiles
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 
 @overload
@@ -334,12 +330,6 @@ def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None)
 
 @kinds_remembered()
 def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
-    asked = [(copy_context(), each) for each in patterns]
-    are_files = _each(
-        lambda each: each[0].run(names_one_file, each[1]),
-        asked,
-        in_store=any(map(is_url, patterns)),
-    )
     targets = files_targets(patterns)
     name = display_name(patterns)
     found = [
@@ -349,7 +339,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
         for target in targets
         for shard in target.shards
     ]
-    named_one_by_one = all(are_files)
+    named_one_by_one = all(map(names_one_file, patterns))
     if not named_one_by_one:
         expect_whole_sets(
             found,
@@ -476,22 +466,13 @@ def _places(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace],
         return place, found
 
     in_store = not all(shard.storage.is_local for shard in group.shards)
-    looked = _each(looked_at, group.shards, in_store=in_store)
+    looked = asked(looked_at, group.shards, in_store=in_store)
     places = [place for place, _ in looked]
     shards = ShardRecords(places, far)
     for at, (_, found) in enumerate(looked):
         if found is not None:
             shards.remember(at, found)
     return places, shards
-
-
-def _each(function: Callable[[S], T], tasks: Iterable[S], *, in_store: bool) -> list[T]:
-    """The results of a function; of one that asks a store, several calls at the same time."""
-    if not in_store:
-        return [function(each) for each in tasks]
-    from tfrecreg.storage.daemon_threads import at_once
-
-    return list(at_once(function, tasks))
 
 
 def _index_of(storage: Readable, shard: Shard) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
@@ -14,6 +15,7 @@ from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import scan
 from tfrecreg.storage.interface import Readable
+from tfrecreg.storage.locations import asked
 from tfrecreg.text import safe
 
 
@@ -72,17 +74,10 @@ class SplitRecords:
             UsageError: shards are missing.
             RefusedError: shards differ in size from the manifest.
         """
-        missing: list[ShardEntry] = []
-        altered: list[tuple[ShardEntry, int]] = []
-        for entry in self._all:
-            try:
-                with self._storage.open(entry.path) as reader:
-                    size = reader.size
-            except MissingFileError:
-                missing.append(entry)
-            else:
-                if size != entry.bytes:
-                    altered.append((entry, size))
+        sizes = asked(self._size, self._all, in_store=not self._storage.is_local)
+        found = list(zip(self._all, sizes, strict=True))
+        missing = [entry for entry, size in found if size is None]
+        altered = [each for each in found if each[1] not in (None, each[0].bytes)]
         hint = f"`tfrecreg check {self._name}` names them all"
         if missing:
             raise UsageError(
@@ -95,6 +90,11 @@ class SplitRecords:
                 f"`{safe(entry.path)}`, which should have {entry.bytes} bytes and has {size}",
                 hint=hint,
             )
+
+    def _size(self, entry: ShardEntry) -> int | None:
+        with suppress(MissingFileError), self._storage.open(entry.path) as reader:
+            return reader.size
+        return None
 
     def _some(self, shards: Sequence[object]) -> str:
         split = safe(self._all[0].split)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.locations import storage_at, store_at
+from tfrecreg.storage.locations import asked, storage_at, store_at
 from tfrecreg.storage.urls import is_url, is_web, query_of, split_url
 from tfrecreg.text import safe
 
@@ -62,19 +63,29 @@ def find_files(word: str) -> list[BareFile]:
     return [place.file(each) for each in found]
 
 
-_kinds: ContextVar[dict[str, str] | None] = ContextVar("_kinds", default=None)
+_kinds: ContextVar[dict[str, str]] = ContextVar("_kinds")
 """What URLs were found to be, in a block of :func:`kinds_remembered`."""
 
 
 @contextmanager
 def kinds_remembered() -> Iterator[None]:
     """A block in which a store is asked once whether a URL is a file, a folder or nothing."""
-    known = _kinds.get()
-    token = _kinds.set({} if known is None else known)
+    token = _kinds.set(_kinds.get({}))
     try:
         yield
     finally:
         _kinds.reset(token)
+
+
+@kinds_remembered()
+def find_all(words: Iterable[str]) -> list[BareFile]:
+    """The files that words name, each once. All URLs are asked about at the same time."""
+    urls = [(copy_context(), each) for each in words if is_url(each)]
+    asked(lambda each: each[0].run(names_one_file, each[1]), urls, in_store=bool(urls))
+    files: dict[str, BareFile] = {}
+    for file in chain.from_iterable(map(find_files, words)):
+        files.setdefault(file.place, file)
+    return list(files.values())
 
 
 def names_one_file(word: str) -> bool:
@@ -238,14 +249,11 @@ class _Urls:
         return f"there is no bucket `{safe(self._root, limit=1000)}`"
 
     def _kind(self) -> str:
-        known = _kinds.get()
-        found = None if known is None else known.get(self._url)
-        if found is None:
+        known = _kinds.get({})
+        if self._url not in known:
             entry = self._store.stat(self.pattern)
-            found = "" if entry is None else entry.kind
-            if known is not None:
-                known[self._url] = found
-        return found
+            known[self._url] = "" if entry is None else entry.kind
+        return known[self._url]
 
 
 def _place(word: str) -> _Paths | _Urls:

@@ -18,7 +18,7 @@ from tfrecreg.shards import parse_shard_name
 from tfrecreg.shardset.files import (
     BareFile,
     files_below,
-    find_files,
+    find_all,
     kinds_remembered,
     names_folder,
 )
@@ -216,15 +216,11 @@ def files_target(
     Raises:
         UsageError: a word matches nothing.
     """
-    files: dict[str, BareFile] = {}
-    for word in words:
-        for file in find_files(word):
-            files.setdefault(file.place, file)
     return Target(
         name=display_name(words),
         kind="files",
         dataset="",
-        shards=tuple(_numbered(files.values(), {})),
+        shards=tuple(_numbered(find_all(words), {})),
         storage=None,
         manifest=None,
         schema=read_schema_file(schema) if schema is not None else None,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from importlib import import_module
+from typing import Any, TypeVar
 
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.storage.interface import Readable, Store
@@ -17,6 +19,9 @@ LOCATION_NAME = "location.json"
 # The room for URLs is imported here only. Few commands need it.
 _STORES = "tfrecreg.storage.remote"
 _LISTED = "tfrecreg.storage.listed"
+_THREADS = "tfrecreg.storage.daemon_threads"
+
+T = TypeVar("T")
 
 
 def storage_at(root: str) -> Readable:
@@ -28,6 +33,11 @@ def store_at(url: str) -> Store:
     """The storage behind a URL from :func:`tfrecreg.storage.urls.named_url`."""
     store: Store = import_module(_STORES).open_store(url)
     return store
+
+
+def asked(function: Callable[[Any], T], tasks: Iterable[Any], *, in_store: bool) -> list[T]:
+    """The results of a function; of one that asks a store, several calls at the same time."""
+    return [*(import_module(_THREADS).at_once if in_store else map)(function, tasks)]
 
 
 def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> RawStorage:
