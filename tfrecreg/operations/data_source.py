@@ -255,7 +255,7 @@ def data_source(
         how = decoders.array
     if verify:
         _verify(group)
-    places, shards = _places(group, far)
+    places, shards = places_of(group, far)
     if with_key and not all(place.index_path for place in places if place.records):
         raise without_keys(group.name)
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
@@ -433,8 +433,13 @@ def _verify(group: SplitTarget) -> None:
                 )
 
 
-def _places(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace], ShardRecords]:
-    """The places of the records. Shards without a manifest are read."""
+def places_of(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace], ShardRecords]:
+    """The shards of a target, and their records, behind URLs through a cache if there is one.
+
+    Raises:
+        StorageError: a shard cannot be read.
+        UsageError: one without a manifest is not a TFRecord.
+    """
     files = group.manifest.files if group.manifest is not None else ()
     digests = {each.path: each.blake3 for each in files}
 

@@ -12,12 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
+from tfrecreg.operations.data_source import places_of
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
+from tfrecreg.operations.tf_dataset.chosen import ChosenRecords
 from tfrecreg.operations.tf_dataset.fitted import ImageFit, Method
 from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
 from tfrecreg.operations.tf_dataset.other_formats import with_others
@@ -38,6 +39,8 @@ from tfrecreg.training.split_words import find_numbers
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+    from tfrecreg.storage.far.far_files import FarFiles
 
 _CALLER = "load"
 
@@ -70,6 +73,7 @@ def load(
     epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str = False,
+    cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
     host: int = 0,
@@ -107,6 +111,7 @@ def load(
     epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str = False,
+    cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
     host: int = 0,
@@ -143,6 +148,7 @@ def load(
     epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str = False,
+    cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
     host: int = 0,
@@ -160,7 +166,8 @@ def load(
     Args:
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; the build or
             release itself; or a folder that holds a build with its manifest. The folder may be a
-            URL: then the shards are copied into the user's cache, once.
+            URL: then the shards are copied into the user's cache, once, or with `cache_limit` read
+            through a cache.
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. May be
             left out if there is one split. A list of expressions gives a tuple of datasets. For
             all forms, see https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
@@ -202,6 +209,9 @@ def load(
         epoch: the first epoch, for `augment`: each iteration over the dataset is the next one.
         repeat: number of epochs; True repeats forever.
         cache: whether to keep decoded elements in memory; or in files with this path as prefix.
+            With `cache_limit`, a folder of this machine instead, through which shards behind a URL
+            are read.
+        cache_limit: size of that folder: bytes, or text such as ``"50GB"``.
         prefetch: batches or elements to prepare ahead; None for an automatic number if there is a
             batch size, else none.
         deterministic: False to read several shards at once, in any order, without a shuffle.
@@ -250,7 +260,7 @@ def load(
         shuffle=shuffle,
         seed=seed,
         repeat=repeat,
-        cache=cache,
+        cache=cache if cache_limit is None else False,
         prefetch=prefetch,
         deterministic=deterministic,
         epoch=epoch,
@@ -268,6 +278,11 @@ def load(
         with_digest=with_digest,
     )
     _expect_sense(chosen, request)
+    far = None
+    if cache_limit is not None:
+        from tfrecreg.storage.far.far_files import far_files  # few builds are in a store
+
+        far = far_files(None if isinstance(cache, bool) else cache, cache_limit)
     make = partial(
         _make_split,
         reference,
@@ -281,10 +296,11 @@ def load(
         where=where,
         engine=engine,
         progress=progress,
+        far=far,
     )
     if split is None or isinstance(split, str):
         return make(split)
-    if isinstance(cache, str) and len(split) > 1:
+    if isinstance(chosen.cache, str) and len(split) > 1:
         raise UsageError(
             f"`cache` names one file, and there are {len(split)} splits",
             hint="`cache=True` keeps elements in memory; or load each split with a file of its own",
@@ -306,9 +322,10 @@ def _make_split(
     where: str | None,
     engine: Engine | None,
     progress: Progress | bool,
+    far: FarFiles | None,
 ) -> tf.data.Dataset:
     """The dataset of one expression."""
-    target = _find(reference, split, registry)
+    target = _find(reference, split, registry, copy=far is None)
     form, pixels = ElementForm(), dict[str, tuple[int, int, int]]()
     if target.is_raw(schema):
         request.expect_nothing()
@@ -332,15 +349,19 @@ def _make_split(
     for entry in entries:
         counts[entry.split].append(entry.records)
     numbers = find_numbers(target.words, counts)
-    pieces: Sequence[RecordRun] | npt.NDArray[np.int64]
+    read = None if target.storage.is_local else places_of(target, far)[1]
+    pieces: Sequence[RecordRun] | ChosenRecords
     if where is None:
         share = host_numbers(numbers, records.starts, host, hosts, target.name)
         pieces = find_pieces(share, records.starts)
+        if read is not None:
+            every = [np.arange(each.start, each.stop) for each in share]
+            pieces = ChosenRecords(np.concatenate(every), read)
     else:
         held = target.records_where(
             numbers, [each.records for each in entries], where, engine, progress
         )
-        pieces = host_part(np.concatenate(held), host, hosts, target.name)
+        pieces = ChosenRecords(host_part(np.concatenate(held), host, hosts, target.name), read)
     tensorflow = _tensorflow()
     form = with_others(tensorflow, records, form, decoders_of(target.home, pixels))
     dataset = make_dataset(tensorflow, records, pieces, target.manifest.compression, form, chosen)
@@ -378,9 +399,13 @@ def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
 
 
 def _find(
-    reference: str | os.PathLike[str] | Resolved, split: str | None, registry: RegistryLike | None
+    reference: str | os.PathLike[str] | Resolved,
+    split: str | None,
+    registry: RegistryLike | None,
+    *,
+    copy: bool,
 ) -> SplitTarget:
-    """The shards of the build or release, as local files."""
+    """The shards of the build or release; with `copy` as local files."""
     if not isinstance(reference, str | os.PathLike | Resolved):
         raise UsageError(
             f"`load` reads one build or release, found a {safe(type(reference).__name__)}",
@@ -392,7 +417,7 @@ def _find(
     if isinstance(found, str):
         found = _expect_build(found, registry)
     target = splits_of(found, split, _CALLER)
-    if target.storage is None or target.manifest is None or target.storage.is_local:
+    if target.storage is None or target.manifest is None or target.storage.is_local or not copy:
         return target
     from tfrecreg.operations.url_copy import local_copy  # few builds are in a store
 

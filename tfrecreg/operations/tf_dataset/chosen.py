@@ -1,13 +1,16 @@
-"""Numbered payloads of records that a condition selects. Nothing else of their shards is read.
+"""Payloads of records that are read by their numbers. Nothing else of their shards is read.
 
-TensorFlow's own reader would read a shard from its beginning to each of them.
+TensorFlow's own reader would read a shard from its beginning to each of them, and knows no cache.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +19,34 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.tf_dataset.plain import plain
 from tfrecreg.records.access import Records
+from tfrecreg.training.shards import ShardRecords
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 _OPEN = 16
 """Shards that are open at once."""
+_AHEAD = 16
+"""Batches that a store is asked for before they are read."""
+
+PayloadReader: TypeAlias = "Callable[[npt.NDArray[np.int64]], Sequence[object]]"
+"""The payloads of records, in the order of their numbers; anything else for one without."""
+
+
+@dataclass(frozen=True)
+class ChosenRecords:
+    """Records by their numbers."""
+
+    numbers: npt.NDArray[np.int64]
+    """In their order."""
+    far: ShardRecords | None = None
+    """Reads them from a store through a cache; None where the shards are on this machine."""
 
 
 def read_chosen(
     tensorflow: Any,
     records: SplitRecords,
-    numbers: npt.NDArray[np.int64],
+    chosen: ChosenRecords,
     size: int,
     *,
     shuffle: bool,
@@ -37,28 +56,18 @@ def read_chosen(
     """Batches of numbers and payloads, with marks for damage, as `read_payloads` gives them.
 
     Args:
-        numbers: of the records, in their order.
+        chosen: the records.
         size: of a batch.
         shuffle: whether each epoch has another order of the batches.
         seed: of that order.
         deterministic: whether the order is the same each time.
     """
-    paths = [os.fsdecode(each) for each in records.paths]
-    opened = lru_cache(_OPEN)(lambda shard: Records(paths[shard]))
-    starts = np.array(records.starts, np.int64)
+    numbers, far = chosen.numbers, chosen.far
+    payloads_of = _of_files(records) if far is None else _of_store(far)
 
     def read(first: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
         wanted = numbers[int(first) : int(first) + size]
-        shards = np.searchsorted(starts, wanted, side="right") - 1
-        found: list[object] = [None] * len(wanted)
-        for shard in np.unique(shards).tolist():
-            rows = np.flatnonzero(shards == shard)
-            try:
-                payloads = opened(shard).read_each((wanted[rows] - starts[shard]).tolist())
-            except (TfrecregError, IndexError):
-                continue  # the mark leads to the reason
-            for row, payload in zip(rows.tolist(), payloads, strict=True):
-                found[row] = payload
+        found = payloads_of(wanted)
         sound = next((at for at, each in enumerate(found) if not isinstance(each, bytes)), size)
         mark = [(-1 - 2 * int(wanted[sound]), b"")] if sound < len(wanted) else []
         kept = [*zip(wanted[:sound].tolist(), found[:sound], strict=True), *mark]
@@ -74,12 +83,58 @@ def read_chosen(
         payloads.set_shape([None])
         return batch_numbers, payloads
 
+    def request(first: Any) -> npt.NDArray[np.int64]:
+        assert far is not None
+        with suppress(TfrecregError):  # whoever reads them gets it
+            far.request(numbers[int(first) : int(first) + size].tolist(), soon=True)
+        return np.asarray(first, np.int64)
+
+    def requested(first: Any) -> Any:
+        asked = tensorflow.numpy_function(request, [first], tensorflow.int64)
+        return tensorflow.ensure_shape(asked, ())
+
     order = tensorflow.data.Dataset.range(0, len(numbers), size)
     if shuffle:
         count = max(1, -(-len(numbers) // size))
         order = order.shuffle(count, seed, reshuffle_each_iteration=True)
+    if far is not None:
+        order = order.map(plain(tensorflow, requested)).prefetch(_AHEAD)
     return order.map(
         plain(tensorflow, batch),
         num_parallel_calls=tensorflow.data.AUTOTUNE,
         deterministic=deterministic,
     )
+
+
+def _of_files(records: SplitRecords) -> PayloadReader:
+    """Reads local shards."""
+    paths = [os.fsdecode(each) for each in records.paths]
+    opened = lru_cache(_OPEN)(lambda shard: Records(paths[shard]))
+    starts = np.array(records.starts, np.int64)
+
+    def read(wanted: npt.NDArray[np.int64]) -> Sequence[object]:
+        shards = np.searchsorted(starts, wanted, side="right") - 1
+        found: list[object] = [None] * len(wanted)
+        for shard in np.unique(shards).tolist():
+            rows = np.flatnonzero(shards == shard)
+            try:
+                payloads = opened(shard).read_each((wanted[rows] - starts[shard]).tolist())
+            except (TfrecregError, IndexError):
+                continue  # the mark leads to the reason
+            for row, payload in zip(rows.tolist(), payloads, strict=True):
+                found[row] = payload
+        return found
+
+    return read
+
+
+def _of_store(far: ShardRecords) -> PayloadReader:
+    """Reads shards behind URLs."""
+
+    def read(wanted: npt.NDArray[np.int64]) -> Sequence[object]:
+        try:
+            return far.payloads(wanted)
+        except TfrecregError:
+            return [None] * len(wanted)  # the mark leads to the reason
+
+    return read

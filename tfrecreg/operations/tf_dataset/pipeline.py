@@ -13,10 +13,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.checked import checked_map
+from tfrecreg.operations.tf_dataset.chosen import ChosenRecords
 from tfrecreg.operations.tf_dataset.elements import ElementReader
 from tfrecreg.operations.tf_dataset.form import ElementForm
 from tfrecreg.operations.tf_dataset.plain import plain
@@ -53,7 +53,7 @@ class PipelineOptions:
 def make_dataset(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | npt.NDArray[np.int64],
+    pieces: Sequence[RecordRun] | ChosenRecords,
     compression: str,
     form: ElementForm,
     options: PipelineOptions,
@@ -61,12 +61,14 @@ def make_dataset(
     """The dataset of :func:`tfrecreg.load`. It knows its length.
 
     Args:
-        pieces: to read, in their order; or the numbers of single records.
+        pieces: to read, in their order; or single records.
         compression: of the shards, as a manifest says it.
     """
     data = tensorflow.data
-    alone = isinstance(pieces, np.ndarray)
-    total = len(pieces) if alone else sum(each.records for each in pieces)
+    if isinstance(pieces, ChosenRecords):
+        total = len(pieces.numbers)
+    else:
+        total = sum(each.records for each in pieces)
     size, rest = options.batch_size, options.drop_remainder
     # Decoded elements are cached before they are shuffled, so that each epoch has another order.
     is_late = bool(options.cache) and bool(options.shuffle)

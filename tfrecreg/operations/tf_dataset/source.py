@@ -11,11 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from tfrecreg.operations.load_records import DamageSearch, SplitRecords
-from tfrecreg.operations.tf_dataset.chosen import read_chosen
+from tfrecreg.operations.tf_dataset.chosen import ChosenRecords, read_chosen
 from tfrecreg.operations.tf_dataset.plain import plain
 from tfrecreg.training.pieces import RecordRun
 
@@ -26,6 +23,8 @@ _MOST = 256
 """Number of records read together: one at a time costs about ten times as much."""
 _BYTES = 4 << 20
 """A batch of large records has fewer, because several shards are read ahead."""
+_MOST_FAR = 1 << 14
+"""The same for records in a store, where a batch should be about a piece of the cache."""
 _CYCLE = 16
 """So many shards are read at once."""
 
@@ -33,7 +32,7 @@ _CYCLE = 16
 def read_payloads(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | npt.NDArray[np.int64],
+    pieces: Sequence[RecordRun] | ChosenRecords,
     compression: str,
     *,
     mixed: bool,
@@ -44,7 +43,7 @@ def read_payloads(
     """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,).
 
     Args:
-        pieces: to read, in their order; or the numbers of single records.
+        pieces: to read, in their order; or single records.
         compression: of the shards, as a manifest says it.
         mixed: whether several shards are read at once, and their batches alternate.
         shuffle: whether each epoch has another order of the pieces.
@@ -53,8 +52,10 @@ def read_payloads(
     """
     data, int64 = tensorflow.data, tensorflow.int64
     kind = "GZIP" if compression == "gzip" else ""
-    size = max(1, min(_MOST, _BYTES // max(1, records.mean_bytes)))
-    if isinstance(pieces, np.ndarray):
+    is_far = isinstance(pieces, ChosenRecords) and pieces.far is not None
+    most = _MOST_FAR if is_far else _MOST
+    size = max(1, min(most, _BYTES // max(1, records.mean_bytes)))
+    if isinstance(pieces, ChosenRecords):
         return read_chosen(
             tensorflow,
             records,
