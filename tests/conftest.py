@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sweep_support import without_others
 
 if TYPE_CHECKING:
     from browser_support import Browser
@@ -39,12 +40,17 @@ _FORKING = frozenset({"Child", "Deed", "apart", "in_child"})
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that fork come first: a fork takes longer when others have imported TensorFlow.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what another run tries of sweeps, and sort the others.
 
-    Of all others, those of modules with few tests: they are the long ones. With a long test at the
-    end, one process would work and the others wait.
+    Tests that fork come first: a fork takes longer when others have imported TensorFlow. Of all
+    others, those of modules with few tests: they are the long ones. With a long test at the end,
+    one process would work and the others wait.
     """
+    kept = without_others(items)
+    there = {*kept}
+    config.hook.pytest_deselected(items=[each for each in items if each not in there])
+    items[:] = kept
     tests = Counter(item.path for item in items)
     forking = {
         item.path

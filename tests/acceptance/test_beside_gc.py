@@ -17,6 +17,7 @@ from deeds_support import deed as deed  # the fixture
 from git_support import commit, git
 from pause_support import meeting, pausing
 from steps_support import CHANGING, Step, steps_of
+from sweep_support import part
 from system_support import unsynced as unsynced  # and this one
 
 from tfrecreg.operations.remote.garbage import gc
@@ -82,7 +83,7 @@ def expect_shared(deed: Deed) -> None:
 def sweep(deed: Deed, chosen: Sequence[int], *, shared: Callable[[int], bool]) -> None:
     """Trials at some steps. All that went wrong is told, not only the first of it."""
     wrong = []
-    for at in chosen:
+    for at in part(chosen):
         try:
             trial(deed, at, shared=shared(at))
         except AssertionError as error:
@@ -170,7 +171,7 @@ def test_no_gc_takes_bytes_from_a_command_of_dvc(deed: Deed) -> None:
 def test_a_gc_that_has_looked_around_already_takes_nothing_that_came_since(deed: Deed) -> None:
     deed.reset()
     total = len(steps_of(lambda: collect(deed), deed.places, pausing))
-    for at in range(1, total + 1):
+    for at in part(range(1, total + 1)):
         deed.reset()
         met = meeting(lambda: collect(deed), deed.do, deed.places, at)
         met.expect_success()

@@ -71,6 +71,7 @@ def test_mutants_are_read_as_predicted(tensorflow: OtherReader, tmp_path: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("begin", SWEEP[::PART])
 def test_10000_mutants_are_read_as_predicted(
     begin: int, tensorflow: OtherReader, tmp_path: Path

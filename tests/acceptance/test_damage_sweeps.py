@@ -207,6 +207,7 @@ def test_overwritten_blocks_cost_only_the_records_they_touch(size: int, index: b
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [512, 4096])
 @pytest.mark.parametrize("index", [False, True])
 def test_1000_overwritten_blocks_cost_only_the_records_they_touch(size: int, index: bool) -> None:

@@ -16,6 +16,7 @@ from deeds_support import Deed
 from deeds_support import deed as deed  # the fixture
 from fault_support import NUMBERS
 from steps_support import CHANGING, Step, refused, steps_of
+from sweep_support import part
 from system_support import unsynced as unsynced  # and this one
 
 QUICK = ("growth", "adopt-copy")
@@ -62,7 +63,7 @@ def sweep(deed: Deed, work: Callable[[], object], count: int, seed: str) -> None
     wrong = []
     for number in NUMBERS:
         possible = refusals(steps, number)
-        for at in sorted(chance.sample(possible, min(count, len(possible)))):
+        for at in part(sorted(chance.sample(possible, min(count, len(possible))))):
             where = f"{errno.errorcode[number]} at step {at}, {steps[at - 1]}"
             try:
                 trial(deed, work, at, number)

@@ -19,6 +19,7 @@ from deeds_publish_support import First
 from deeds_support import Deed
 from deeds_support import deed as deed  # the fixture
 from fault_support import NUMBERS, Faulty, Refusing
+from sweep_support import part
 from system_support import installed
 from system_support import unsynced as unsynced  # and this one
 from tests_support import tree
@@ -106,7 +107,7 @@ def test_a_call_that_is_refused_does_no_harm_whichever_it_is(deed: Deed, number:
     Of the first build and release every third is: those of a build and of a release are others'.
     """
     step = 3 if isinstance(deed, First) else 1
-    for at in range(1 + number % step, calls_of(deed, number) + 1, step):
+    for at in part(range(1 + number % step, calls_of(deed, number) + 1, step)):
         trial(deed, number, at, lasting=at % 2 == 0, further=at % FURTHER == 0)
 
 

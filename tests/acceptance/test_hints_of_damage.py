@@ -148,6 +148,7 @@ def test_hints_lead_out(
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("path", [SHARD, INDEX, "manifest.json", ""])
 def test_hints_lead_out_of_every_state(

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from kill_support import calls_of, in_child
+from sweep_support import part
 from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
@@ -136,7 +137,7 @@ def test_a_killed_build_leaves_the_old_one_whole_at_every_call(small: Story) -> 
     small.reset()
     total = calls_of(lambda: small.build(2))
     assert total > 50
-    for at in range(1, total + 1):
+    for at in part(range(1, total + 1)):
         build_trial(small, at)
 
 
@@ -146,7 +147,7 @@ def test_a_killed_large_build_leaves_the_old_one_whole(
 ) -> None:
     story = Story(tmp_path_factory.mktemp("large"), train=3000, shards=12)
     total = calls_of(lambda: story.build(2))
-    for at in random.Random(9).sample(range(1, total + 1), 50):
+    for at in part(random.Random(9).sample(range(1, total + 1), 50)):
         build_trial(story, at)
 
 
@@ -181,5 +182,5 @@ def test_a_killed_release_is_there_whole_or_not_at_all_at_every_call(small: Stor
     shutil.rmtree(small.root)
     shutil.copytree(small.new, small.root)
     total = calls_of(lambda: small.release("2.0.0"))
-    for at in range(1, total + 1):
+    for at in part(range(1, total + 1)):
         release_trial(small, at)

@@ -13,6 +13,7 @@ import pytest
 from deeds_support import Deed
 from deeds_support import deed as deed  # the fixture
 from kill_support import calls_of, in_child
+from sweep_support import part
 from system_support import unsynced as unsynced  # and this one: what is killed loses no page
 
 from tfrecreg.tracking import cache
@@ -49,7 +50,7 @@ def test_a_command_that_is_killed_does_no_harm_sampled(deed: Deed) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("deed", ALL, indirect=True)
 def test_a_command_that_is_killed_does_no_harm_at_any_call(deed: Deed) -> None:
-    for at in range(1, total_of(deed) + 1):
+    for at in part(range(1, total_of(deed) + 1)):
         trial(deed, at, further=at % FURTHER == 0)
 
 

@@ -100,6 +100,7 @@ class Moment:
 
 
 @pytest.mark.parametrize("number", range(KILLS))
+@pytest.mark.sweep
 def test_whatever_is_killed_the_next_run_ends_with_the_same_bytes(
     site: Site, tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

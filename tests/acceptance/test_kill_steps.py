@@ -12,6 +12,7 @@ import pytest
 from deeds_support import DEEDS, WITH_DVC, Deed
 from deeds_support import deed as deed  # the fixture
 from steps_support import CHANGING, Step, killed, steps_of
+from sweep_support import part
 from system_support import unsynced as unsynced  # and this one: what is killed loses no page
 
 KILLED = (
@@ -46,7 +47,7 @@ def sweep(deed: Deed, count: int, seed: int) -> None:
     """Trials at some of all steps. All that went wrong is told, not only the first of it."""
     total = total_of(deed)
     wrong = []
-    for at in sorted(random.Random(seed).sample(range(1, total + 1), min(count, total))):
+    for at in part(sorted(random.Random(seed).sample(range(1, total + 1), min(count, total)))):
         try:
             trial(deed, at)
         except AssertionError as error:
@@ -92,5 +93,5 @@ def test_a_build_that_is_killed_anywhere_after_its_swap_blocks_no_other(deed: De
     deed.reset()
     steps = steps_of(deed.do, deed.places, changes)
     swap = next(at for at, step in enumerate(steps, 1) if step.kind == "exchange")
-    for at in range(swap, len(steps) + 1):
+    for at in part(range(swap, len(steps) + 1)):
         trial(deed, at)

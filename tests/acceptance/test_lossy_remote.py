@@ -286,6 +286,7 @@ class World:
         *(("radosgw", chunk) for chunk in range(FURTHER)),
     ],
 )
+@pytest.mark.sweep
 def test_nothing_is_lost_and_nothing_is_claimed(
     original: Path, tmp_path: Path, request: pytest.FixtureRequest, kind: str, chunk: int
 ) -> None:

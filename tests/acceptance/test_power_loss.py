@@ -13,6 +13,7 @@ import pytest
 from deeds_support import Deed
 from deeds_support import deed as deed  # the fixture
 from power_support import Died, Disk, Lost, Recorded, Recording, all_lost, any_lost, none_lost
+from sweep_support import part
 from system_support import installed
 from system_support import unsynced as unsynced  # and this one
 
@@ -89,7 +90,7 @@ def test_what_is_acknowledged_survives_and_the_rest_is_made_again_sampled(deed: 
 @pytest.mark.parametrize("deed", ALL, indirect=True)
 def test_what_is_acknowledged_survives_and_the_rest_is_made_again(deed: Deed) -> None:
     log = recorded(deed)
-    for at in points(log):
+    for at in part(points(log)):
         for lost in losses(at):
             trial(deed, log, at, lost)
 
@@ -115,7 +116,7 @@ def test_what_a_second_try_acknowledges_survives_a_first_that_was_killed_sampled
 @pytest.mark.slow
 @pytest.mark.parametrize("deed", LASTING, indirect=True)
 def test_what_a_second_try_acknowledges_survives_a_first_that_was_killed(deed: Deed) -> None:
-    for at in range(1, changes(deed) + 1):
+    for at in part(range(1, changes(deed) + 1)):
         killed_before(deed, at)
 
 

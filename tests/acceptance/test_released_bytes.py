@@ -21,6 +21,7 @@ from git_support import commit, git
 from kept_support import expect_kept
 from pause_support import pausing, stopped
 from steps_support import Step, steps_of
+from sweep_support import part
 from system_support import unsynced as unsynced  # and this one
 from tests_support import flip
 
@@ -138,7 +139,7 @@ def expect_shared(deed: Deed, versions: Sequence[str]) -> None:
 def sweep(deed: Deed, trials: Sequence[tuple[int, Callable[[Deed], None], bool]]) -> None:
     """Some trials. All that went wrong is told, not only the first of it."""
     wrong = []
-    for at, swap, further in trials:
+    for at, swap, further in part(trials):
         try:
             trial(deed, at, swap, further=further)
         except AssertionError as error:

@@ -114,6 +114,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.sweep
 def test_failing_requests_change_no_result(name: str, s3: S3, lake: Path, tmp_path: Path) -> None:
     if name == "stats":
         pytest.importorskip("tensorflow_data_validation")

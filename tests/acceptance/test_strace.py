@@ -10,6 +10,7 @@ import pytest
 from deeds_support import Deed
 from deeds_support import deed as deed  # the fixture
 from strace_support import Call, calls_under, injected, unusable
+from sweep_support import part
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +45,7 @@ def test_the_program_is_killed_without_harm(deed: Deed, tmp_path: Path) -> None:
     log = tmp_path / "log"
     command, calls = calls_of(deed, log)
     changes = [each for each in calls if each.name not in ("openat", "getdents64", "fsync")]
-    for call in random.Random(21).sample(changes, min(KILLS, len(changes))):
+    for call in part(random.Random(21).sample(changes, min(KILLS, len(changes)))):
         deed.reset()
         done = injected(command, call, "signal=KILL", log)
         assert done.returncode in (0, -signal.SIGKILL, 128 + signal.SIGKILL), done.stderr
@@ -61,7 +62,7 @@ def test_the_program_says_what_it_was_refused(deed: Deed, tmp_path: Path) -> Non
     chance = random.Random(22)
     for number, names in REFUSALS.items():
         possible = [each for each in calls if each.name in names]
-        for call in chance.sample(possible, min(EACH, len(possible))):
+        for call in part(chance.sample(possible, min(EACH, len(possible)))):
             deed.reset()
             done = injected(command, call, f"error={number}", log)
             where = f"{number} at {call}: {done.returncode}, {done.stderr}"

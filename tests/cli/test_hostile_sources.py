@@ -31,6 +31,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize(("where", "what"), raised_in(METHODS))
+@pytest.mark.sweep
 def test_whatever_a_source_raises_is_one_line(here: InProcess, where: str, what: str) -> None:
     plant_source(here.site, METHODS[where].format(RAISED[what]))
     expect_one_line(here.build(), "the source `evil`")

@@ -51,6 +51,7 @@ def expect_incomplete(done: Any, *words: str) -> None:
 
 
 @pytest.mark.parametrize(("where", "what"), raised_in(OF_VALIDATORS))
+@pytest.mark.sweep
 def test_whatever_a_validator_raises_costs_its_own_verdict(
     here: InProcess, where: str, what: str
 ) -> None:
@@ -59,6 +60,7 @@ def test_whatever_a_validator_raises_costs_its_own_verdict(
 
 
 @pytest.mark.parametrize(("where", "what"), raised_in(OF_VISITORS))
+@pytest.mark.sweep
 def test_whatever_a_visitor_raises_costs_the_verdict_of_its_validator(
     here: InProcess, where: str, what: str
 ) -> None:

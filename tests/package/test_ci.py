@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from git_support import commit, start
 from package_support import CHECKOUT
 
 RUN = CHECKOUT / ".ci/run"
@@ -68,6 +70,11 @@ def ci(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+def today() -> str:
+    """The part that a folder without git tries."""
+    return f"{int(time.strftime('%j')) % 3 + 1}/3"
+
+
 TARGETS = ["test", "types", "test-versions", "test-slow"]
 
 
@@ -83,6 +90,7 @@ def test_all_run_and_each_fails_the_run(ci: Any, broken: list[str]) -> None:
         "ran types python3.10 .venv-3.10",
         "ran test-versions python3.10 .venv-3.10",
         "tests of other Pythons: ran on 3.10; not installed: 3.13",
+        f"sweeps: part {today()}",
         "ran test-slow",
     ]
     assert done.returncode == bool(broken), done.stderr
@@ -109,5 +117,18 @@ def test_other_pythons_may_be_absent(ci: Any, tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "ran test",
         "tests of other Pythons: ran on none; not installed: 3.10 3.13",
+        f"sweeps: part {today()}",
         "ran test-slow",
     ]
+
+
+def test_each_commit_tries_another_part_of_the_sweeps(ci: Any, tmp_path: Path) -> None:
+    program(tmp_path / "bin/python3.10", IS_A_SHIM)
+    with (tmp_path / "Makefile").open("a") as makefile:
+        makefile.write("\t@echo $(TFRECREG_SWEEP)\n".replace("\t", "test-slow: said\nsaid:\n\t"))
+    start(tmp_path)
+    tried = []
+    for number in range(4):
+        commit(tmp_path, str(number))
+        tried.append(ci().stdout.splitlines()[3])
+    assert tried == ["2/3", "3/3", "1/3", "2/3"]

@@ -91,6 +91,7 @@ def has_wheel_of_tfdv(version: str) -> bool | None:
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
+@pytest.mark.sweep
 def test_an_extra_resolves_while_its_user_waits(
     extra: str, version: str, python: Path, archives: Archives, tmp_path: Path
 ) -> None:

@@ -201,6 +201,7 @@ def test_processes_share_it(cache: BlockCache) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(8))
 def test_kills_at_any_moment_leave_a_cache_for_the_next(cache: BlockCache, seed: int) -> None:
     chance = random.Random(seed)

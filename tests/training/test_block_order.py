@@ -150,6 +150,7 @@ def test_stopped_anywhere_and_resumed_with_other_hosts(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(ALL // 50))
 def test_stopped_anywhere_and_resumed_with_other_hosts_often(seed: int) -> None:
     for number in range(50):

@@ -428,6 +428,7 @@ def test_threads_end_with_their_source(
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(20))
 def test_epochs_of_hosts_with_caches_often(
     files: dict[str, bytes], port: int, folder: Path, seed: int

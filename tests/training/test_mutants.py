@@ -110,6 +110,7 @@ def test_a_source_agrees_with_a_strict_reader(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("start", range(10_000, 14_000, 1_000))
 def test_a_source_agrees_with_a_strict_reader_about_thousands(tmp_path: Path, start: int) -> None:
     found = sweep_files(tmp_path, range(start, start + 1_000))
@@ -258,6 +259,7 @@ def test_a_build_is_read_as_it_was_made_or_not_at_all(
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("start", [1_000, 1_750])
 @pytest.mark.parametrize("indexed", [True, False])
 @pytest.mark.parametrize("compression", ["none", "gzip"])

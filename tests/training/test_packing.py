@@ -112,6 +112,7 @@ def test_a_resumed_epoch_has_every_record_once(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(QUICK, ALL))
 def test_many_resumed_epochs_have_every_record_once(seed: int) -> None:
     one_run(seed)

@@ -16,6 +16,7 @@ from blake3 import blake3
 from check_support import framed
 from child_support import Child
 from kill_support import calls_of, in_child
+from sweep_support import part
 
 from tfrecreg.builtin.query import entries
 from tfrecreg.builtin.query.ask import ask
@@ -102,7 +103,7 @@ def test_killed_at_any_call(shards: list[Path], cache: Path) -> None:
     shutil.rmtree(cache)
     calls = calls_of(lambda: rows(*shards))
     every = list(range(1, calls + 1))
-    for at in random.Random(30).sample(every, min(len(every), 60)):
+    for at in part(random.Random(30).sample(every, min(len(every), 60))):
         assert not killed_at(at, shards, cache, told, files)
 
 

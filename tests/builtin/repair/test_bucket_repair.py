@@ -235,6 +235,7 @@ QUICK = (STATES[0], STATES[3], STATES[5])
     "state",
     [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in STATES],
 )
+@pytest.mark.sweep
 def test_hints_lead_out(
     registry: Registry,
     bucket: Bucket,

@@ -300,6 +300,7 @@ def test_frames_that_lack_a_byte_are_not_all_searched_again_after_each(
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.usefixtures("unsynced")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_salvaging_takes_steps_in_proportion(

@@ -161,6 +161,7 @@ def test_a_damaged_shard(number: int, compressed: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("begin", range(0, MANY, PART))
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
 def test_damaged_shards(compressed: bool, begin: int) -> None:

@@ -121,6 +121,7 @@ def test_other_versions(made) -> None:
         ("stream_blake3", "00" * 32, "another digest of its decompressed stream"),
     ],
 )
+@pytest.mark.sweep
 def test_right_bytes_with_a_wrong_receipt(made, field: str, value: Any, message: str) -> None:
     def lie(plain: Any) -> None:
         plain["shard"][field] = value
@@ -357,6 +358,7 @@ def test_a_newer_format_is_refused(made) -> None:
 
 @pytest.mark.parametrize("name", ["items/{}.jsonl.gz", "raw.jsonl.gz", "listed.jsonl.gz"])
 @pytest.mark.parametrize("how", ["other", "cut", "more", "garbage"])
+@pytest.mark.sweep
 def test_a_list_of_the_plan_that_was_changed_is_refused(made, name: str, how: str) -> None:
     path = made.plan / name.format(made.shard(*SHARD))
     data = path.read_bytes()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from kill_support import calls_of, in_child
+from sweep_support import part
 from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
@@ -88,7 +89,7 @@ def test_killed_work_of_a_plan_is_completed_sampled(site, work: str) -> None:
 def test_killed_work_of_a_plan_is_completed(site, work: str) -> None:
     made = trials(site, work)
     assert made.total > 70
-    for at in random.Random(2).sample(range(1, made.total + 1), min(100, made.total)):
+    for at in part(random.Random(2).sample(range(1, made.total + 1), min(100, made.total))):
         made.kill(at)
 
 
@@ -104,7 +105,7 @@ def test_a_killed_release_has_its_receipts_or_is_not_there(made, sample: int) ->
         release(made.registry, ReleaseRequest(name="digits", version="1.0.0"))
 
     total = calls_of(work)
-    for at in random.Random(3).sample(range(1, total + 1), min(sample, total)):
+    for at in part(random.Random(3).sample(range(1, total + 1), min(sample, total))):
         shutil.rmtree(root)
         shutil.copytree(start, root)
         lived = in_child(work, at)

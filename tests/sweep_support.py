@@ -1,0 +1,43 @@
+"""Long sweeps, of which a run may try a part.
+
+A sweep tries every call of a command, or thousands of damaged files. `TFRECREG_SWEEP=2/3` tries the
+second third of each: of its positions, or of the parameters of a test with the mark `sweep`. CI
+takes another third for each commit, so that three commits try all. Without the variable, as in
+`make test-slow`, a run tries all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TypeVar
+
+import pytest
+
+__all__ = ["VARIABLE", "part", "without_others"]
+
+VARIABLE = "TFRECREG_SWEEP"
+T = TypeVar("T")
+
+
+def part(every: Sequence[T]) -> Sequence[T]:
+    """What this run tries of a sweep, at least one of it."""
+    text = os.environ.get(VARIABLE) or "1/1"
+    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if found is None or int(found[1]) > int(found[2]):
+        raise ValueError(f"{VARIABLE} should be such as `2/3`, found `{text}`")
+    number, parts = int(found[1]), int(found[2])
+    return every[(number - 1) % max(1, len(every)) :: parts]
+
+
+def without_others(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Tests without those parameters of a marked test that are of another part."""
+    sweeps: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sweep") is not None:
+            sweeps[item.nodeid.partition("[")[0]].append(item)
+    tried = {id(item) for sweep in sweeps.values() for item in part(sweep)}
+    marked = {id(item) for sweep in sweeps.values() for item in sweep}
+    return [item for item in items if id(item) in tried or id(item) not in marked]
