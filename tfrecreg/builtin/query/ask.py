@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -183,28 +183,28 @@ def ask(
             f"expected 1 to {len(_LETTERS)} targets, found {len(named)}",
             hint='as in: tfrecreg query mnist "SELECT count(*) FROM records"',
         )
-    found = [find_target(each, registry=registry) for each in named]
+    found = (find_target(each, registry=registry) for each in named)
     return ask_targets(found, report=report, engine=engine, progress=progress)
 
 
 def ask_targets(
-    targets: Sequence[Target],
+    targets: Iterable[Target],
     *,
     report: str | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Questions:
-    """As :func:`ask`, for targets that have been found."""
+    """As :func:`ask`, for targets that are found while DuckDB is opened."""
     engine = engine or LocalEngine(1)
-    for target in targets:
-        if not target.shards:
-            raise NoShardsError(
-                f"`{target.name}` has no shards to query", hint=f"tfrecreg check {target.name}"
-            )
     expect_packages()
     with ExitStack() as stack:
         connection = stack.enter_context(closing(Connection(threads=engine.jobs)))
-        catalogs = []
+        catalogs, targets = [], tuple(targets)
+        for target in targets:
+            if not target.shards:
+                raise NoShardsError(
+                    f"`{target.name}` has no shards to query", hint=f"tfrecreg check {target.name}"
+                )
         for target in targets:
             cache = CatalogCache(target)
             stack.callback(cache.close)

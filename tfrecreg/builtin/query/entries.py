@@ -33,7 +33,7 @@ CATALOG_FORMAT = 2
 """Of the files and of what is in them. A new number discards all catalogs."""
 _RACY_NS = 2_000_000_000
 _GLOB = frozenset("*?[]{}")
-_PIECE = 1 << 18
+_PIECE = 1 << 17
 """Bytes that are read at once: few enough to stay in a cache of the processor."""
 _WORTH_THREADS = 1 << 28
 """Bytes of catalogs above which threads gain more than their start costs."""
