@@ -2,7 +2,7 @@
 
 A sweep tries every call of a command, or thousands of damaged files. `TFRECREG_SWEEP=2/3` tries the
 second third of each: of its positions, or of the parameters of a test with the mark `sweep`. CI
-takes another third for each commit, so that three commits try all. Without the variable, as in
+takes another fifth for each commit, so that five commits try all. Without the variable, as in
 `make test-slow`, a run tries all.
 """
 

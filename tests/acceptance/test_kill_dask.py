@@ -137,7 +137,8 @@ def test_whatever_is_killed_the_next_run_ends_with_the_same_bytes(
 def test_some_of_the_killed_builds_were_resumed(site: Site) -> None:
     """Else the moments would show nothing about finished shards."""
     print(site.kept)
-    assert len(VICTIMS) > KILLS or any(count for _, count in site.kept)
+    # A part of the sweep, or a worker with few of the tests, may have met no such moment.
+    assert len(site.kept) < KILLS or any(count for _, count in site.kept)
 
 
 def kill(site: Site, arguments: list[str], victim: str, moment: Moment) -> None:

@@ -18,7 +18,7 @@ from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.data_source import places_of
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
-from tfrecreg.operations.tf_dataset.chosen import ChosenRecords
+from tfrecreg.operations.tf_dataset.chosen import NumberedRecords
 from tfrecreg.operations.tf_dataset.fitted import ImageFit, Method
 from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
 from tfrecreg.operations.tf_dataset.other_formats import with_others
@@ -350,18 +350,18 @@ def _make_split(
         counts[entry.split].append(entry.records)
     numbers = find_numbers(target.words, counts)
     read = None if target.storage.is_local else places_of(target, far)[1]
-    pieces: Sequence[RecordRun] | ChosenRecords
+    pieces: Sequence[RecordRun] | NumberedRecords
     if where is None:
         share = host_numbers(numbers, records.starts, host, hosts, target.name)
         pieces = find_pieces(share, records.starts)
         if read is not None:
             every = [np.arange(each.start, each.stop) for each in share]
-            pieces = ChosenRecords(np.concatenate(every), read)
+            pieces = NumberedRecords(np.concatenate(every), read)
     else:
         held = target.records_where(
             numbers, [each.records for each in entries], where, engine, progress
         )
-        pieces = ChosenRecords(host_part(np.concatenate(held), host, hosts, target.name), read)
+        pieces = NumberedRecords(host_part(np.concatenate(held), host, hosts, target.name), read)
     tensorflow = _tensorflow()
     form = with_others(tensorflow, records, form, decoders_of(target.home, pixels))
     dataset = make_dataset(tensorflow, records, pieces, target.manifest.compression, form, chosen)

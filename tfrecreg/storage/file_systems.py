@@ -159,7 +159,12 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
     try:
         return sync(system.loop, function, *arguments, timeout=timeout, **options)
     except BaseException as error:
-        # A frame of fsspec holds it and is in its traceback: a cycle, with all that callers hold.
+        # A frame of fsspec holds it and is in its traceback or its cause's: a cycle, with all that
+        # callers hold.
+        inner = error.__cause__ or error.__context__
+        while inner is not None:
+            inner.__traceback__ = None
+            inner = inner.__cause__ or inner.__context__
         raise error.with_traceback(None) from error.__cause__
 
 

@@ -34,7 +34,7 @@ PayloadReader: TypeAlias = "Callable[[npt.NDArray[np.int64]], Sequence[object]]"
 
 
 @dataclass(frozen=True)
-class ChosenRecords:
+class NumberedRecords:
     """Records by their numbers."""
 
     numbers: npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class ChosenRecords:
 def read_chosen(
     tensorflow: Any,
     records: SplitRecords,
-    chosen: ChosenRecords,
+    chosen: NumberedRecords,
     size: int,
     *,
     shuffle: bool,

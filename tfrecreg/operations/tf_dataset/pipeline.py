@@ -16,7 +16,7 @@ import numpy as np
 
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.checked import checked_map
-from tfrecreg.operations.tf_dataset.chosen import ChosenRecords
+from tfrecreg.operations.tf_dataset.chosen import NumberedRecords
 from tfrecreg.operations.tf_dataset.elements import ElementReader
 from tfrecreg.operations.tf_dataset.form import ElementForm
 from tfrecreg.operations.tf_dataset.plain import plain
@@ -53,7 +53,7 @@ class PipelineOptions:
 def make_dataset(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | ChosenRecords,
+    pieces: Sequence[RecordRun] | NumberedRecords,
     compression: str,
     form: ElementForm,
     options: PipelineOptions,
@@ -65,7 +65,7 @@ def make_dataset(
         compression: of the shards, as a manifest says it.
     """
     data = tensorflow.data
-    if isinstance(pieces, ChosenRecords):
+    if isinstance(pieces, NumberedRecords):
         total = len(pieces.numbers)
     else:
         total = sum(each.records for each in pieces)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.operations.load_records import DamageSearch, SplitRecords
-from tfrecreg.operations.tf_dataset.chosen import ChosenRecords, read_chosen
+from tfrecreg.operations.tf_dataset.chosen import NumberedRecords, read_chosen
 from tfrecreg.operations.tf_dataset.plain import plain
 from tfrecreg.training.pieces import RecordRun
 
@@ -32,7 +32,7 @@ _CYCLE = 16
 def read_payloads(
     tensorflow: Any,
     records: SplitRecords,
-    pieces: Sequence[RecordRun] | ChosenRecords,
+    pieces: Sequence[RecordRun] | NumberedRecords,
     compression: str,
     *,
     mixed: bool,
@@ -52,10 +52,10 @@ def read_payloads(
     """
     data, int64 = tensorflow.data, tensorflow.int64
     kind = "GZIP" if compression == "gzip" else ""
-    is_far = isinstance(pieces, ChosenRecords) and pieces.far is not None
+    is_far = isinstance(pieces, NumberedRecords) and pieces.far is not None
     most = _MOST_FAR if is_far else _MOST
     size = max(1, min(most, _BYTES // max(1, records.mean_bytes)))
-    if isinstance(pieces, ChosenRecords):
+    if isinstance(pieces, NumberedRecords):
         return read_chosen(
             tensorflow,
             records,
