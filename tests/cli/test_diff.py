@@ -42,6 +42,34 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+def test_folders_need_no_registry(cli, root: Path, tmp_path: Path, monkeypatch) -> None:
+    """A copy that somebody brought, beside the build of a registry: by their paths."""
+    copy = tmp_path / "before"
+    put_build(tmp_path / "first", BEFORE)
+    shutil.copytree(tmp_path / "first/data/d", copy)
+    monkeypatch.chdir(tmp_path)
+    for before in ("before", "./before", copy):
+        done = cli("diff", before, "root/data/d", "--where", "label > 0", "--json")
+        assert (done.code, done.err) == (0, "")
+        told = json.loads(done.out)
+        assert told["totals"]["removed"] == 1  # k4: the label of t1 is 0
+    page = cli("diff", "before", "root/data/d", "--format", "html")
+    assert (page.code, page.err) == (0, "")
+    assert "k3b" in page.out
+    same = cli("diff", "before", "first/data/d", "--exit-code")
+    assert (same.code, same.err) == (0, "")
+
+
+def test_a_folder_without_a_manifest_cannot_be_compared(cli, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = cli("-C", root, "diff", "d", tmp_path / "empty")
+    assert done.code == 2
+    assert done.err == (
+        f"error: `{tmp_path}/empty` is not a folder with a manifest, which a diff needs\n"
+        "hint: `tfrecreg digest` compares files without one\n"
+    )
+
+
 def test_it_is_told_in_words(cli, root: Path) -> None:
     done = cli("-C", root, "diff", "d@1.0.0", "d")
     assert (done.code, done.err) == (0, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,26 @@ def test_two_versions_are_compared(viewing: Viewing) -> None:
     assert (pair["key"], pair["a"]) == ("b0", None)
     said = viewing.error("/api/compare/records", 400, a=other, b=0, kind="all")
     assert said.startswith("there is no kind `all` | one of added, ")
+
+
+def test_folders_are_compared_wherever_they_are(root: Path, tmp_path: Path) -> None:
+    """A copy outside of every registry, and the builds of the same name in two of them."""
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    put_build(other, BEFORE)
+    shutil.copytree(other / "data/d", copy)
+    targets = [str(copy), str(other / "data/d"), str(root / "data/d")]
+    with serving(*targets, registry=root) as found:
+        assert [each["name"] for each in found.ask("/api/targets")["targets"]] == [
+            *targets[:2],
+            "d",
+        ]
+        assert found.ask("/api/compare", a=0, b=1)["verdict"] == "SAME"
+        assert found.ask("/api/compare", a=1, b=2)["changed"] == 1
+        assert found.ask("/api/compare", a=2, b=2)["verdict"] == "SAME"
+        assert found.ask("/api/open", name="d")["id"] == 2
+        for number, word in enumerate([*targets[:2], "d"]):
+            commands = found.ask(f"/api/t/{number}")["commands"]
+            assert commands["cli"] == f"tfrecreg view {word}"
 
 
 def test_records_that_changed_since_a_version_are_selected(viewing: Viewing) -> None:

@@ -54,10 +54,10 @@ def command(
 ) -> int:
     """Compare two builds or releases, example by example.
 
-    A and B are references: mnist for the build, mnist@1.0.0 for a release; or URLs of folders that
-    hold builds. Examples are matched through the indexes. Changed features and labels are read from
-    the records, if the bytes of both are on this machine. The last lines give the smallest version
-    number for the change from A to B, and the reason.
+    A and B are references: mnist for the build, mnist@1.0.0 for a release; or paths or URLs of
+    folders with a manifest. Examples are matched through the indexes. Changed features and labels
+    are read from the records, if the bytes of both are on this machine. The last lines give the
+    smallest version number for the change from A to B, and the reason.
 
     With --where, the records of A for which the condition holds are compared with those of B. There
     is no version number then, and the bytes of both have to be on this machine.

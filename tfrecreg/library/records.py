@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def diff(
-    before: str | Built,
-    after: str | Built,
+    before: TargetLike | Built,
+    after: TargetLike | Built,
     *,
     where: str | None = None,
     registry: RegistryLike | None = None,
@@ -40,7 +40,7 @@ def diff(
     this machine.
 
     Args:
-        before: a reference, a build or a release, or the URL of a folder that holds a build.
+        before: a reference, a build or a release, or the path or URL of a folder with one.
         after: the second side.
         where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             There is no version number then, and the bytes of both have to be on this machine.

@@ -136,7 +136,7 @@ def diff_page(
     """A page of the difference of two versions, as HTML, and the difference itself.
 
     Args:
-        before: a reference, a build or a release, or the URL of a folder that holds a build.
+        before: a reference, a build or a release, or the path or URL of a folder with one.
         after: the same of the second side.
 
     Raises:

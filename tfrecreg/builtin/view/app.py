@@ -235,15 +235,14 @@ class Viewer:
             changed_since=asked.text("changed_since"),
         )
         found = self._chosen(browsed, choice)
-        word = browsed.target.reference or browsed.target.name
         return {
             "selection": choice.name,
             "count": len(found),
             "of": len(browsed.shards),
             "milliseconds": found.milliseconds,
             "note": browsed.report.note(choice.findings),
-            "cli": command_line(word, choice),
-            "python": python_line(word, browsed.shards.splits, choice),
+            "cli": command_line(browsed.word, choice),
+            "python": python_line(browsed.word, browsed.shards.splits, choice),
             "toml": derives(browsed, choice),
         }
 

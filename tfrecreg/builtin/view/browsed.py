@@ -50,11 +50,16 @@ class Browsed:
         number: in addresses.
         target: what it is.
         engine: where its catalog is made.
+        registry: of references; None for none.
     """
 
-    def __init__(self, number: int, target: Target, engine: Engine) -> None:
+    def __init__(
+        self, number: int, target: Target, engine: Engine, registry: Registry | None = None
+    ) -> None:
         self.number = number
         self.target = target
+        self.word = _word(target, registry)
+        """What names it in a command and in the library."""
         self.engine = engine
         self.shards = ViewedShards(target)
         self.decoders: Decoders = target_decoders(target)
@@ -78,14 +83,13 @@ class Browsed:
 
     def entry(self) -> dict[str, Any]:
         """Its line in the list of targets."""
-        return {"id": self.number, "name": self.target.name, "kind": self.target.kind}
+        return {"id": self.number, "name": self.word, "kind": self.target.kind}
 
     def summary(self) -> dict[str, Any]:
         """All that is known without reading the records."""
         manifest = self.target.manifest
         shards = self.shards
         columns = self.catalog.columns
-        word = self.target.reference or self.target.name
         return {
             **self.entry(),
             "digest": manifest.content if manifest is not None else None,
@@ -121,8 +125,8 @@ class Browsed:
             "notes": [*self.target.notes, *self.catalog.notes, *pillow_notes()],
             "catalog": self.catalog.to_json(len(shards)),
             "commands": {
-                "cli": shlex.join(["tfrecreg", "view", word]),
-                "python": python_line(word, shards.splits, self.selections.get("").choice),
+                "cli": shlex.join(["tfrecreg", "view", self.word]),
+                "python": python_line(self.word, shards.splits, self.selections.get("").choice),
             },
         }
 
@@ -245,7 +249,9 @@ class Opened:
         self._registry = registry
         self._engine = engine
         self._lock = threading.Lock()
-        self._browsed = [Browsed(number, each, engine) for number, each in enumerate(targets)]
+        self._browsed = [
+            Browsed(number, each, engine, registry) for number, each in enumerate(targets)
+        ]
         self._shown = threading.Event()
         self._ended = threading.Event()
         self._waiting: SimpleQueue[Browsed | None] = SimpleQueue()
@@ -318,17 +324,27 @@ class Opened:
         target = target_of(resolve(self._registry, name))
         with self._lock:
             for each in self._browsed:
-                if each.target.name == target.name and each.target.home is not None:
+                if each.word == target.reference and each.target.home is not None:
                     return each
             if len(self._browsed) >= _TARGETS:
                 raise UsageError(
                     f"{_TARGETS} targets are open, and no more are opened",
                     hint="start `tfrecreg view` again",
                 )
-            made = Browsed(len(self._browsed), target, self._engine)
+            made = Browsed(len(self._browsed), target, self._engine, self._registry)
             self._browsed.append(made)
             self._waiting.put(made)
         return made
+
+
+def _word(target: Target, registry: Registry | None) -> str:
+    """A reference where the registry is that of the target, else its path or URL."""
+    home = target.home
+    if home is None or target.storage is None or target.partial:
+        return target.name
+    if registry is not None and registry.storage.root == home.root:
+        return target.reference
+    return safe(target.storage.root, limit=1000)
 
 
 def pillow_notes() -> list[str]:

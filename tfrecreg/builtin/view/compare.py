@@ -112,7 +112,7 @@ class Comparisons:
         return self._between(self._built(a), self._built(b))
 
     def _built(self, browsed: Browsed) -> Built | str:
-        return find(browsed.target.name, self._registry)
+        return find(browsed.word, self._registry)
 
     def _between(self, a: Built | str, b: Built | str) -> DiffResult:
         for each in (a, b):
@@ -123,7 +123,7 @@ class Comparisons:
                 )
         assert not isinstance(a, str)
         assert not isinstance(b, str)
-        name = a.name, b.name
+        name = _identity(a), _identity(b)
         with self._lock:
             found = self._kept.get(name)
             if found is None:
@@ -131,6 +131,11 @@ class Comparisons:
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found
+
+
+def _identity(found: Built) -> str:
+    """Two registries may have datasets of the same name."""
+    return found.name if found.registry is None else f"{found.registry.storage.root}:{found.name}"
 
 
 def _matched(result: DiffResult) -> Matched:

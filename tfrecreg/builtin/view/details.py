@@ -26,6 +26,7 @@ from tfrecreg.text import safe
 _VALUES = 64
 _HEX = 256
 _TENSOR_TEXT = 2000
+_UNITS = {"context": "value", "list": "step"}
 
 
 def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
@@ -80,6 +81,7 @@ def _part(part: ShownPart) -> dict[str, Any]:
         "name": part.name or part.part,
         "type": part.kind,
         "count": part.count,
+        "unit": _UNITS.get(part.part, "byte"),
         "kind": "bytes",
         "values": [],
         "text": part.shown,
@@ -97,6 +99,7 @@ def _feature(browsed: Browsed, name: str, feature: Feature) -> dict[str, Any]:
         "name": safe(name),
         "type": feature.kind.name.lower(),
         "count": feature.count,
+        "unit": "value",
         "kind": kind_of_feature(name, feature, browsed.decoders),
         "values": [_value(each) for each in first],
         "text": text,

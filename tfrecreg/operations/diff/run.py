@@ -38,7 +38,7 @@ from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.conditions import chosen_records
 from tfrecreg.scan.interface import Target
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
-from tfrecreg.shardset.find import Built
+from tfrecreg.shardset.find import Built, TargetLike
 from tfrecreg.shardset.target import target_of
 from tfrecreg.text import safe
 
@@ -47,8 +47,8 @@ _SHOWN = 20
 
 
 def diff(
-    before: str | Built,
-    after: str | Built,
+    before: TargetLike | Built,
+    after: TargetLike | Built,
     *,
     where: str | None = None,
     registry: RegistryLike | None = None,
@@ -62,7 +62,7 @@ def diff(
     where the bytes of both sides are on this machine.
 
     Args:
-        before: a reference, a build or a release, or the URL of a folder that holds a build: the
+        before: a reference, a build or a release, or the path or URL of a folder with one: the
             first side.
         after: the second side.
         where: a condition in SQL: of each side only the records for which it holds there. Needs the

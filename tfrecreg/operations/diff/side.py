@@ -20,11 +20,10 @@ from tfrecreg.registry.lookup import Resolved, in_store
 from tfrecreg.registry.registry import Registry, RegistryLike
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shardset.find import Built, find, resolve_in
+from tfrecreg.shardset.find import Built, TargetLike, find, named_targets
 from tfrecreg.shardset.folder_build import FolderBuild
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
 ComparedNumbers = NDArray[np.int64]
@@ -197,9 +196,8 @@ class Side:
         return {path: place.lstrip("/") for path, place in found.items()}
 
 
-def find_side(argument: str | Built, registry: RegistryLike | None) -> Built:
-    """What is compared: a build or a release, by its reference, or the build in a folder, by its
-    URL.
+def find_side(argument: TargetLike | FolderBuild, registry: RegistryLike | None) -> Built:
+    """What is compared: a build or a release, by its reference, or by the path or URL of a folder.
 
     Raises:
         UsageError: there is no such thing.
@@ -207,9 +205,8 @@ def find_side(argument: str | Built, registry: RegistryLike | None) -> Built:
     """
     if isinstance(argument, FolderBuild):
         return argument
-    if not isinstance(argument, str) or not is_url(argument):
-        return resolve_in(registry, argument)
-    found = find(named_url(argument), registry)
+    (named,) = named_targets(argument)
+    found = find(named, registry)
     if isinstance(found, str):
         raise UsageError(
             f"`{safe(found, limit=1000)}` is not a folder with a manifest, which a diff needs",

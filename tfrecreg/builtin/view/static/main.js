@@ -158,7 +158,9 @@ async function countFindings() {
       await askFindings(`api/t/${view.t}/findings`)
     );
     const total = found.cards.reduce((sum, card) => sum + card.count, 0);
+    const hasError = found.cards.some(({ severity }) => severity === 'error');
     byId('findings-count').hidden = total === 0;
+    byId('findings-count').classList.toggle('mild', !hasError);
     byId('findings-count').textContent = count(total);
     if (view.tab === 'findings') draw(found);
     if (found.state === 'checking')

@@ -22,7 +22,7 @@
  *   height: number | null, kind: string, feature: string | null, text: string | null, boxes: Box[],
  *   polygons: Polygon[], points: any[], findings: string[], problem: string | null}} Rec
  * @typedef {{code: string, severity: string, message: string, hint: string | null}} Finding
- * @typedef {{name: string, type: string, count: number, kind: string, values: any[],
+ * @typedef {{name: string, type: string, count: number, unit: string, kind: string, values: any[],
  *   text: string | null, hex: string | null, note: string | null}} Feature
  * @typedef {{shard: number, record: number}} Place
  * @typedef {Rec & {shard_name: string, offset: number, length: number | null, digest: string | null,

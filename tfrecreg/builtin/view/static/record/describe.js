@@ -131,11 +131,17 @@ function feature(each) {
       'div',
       { class: 'feature-head' },
       el('bdi', { class: 'mono strong', text: each.name }),
-      el('span', { class: 'faint', text: `${each.type} · ${counted(each.count, 'value')}` }),
+      el('span', { class: 'faint', text: about(each) }),
     ),
     ...valueOf(each),
-    each.note && OPAQUE.has(each.kind) ? el('p', { class: 'faint', text: each.note }) : null,
   );
+}
+
+/** @param {import('../page/api.js').Feature} each */
+function about(each) {
+  const parts = [each.type, counted(each.count, each.unit)];
+  if (each.note && OPAQUE.has(each.kind)) parts.push(each.note);
+  return parts.join(' · ');
 }
 
 /** @param {import('../page/api.js').Feature} each @returns {Node[]} */

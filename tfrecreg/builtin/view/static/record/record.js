@@ -1,7 +1,7 @@
 /** One record, enlarged: what it shows, where it is, what is found in it, all its features. */
 
 import { ask, isAbort, lastOnly, words } from '../page/api.js';
-import { count, counted, el, message } from '../page/dom.js';
+import { count, el, message } from '../page/dom.js';
 import { describe } from './describe.js';
 import { drawShapes } from '../grid/shapes.js';
 import { Zoom } from './zoom.js';
@@ -119,6 +119,7 @@ export class RecordPanel {
   fail(error, { shard, record }) {
     this.record = null;
     this.blank(`Record ${record} of shard ${shard}`);
+    this.dialog.classList.add('plain');
     this.facts.replaceChildren(
       el('p', { class: 'alert', role: 'alert' }, ...message(words(error))),
     );
@@ -143,6 +144,9 @@ export class RecordPanel {
   /** @param {Whole} whole */
   drawPicture(whole) {
     const images = whole.features.filter(({ kind }) => kind === 'image' || kind === 'pixels');
+    const others = images.length ? [] : this.other(whole);
+    // Of numbers alone the list of features shows all there is.
+    this.dialog.classList.toggle('plain', !whole.problem && !images.length && !others.length);
     if (whole.problem) this.say(el('p', { class: 'alert' }, ...message(whole.problem)));
     else if (images.length)
       this.drawImage(
@@ -150,7 +154,7 @@ export class RecordPanel {
         images.map(({ name }) => name),
         images[0].name,
       );
-    else this.say(...this.other(whole));
+    else this.say(...others);
   }
 
   /** @param {...Node} nodes */
@@ -160,7 +164,7 @@ export class RecordPanel {
     this.picture.replaceChildren(el('div', { class: 'alone', tabindex: 0 }, ...nodes));
   }
 
-  /** @param {Whole} whole @returns {Node[]} */
+  /** Its sounds and texts. @param {Whole} whole @returns {Node[]} */
   other(whole) {
     const sounds = whole.features
       .filter(({ kind }) => kind === 'audio')
@@ -185,17 +189,7 @@ export class RecordPanel {
           el('p', { class: 'prose', dir: 'auto', text }),
         ),
       );
-    const all = [...sounds, ...texts];
-    return all.length
-      ? all
-      : [
-          el('p', {
-            class: whole.text ? 'prose mono' : 'faint',
-            text:
-              whole.text ??
-              `${counted(whole.length ?? 0, 'byte')} without an image, a sound or a text`,
-          }),
-        ];
+    return [...sounds, ...texts];
   }
 
   /** @param {Whole} whole @param {string[]} names @param {string} name */
