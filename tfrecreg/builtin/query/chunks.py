@@ -202,7 +202,7 @@ def _file(table: Any, **told: Any) -> tuple[PartFile, bytes]:
         for name, column in zip(table.column_names, table.columns, strict=True)
         if _repeats(pa, column)
     ]
-    pq.write_table(table, out, compression="snappy", use_dictionary=repeating)
+    pq.write_table(table, out, compression="zstd", compression_level=1, use_dictionary=repeating)
     data = out.getvalue().to_pybytes()
     made = PartFile(
         blake3=blake3(data).hexdigest(),

@@ -8,7 +8,9 @@ SELECT.
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,7 +50,8 @@ class Connection:
 
     def __init__(self, *, threads: int) -> None:
         self._duckdb = duckdb_module()
-        self._folder = tempfile.TemporaryDirectory(prefix="tfrecreg-query-")
+        self.folder = tempfile.mkdtemp(prefix="tfrecreg-query-")
+        """For files of tables."""
         self._waiting: dict[str, str] = {}
         self._views: list[str] = []
         # A wait in DuckDB or Arrow would not see an interrupt, so another thread waits there.
@@ -66,11 +69,6 @@ class Connection:
                 "threads": str(max(threads, 1)),
             },
         )
-
-    @property
-    def folder(self) -> str:
-        """A temporary folder for files of tables."""
-        return self._folder.name
 
     @cached_property
     def _connection(self) -> Any:
@@ -117,9 +115,13 @@ class Connection:
 
     def close(self) -> None:
         """Close it, and remove what it spilled."""
-        self._connection.close()
+        if self._opened.exception() is None:
+            self._connection.close()
         self._worker.shutdown()
-        self._folder.cleanup()
+        try:
+            os.rmdir(self.folder)  # noqa: PTH106 - most are empty, and this is quicker
+        except OSError:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def relation(self, sql: str) -> Any:
         """The answer to a question as a ``duckdb.DuckDBPyRelation``, computed when it is read.
@@ -149,23 +151,27 @@ class Connection:
         relation = self.relation(sql)
         # DuckDB renamed it.
         to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-        try:
-            reader = self._waited(lambda: to_reader(BATCH_ROWS))
-        except self._duckdb.Error as error:
-            raise sql_error(error, sql) from None
-        schema = _distinct(reader.schema)
-        return schema, self._read(reader, schema, sql)
 
-    def _read(self, reader: Any, schema: Any, sql: str) -> Iterator[Any]:
-        while True:
-            try:
-                batch = self._waited(lambda: _next_batch(reader))
-            except (self._duckdb.Error, OSError) as error:
-                raise sql_error(error, sql) from None
-            if batch is None:
-                return
+        def begin() -> tuple[Any, Any]:
+            reader = to_reader(BATCH_ROWS)
+            return reader, _next_batch(reader)
+
+        reader, first = self._failing(begin, sql)
+        schema = _distinct(reader.schema)
+        return schema, self._read(reader, first, schema, sql)
+
+    def _read(self, reader: Any, batch: Any, schema: Any, sql: str) -> Iterator[Any]:
+        while batch is not None:
             if batch.num_rows:
                 yield type(batch).from_arrays(batch.columns, schema=schema)
+            batch = self._failing(lambda: _next_batch(reader), sql)
+
+    def _failing(self, work: Callable[[], Any], sql: str) -> Any:
+        """The result of work on the answer to a question, whose errors are about that."""
+        try:
+            return self._waited(work)
+        except (self._duckdb.Error, OSError) as error:
+            raise sql_error(error, sql) from None
 
     def _waited(self, work: Callable[[], Any]) -> Any:
         """The result of work of DuckDB, which an interrupt of this thread ends."""
@@ -215,6 +221,8 @@ class Connection:
             raise sql_error(error, sql) from None
         if len(statements) != 1 or statements[0].type.name != "SELECT":
             raise _no_select()
+        if "copy" not in sql.lower():
+            return
         data = sql.encode("utf-8", "replace")
         for start, _ in self._duckdb.tokenize(sql):
             word = _WORD.match(data, start)
