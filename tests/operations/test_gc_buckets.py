@@ -210,21 +210,22 @@ def test_a_removal_that_was_cut_short_goes_on(
     replaced = made(registry, 1)
     made(registry, 2)
     age(memory, 100)
-    real, removed = RemoteStorage.remove, 0
+    memory.pipe_file(f"{replaced.removeprefix('memory:/')}.receipts/0.json", b"{}")
+    age(memory, 100)
+    real, removed = RemoteStorage.remove, list[str]()
 
     def remove(self: RemoteStorage, path: str) -> None:
-        nonlocal removed
-        removed += 1
-        if removed == 3:
+        if len(removed) == 3:
             raise StorageError("cannot remove it", hint="none")
+        removed.append(path)
         real(self, path)
 
     monkeypatch.setattr(RemoteStorage, "remove", remove)
     with pytest.raises(StorageError):
         gc(registry, buckets=True, apply=True)
-    left = files(memory, replaced)
-    assert left
-    assert not any(path.endswith("/manifest.json") for path in left)
+    assert removed[0].endswith("/manifest.json")
+    assert removed[1].endswith(".receipts/0.json")
+    assert files(memory, replaced)
     monkeypatch.undo()
     assert [each.path for each in gc(registry, buckets=True, apply=True)] == [replaced]
     assert files(memory, replaced) == []

@@ -82,6 +82,14 @@ def test_crops_have_the_sizes_that_they_should() -> None:
     assert 0.46 < are_flipped(draws).mean() < 0.54
 
 
+def test_a_crop_depends_on_its_own_draws_alone() -> None:
+    """Of an image whose first attempt does not fit, another attempt than its neighbor's counts."""
+    sides = np.random.default_rng(2).integers(1, 60, (500, 2)).astype(np.float64)
+    draws = CropDraws(1, 2)(np.arange(500))
+    alone = [crop_boxes(draws[at : at + 1], sides[at : at + 1])[0].tolist() for at in range(500)]
+    assert crop_boxes(draws, sides).tolist() == alone
+
+
 def test_the_crops_never_change() -> None:
     draws = CropDraws(1, 2)(np.array([0, 7]))
     assert crop_boxes(draws, np.array([[375.0, 500.0], [20.0, 900.0]])).tolist() == GOLDEN

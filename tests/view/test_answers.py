@@ -302,6 +302,18 @@ def test_classes_of_objects_are_a_facet(tmp_path: Path) -> None:
         }
 
 
+def test_a_tile_names_few_classes_and_counts_the_others(tmp_path: Path) -> None:
+    names = [f"class {number}" for number in range(9)]
+    sides = {f"image/object/bbox/{side}": [0.0] * 9 for side in SIDES}
+    with tr.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        writer.write({"image/object/class/text": names, **sides})
+    with serving(tmp_path / "a.tfrecord") as viewing:
+        (record,) = viewing.ask("/api/t/0/records")["records"]
+    *named, others = record["label"].split(", ")
+    assert named == names[: len(named)]
+    assert others == f"{9 - len(named)} more"
+
+
 def test_numbers_of_many_values_are_a_histogram(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     numbers = rng.integers(-1000, 1000, 200).tolist()

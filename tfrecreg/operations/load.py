@@ -72,7 +72,7 @@ def load(
     seed: int | None = None,
     epoch: int = 0,
     repeat: bool | int = False,
-    cache: bool | str = False,
+    cache: bool | str = "auto",
     cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
@@ -110,7 +110,7 @@ def load(
     seed: int | None = None,
     epoch: int = 0,
     repeat: bool | int = False,
-    cache: bool | str = False,
+    cache: bool | str = "auto",
     cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
@@ -147,7 +147,7 @@ def load(
     seed: int | None = None,
     epoch: int = 0,
     repeat: bool | int = False,
-    cache: bool | str = False,
+    cache: bool | str = "auto",
     cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
@@ -209,8 +209,9 @@ def load(
         epoch: the first epoch, for `augment`: each iteration over the dataset is the next one.
         repeat: number of epochs; True repeats forever.
         cache: whether to keep decoded elements in memory; or in files with this path as prefix.
-            With `cache_limit`, a folder of this machine instead, through which shards behind a URL
-            are read.
+            ``"auto"`` keeps batches of images of one known shape if they take at most 250 MiB and
+            `augment` does not change them. With `cache_limit`, a folder of this machine instead,
+            through which shards behind a URL are read.
         cache_limit: size of that folder: bytes, or text such as ``"50GB"``.
         prefetch: batches or elements to prepare ahead; None for an automatic number if there is a
             batch size, else none.
@@ -282,7 +283,8 @@ def load(
     if cache_limit is not None:
         from tfrecreg.storage.far.far_files import far_files  # few builds are in a store
 
-        far = far_files(None if isinstance(cache, bool) else cache, cache_limit)
+        folder = None if isinstance(cache, bool) or cache == "auto" else cache
+        far = far_files(folder, cache_limit)
     make = partial(
         _make_split,
         reference,
@@ -300,7 +302,7 @@ def load(
     )
     if split is None or isinstance(split, str):
         return make(split)
-    if isinstance(chosen.cache, str) and len(split) > 1:
+    if isinstance(chosen.cache, str) and chosen.cache != "auto" and len(split) > 1:
         raise UsageError(
             f"`cache` names one file, and there are {len(split)} splits",
             hint="`cache=True` keeps elements in memory; or load each split with a file of its own",
@@ -391,7 +393,7 @@ def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
         raise UsageError("`seed` needs `shuffle` or `augment`", hint="`shuffle=True, seed=1`")
     if chosen.epoch and augment is None:
         raise UsageError("`epoch` needs `augment`", hint="`augment='imagenet', epoch=3`")
-    if chosen.cache and augment is not None:
+    if chosen.cache not in (False, "auto") and augment is not None:
         raise UsageError(
             "`cache` would keep the random crops of the first epoch",
             hint="leave out `cache`, or `augment`",

@@ -268,6 +268,10 @@ def test_formats(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert asked(capfd, path, sql, "--format", "jsonl")[1] == '{"t": "=1+1\\u001b", "a|b": 0}\n'
     assert json.loads(asked(capfd, path, sql, "--json")[1])["rows"] == [{"t": "=1+1\x1b", "a|b": 0}]
     assert "| a\\|b |" in asked(capfd, path, sql, "--format", "markdown")[1]
+    nested = "SELECT [1, 2] AS a, {'b': 'c', 'd': NULL} AS e, record = 0 AS f FROM records"
+    assert asked(capfd, path, nested, "--format", "csv")[1] == (
+        'a,e,f\n"[1, 2]","{""b"": ""c"", ""d"": null}",true\n'
+    )
     target = tmp_path / "answer.parquet"
     assert asked(capfd, path, sql, "--format", "parquet", "--output", target)[0] == 0
     assert target.read_bytes()[:4] == b"PAR1"

@@ -1,4 +1,4 @@
-"""Decoded elements that `cache=True` keeps in memory: shuffled anew in each epoch, each once."""
+"""Decoded elements that are kept in memory: shuffled anew in each epoch, each once."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import pytest
 
 from tfrecreg.operations.data_source import data_source
 from tfrecreg.operations.load import load
+from tfrecreg.operations.tf_dataset import pipeline
 
 FEATURES = ["image/encoded", "image/class/label"]
 
 
 def opened(root: Path, **more: Any) -> Any:
-    arguments = {"batch_size": 8, "shuffle": True, "seed": 1, **more}
-    return load(
-        "digits7", "train", registry=root, decode=True, cache=True, with_digest=True, **arguments
-    )
+    arguments = {"batch_size": 8, "shuffle": True, "seed": 1, "decode": True, "cache": True, **more}
+    return load("digits7", "train", registry=root, with_digest=True, **arguments)
 
 
 def epoch(dataset: Any) -> list[bytes]:
@@ -81,3 +80,60 @@ def test_features_of_varying_length_are_kept_one_by_one(tf: Any, boxes: Path) ->
             for label, row in zip(batch["image/class/label"], batch["box/xmin"], strict=True)
         ]
         assert sorted(found) == [(number, number % 4) for number in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("kept", "arguments"),
+    [
+        (True, {}),
+        pytest.param(True, {"shuffle": False, "seed": None}, marks=pytest.mark.slow),
+        (True, {"image_size": (32, 32)}),
+        (False, {"cache": False}),
+        (False, {"batch_size": None}),
+        (False, {"decode": False}),
+        pytest.param(
+            False,
+            {"augment": "imagenet", "image_size": (16, 16)},
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_few_images_are_kept_without_being_asked_for(
+    tf: Any, numbered: Path, tmp_path: Path, kept: bool, arguments: dict[str, Any]
+) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(numbered, root)
+    dataset = opened(root, **{"features": FEATURES, "cache": "auto", "channels": 0, **arguments})
+    first = _whole(dataset)
+    for shard in (root / "data" / "digits7").glob("*.tfrecord-*"):
+        shard.unlink()
+    if kept:
+        assert sorted(_whole(dataset)) == sorted(first)
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            _whole(dataset)
+
+
+def test_at_most_250_mib_are_kept_without_being_asked_for(
+    tf: Any, numbered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An order tells: a shuffle of what is kept is another one than that of what is read."""
+    options: dict[str, Any] = {"features": FEATURES, "cache": "auto"}
+    orders = {each: epoch(opened(numbered, features=FEATURES, cache=each)) for each in (True, False)}
+    assert orders[True] != orders[False]
+    source = data_source("digits7", "train", registry=numbered)
+    size = len(source) * 28 * 28
+    assert epoch(opened(numbered, **options)) == orders[True]
+    monkeypatch.setattr(pipeline, "_KEPT_BYTES", size)
+    assert epoch(opened(numbered, **options)) == orders[False]
+    payloads = sum(map(len, data_source("digits7", "train", registry=numbered, raw=True)))
+    monkeypatch.setattr(pipeline, "_KEPT_BYTES", size + payloads + len(source))
+    assert epoch(opened(numbered, **options)) == orders[True]
+
+
+def _whole(dataset: Any) -> list[bytes]:
+    found = []
+    for batch in dataset:
+        digests = batch["record/digest"].numpy()
+        found += [each.tobytes() for each in (digests if digests.ndim == 2 else [digests])]
+    return found

@@ -172,6 +172,15 @@ def test_two_sounds_of_a_pair_keep_their_suffixes(raw) -> None:
     assert {name.partition("/")[0] for name in found} == {"wav", "mp3"}
 
 
+def test_a_damaged_half_of_a_pair_is_named(raw) -> None:
+    raw.put("x/clip.png", png(5, 4)[:20])
+    raw.put("x/clip.txt", "hello")
+    ((code, detail),) = raw.made("pair=txt,png").skipped.values()
+    ((same, alone),) = raw.made("suffixes=png").skipped.values()
+    assert code == same
+    assert detail == f"`x/clip.png`: {alone}"
+
+
 def test_suffixes_choose_files(raw) -> None:
     raw.put("a.wav", wav())
     raw.put("b.txt", "x")

@@ -85,6 +85,13 @@ class ElementForm:
         whole = whole and not self.others
         return whole and all(getattr(each, "shape", None) for each in self.tensors.values())
 
+    @property
+    def pixels(self) -> int:
+        """Bytes of the decoded images of an element; 0 if there are none, or their shape varies."""
+        if self.others or self.tensors or any(None in shape for shape in self.images.values()):
+            return 0
+        return sum(prod(filter(None, shape)) for shape in self.images.values())
+
 
 def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     """The form of the elements.

@@ -27,6 +27,8 @@ from tfrecreg.training.pieces import RecordRun
 if TYPE_CHECKING:
     import tensorflow as tf
 
+_KEPT_BYTES = 250 << 20
+"""Decoded elements that are kept without being asked for: as much as TFDS keeps."""
 _BUFFER_BYTES = 256 << 20
 _BUFFER_RECORDS = 100_000
 _DECODED_AT_ONCE = 32
@@ -44,6 +46,7 @@ class PipelineOptions:
     seed: int | None
     repeat: bool | int
     cache: bool | str
+    """``"auto"`` where the elements decide; another text is a prefix of files."""
     prefetch: int | None
     deterministic: bool
     epoch: int = 0
@@ -69,6 +72,8 @@ def make_dataset(
         total = len(pieces.numbers)
     else:
         total = sum(each.records for each in pieces)
+    if options.cache == "auto":
+        options = replace(options, cache=_is_kept(form, options, total, records.mean_bytes))
     size, rest = options.batch_size, options.drop_remainder
     # Decoded elements are cached before they are shuffled, so that each epoch has another order.
     is_late = bool(options.cache) and bool(options.shuffle)
@@ -154,6 +159,18 @@ def make_dataset(
     if ahead:
         dataset = dataset.prefetch(ahead)
     return dataset.with_options(_options(tensorflow))
+
+
+def _is_kept(form: ElementForm, options: PipelineOptions, total: int, mean_bytes: float) -> bool:
+    """Whether elements are kept without being asked for: batches of few decoded images.
+
+    Args:
+        mean_bytes: of a payload, which the features other than images do not exceed.
+    """
+    pixels = form.pixels
+    if not pixels or form.fit.augment is not None or options.batch_size is None:
+        return False
+    return total * (pixels + mean_bytes) <= _KEPT_BYTES
 
 
 def _with_epoch(tensorflow: Any, groups: Any, first: int) -> Any:

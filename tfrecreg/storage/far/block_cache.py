@@ -23,13 +23,16 @@ block forgotten.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import resource
+import stat
 import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from io import FileIO
 from typing import Any, NamedTuple
 
 from tfrecreg.amounts import parse_size
@@ -56,6 +59,8 @@ _SLACK = 32
 _PATIENCE = 60.0
 """Seconds to wait for another process that fetches the same block; then it is fetched here, too."""
 _PAUSE = 0.02
+_TOUCHED_NS = 1_000_000_000
+"""How long a block counts as used now, so that it is not told again."""
 _FULL_FOR = 256
 """How many more blocks are not kept after one for which there was no room."""
 
@@ -103,7 +108,24 @@ class _Found(NamedTuple):
 
 
 class _OpenBlock(LocalReader):
-    """A block, closed with its last reference: a thread may still read one that was dropped."""
+    """A block, closed with its last reference: a thread may still read one that was dropped.
+
+    Of a cache larger than what can be open, each record of a random order opens one. So this costs
+    two system calls, where `LocalReader` has more patience with what may be in its place.
+
+    Raises:
+        OSError: it is not here, or is not a regular file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._file = FileIO(os.open(path, flags))
+        status = os.fstat(self._file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        self.size = status.st_size
+        self.mtime_ns = status.st_mtime_ns
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -189,8 +211,9 @@ class BlockCache:
         path = self._path(name)
         try:
             found = _OpenBlock(path)
-            os.utime(path)
-        except (OSError, StorageError):
+            if time.time_ns() - found.mtime_ns > _TOUCHED_NS or found.mtime_ns < self._since:
+                os.utime(path)
+        except OSError:
             if found is None:
                 return None
         if found.size != size:
