@@ -76,7 +76,8 @@ class Tests(NamedTuple):
         third = ROUND // 3
         stem = Path(mutant.path).stem.strip("_")
         chosen = [each for each in known if stem in each.partition("::")[0]][:third]
-        own = (each for each in self.seconds if Path(each.partition("::")[0]).stem == f"test_{stem}")
+        file = f"/test_{stem}.py::"
+        own = (each for each in self.seconds if file in f"/{each}")
         chosen += _without(sorted(own, key=self._quickest), chosen)[: third - len(chosen)]
         chosen += _without(known, chosen)[: 2 * third - len(chosen)]
         others = _without(known, chosen)

@@ -119,7 +119,9 @@ def test_at_most_250_mib_are_kept_without_being_asked_for(
 ) -> None:
     """An order tells: a shuffle of what is kept is another one than that of what is read."""
     options: dict[str, Any] = {"features": FEATURES, "cache": "auto"}
-    orders = {each: epoch(opened(numbered, features=FEATURES, cache=each)) for each in (True, False)}
+    orders = {
+        each: epoch(opened(numbered, features=FEATURES, cache=each)) for each in (True, False)
+    }
     assert orders[True] != orders[False]
     source = data_source("digits7", "train", registry=numbered)
     size = len(source) * 28 * 28
