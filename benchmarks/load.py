@@ -1,4 +1,8 @@
-"""`load` against two tf.data pipelines over the same shards: the tutorials' and a tuned one."""
+"""`load` against two tf.data pipelines over the same shards: the tutorials' and a tuned one.
+
+Without a cache, and as it is called, when it keeps what is decoded: then against the tuned pipeline
+with a cache and, with `--tfds-python`, against TFDS.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.pairs import Measured, row, run
 from benchmarks.raw import digits, images
-from tfrecreg import init
+from tfrecreg import export, init
 
 __all__ = ["main"]
 
@@ -21,6 +25,8 @@ _NAMES = {
     "tuned": "a tuned pipeline",
     "imagenet": "the ImageNet recipe by hand",
     "encoded": "a tuned pipeline that does not decode",
+    "cached": "a tuned pipeline with a cache",
+    "tfds": "TFDS with its cache",
 }
 
 
@@ -34,6 +40,11 @@ def main(arguments: Namespace) -> list[str]:
         registry = init(root, with_dvc=False)
         registry["mnist"].build(source="mnist", raw=Path(work) / "digits")
         registry["jpegs"].build(source="imagefolder", raw=Path(work) / "jpegs")
+        kept = {"cached": "at least 1"}
+        if arguments.tfds_python:
+            kept["tfds"] = "at least 1"
+            for name in ("mnist", "jpegs"):
+                export(name, Path(work) / "tfds" / name, to="tfds", registry=registry)
         small = f"{arguments.count:,} digits as PNG, decoded, by 256"
         large = f"{_JPEGS:,} JPEGs, decoded and resized to 224 × 224, by 32"
         crops = f"{_JPEGS:,} JPEGs, random crops of 224 × 224 and flips, by 32"
@@ -43,14 +54,18 @@ def main(arguments: Namespace) -> list[str]:
                 {"plain": "at least 3", "tuned": "at least 1", "encoded": ""},
             ),
             (large, "jpegs", ["32", "224"], "load", {"plain": "", "tuned": "at least 1"}),
+            (f"{small}, kept", "mnist", ["256"], "kept", kept),
+            (f"{large}, kept", "jpegs", ["32", "224"], "kept", kept),
             (crops, "jpegs", ["32", "224"], "augmented", {"imagenet": "at least 1"}),
         ):
-            command = [sys.executable, "-m", "benchmarks.load_read"]
             taken: dict[str, list[Measured]] = {way: [] for way in (own, *targets)}
             for _ in range(arguments.runs):
                 for way, measured in taken.items():
-                    more = [way, str(root), dataset, *settings]
-                    measured.append(run([*command, *more], TF_CPP_MIN_LOG_LEVEL="3"))
+                    python, place = sys.executable, root
+                    if way == "tfds":
+                        python, place = arguments.tfds_python, Path(work) / "tfds"
+                    command = [python, "-m", "benchmarks.load_read", way, str(place), dataset]
+                    measured.append(run([*command, *settings], TF_CPP_MIN_LOG_LEVEL="3"))
             for way, target in targets.items():
                 title = f"{what}: {_NAMES[way]} / `load`"
                 ours, theirs = taken[own], taken[way]

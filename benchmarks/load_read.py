@@ -5,6 +5,10 @@ the guide to the performance of tf.data. All of them decode, shuffle 2,048 recor
 
 `imagenet` is the recipe for ImageNet as it is written by hand, and `augmented` that of `load`.
 
+`kept` is `load` as it is called, which keeps few decoded images; `cached` is the tuned pipeline
+with a cache of what is decoded, and `tfds` reads the export of the dataset, the folder DATASET in
+the folder REGISTRY, by TFDS, which caches it, too.
+
 usage: python -m benchmarks.load_read WAY REGISTRY DATASET BATCH [SIZE]
        prints records, seconds and CPU seconds of the fastest of three epochs
 """
@@ -61,22 +65,41 @@ def _interleaved(tf: Any, files: list[str]) -> Any:
     )
 
 
-def _tuned(tf: Any, files: list[str], batch: int, size: int) -> Any:
+def _tuned(tf: Any, files: list[str], batch: int, size: int, *, cached: bool = False) -> Any:
     """Interleaved files, any order, parsed by the batch, decoded in parallel."""
     spec, decode, auto = _spec(tf), _decode(tf, size), tf.data.AUTOTUNE
     options = tf.data.Options()
     options.deterministic = False
-    return (
+    pairs = (
         _interleaved(tf, files)
         .batch(batch)
         .map(lambda r: tf.io.parse_example(r, spec), num_parallel_calls=auto)
         .unbatch()
         .map(lambda e: (decode(e[_IMAGE]), e[_LABEL]), num_parallel_calls=auto)
-        .shuffle(_SHUFFLED)
-        .batch(batch)
-        .prefetch(auto)
-        .with_options(options)
     )
+    pairs = pairs.cache() if cached else pairs
+    return pairs.shuffle(_SHUFFLED).batch(batch).prefetch(auto).with_options(options)
+
+
+def _tfds(tf: Any, folder: str, batch: int, size: int) -> Any:
+    """As its guide to performance has it: read and cached by TFDS, shuffled, batched."""
+    import tensorflow_datasets as tfds
+
+    features = list(tfds.builder_from_directory(folder).info.features)
+    image, label = (
+        next(each for each in features if name in each) for name in ("encoded", "label")
+    )
+    builder, auto = tfds.builder_from_directory(folder), tf.data.AUTOTUNE
+    pairs = builder.as_dataset(split="train", shuffle_files=False)
+
+    def pair(example: Any) -> Any:
+        found = example[image]
+        if size:
+            found = tf.image.resize(tf.cast(found, tf.float32), (size, size))
+        return found, example[label]
+
+    pairs = pairs.map(pair, num_parallel_calls=auto)
+    return pairs.shuffle(_SHUFFLED).batch(batch).prefetch(auto)
 
 
 def _load(registry: str, dataset: str, batch: int, size: int, **more: Any) -> Any:
@@ -138,7 +161,10 @@ def main() -> None:
     size = int(rest[0]) if rest else 0
     files = [str(each) for each in sorted(Path(registry, "data", dataset).glob("*.tfrecord-*"))]
     pairs = {
-        "load": lambda: _load(registry, dataset, int(batch), size),
+        "load": lambda: _load(registry, dataset, int(batch), size, cache=False),
+        "kept": lambda: _load(registry, dataset, int(batch), size),
+        "cached": lambda: _tuned(tf, files, int(batch), size, cached=True),
+        "tfds": lambda: _tfds(tf, f"{registry}/{dataset}", int(batch), size),
         "plain": lambda: _plain(tf, files, int(batch), size),
         "tuned": lambda: _tuned(tf, files, int(batch), size),
         "imagenet": lambda: _imagenet(tf, files, int(batch), size),

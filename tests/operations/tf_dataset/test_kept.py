@@ -123,14 +123,19 @@ def test_at_most_250_mib_are_kept_without_being_asked_for(
         each: epoch(opened(numbered, features=FEATURES, cache=each)) for each in (True, False)
     }
     assert orders[True] != orders[False]
-    source = data_source("digits7", "train", registry=numbered)
-    size = len(source) * 28 * 28
     assert epoch(opened(numbered, **options)) == orders[True]
-    monkeypatch.setattr(pipeline, "_KEPT_BYTES", size)
+    count = len(data_source("digits7", "train", registry=numbered))
+    size = count * (28 * 28 + 8)  # and a label
+    monkeypatch.setattr(pipeline, "_KEPT_BYTES", size - 1)
     assert epoch(opened(numbered, **options)) == orders[False]
-    payloads = sum(map(len, data_source("digits7", "train", registry=numbered, raw=True)))
-    monkeypatch.setattr(pipeline, "_KEPT_BYTES", size + payloads + len(source))
+    monkeypatch.setattr(pipeline, "_KEPT_BYTES", size)
     assert epoch(opened(numbered, **options)) == orders[True]
+    # A text takes as much as its record at the most.
+    text = {**options, "features": [*FEATURES, "image/format"]}
+    assert epoch(opened(numbered, **text)) == orders[False]
+    payloads = sum(map(len, data_source("digits7", "train", registry=numbered, raw=True)))
+    monkeypatch.setattr(pipeline, "_KEPT_BYTES", count * 28 * 28 + payloads + count)
+    assert epoch(opened(numbered, **text)) == orders[True]
 
 
 def _whole(dataset: Any) -> list[bytes]:

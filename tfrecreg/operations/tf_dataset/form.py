@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any, Literal
 
 from tfrecreg.decoding import FeatureDecoder
@@ -85,12 +85,23 @@ class ElementForm:
         whole = whole and not self.others
         return whole and all(getattr(each, "shape", None) for each in self.tensors.values())
 
-    @property
-    def pixels(self) -> int:
-        """Bytes of the decoded images of an element; 0 if there are none, or their shape varies."""
-        if self.others or self.tensors or any(None in shape for shape in self.images.values()):
-            return 0
-        return sum(prod(filter(None, shape)) for shape in self.images.values())
+    def kept_bytes(self, payload: float) -> float:
+        """Most bytes of an element with its images decoded.
+
+        Args:
+            payload: bytes of its record, which features other than images cannot exceed.
+
+        Returns:
+            Infinity if no image is decoded, or the size of one is not known before.
+        """
+        if not self.images or self.others or self.tensors:
+            return math.inf
+        if any(None in shape for shape in self.images.values()):
+            return math.inf
+        pixels = sum(math.prod(filter(None, shape)) for shape in self.images.values())
+        rest = [each for each in self.specs or () if each.name not in self.images]
+        is_small = all(each.form == "fixed" and each.dtype != "string" for each in rest)
+        return pixels + (8 * sum(math.prod(each.shape) for each in rest) if is_small else payload)
 
 
 def find_form(schema: Schema, request: FormRequest) -> ElementForm:
@@ -248,7 +259,7 @@ def _only_value(schema: Schema, name: str) -> int | None:
 
 
 def _is_single(spec: TensorSpec) -> bool:
-    return spec.form == "fixed" and prod(spec.shape) == 1
+    return spec.form == "fixed" and math.prod(spec.shape) == 1
 
 
 def _expect_known(names: Collection[str], known: Collection[str]) -> None:

@@ -73,7 +73,9 @@ def make_dataset(
     else:
         total = sum(each.records for each in pieces)
     if options.cache == "auto":
-        options = replace(options, cache=_is_kept(form, options, total, records.mean_bytes))
+        is_kept = options.batch_size is not None and form.fit.augment is None
+        kept_bytes = total * form.kept_bytes(records.mean_bytes)
+        options = replace(options, cache=is_kept and kept_bytes <= _KEPT_BYTES)
     size, rest = options.batch_size, options.drop_remainder
     # Decoded elements are cached before they are shuffled, so that each epoch has another order.
     is_late = bool(options.cache) and bool(options.shuffle)
@@ -159,18 +161,6 @@ def make_dataset(
     if ahead:
         dataset = dataset.prefetch(ahead)
     return dataset.with_options(_options(tensorflow))
-
-
-def _is_kept(form: ElementForm, options: PipelineOptions, total: int, mean_bytes: float) -> bool:
-    """Whether elements are kept without being asked for: batches of few decoded images.
-
-    Args:
-        mean_bytes: of a payload, which the features other than images do not exceed.
-    """
-    pixels = form.pixels
-    if not pixels or form.fit.augment is not None or options.batch_size is None:
-        return False
-    return total * (pixels + mean_bytes) <= _KEPT_BYTES
 
 
 def _with_epoch(tensorflow: Any, groups: Any, first: int) -> Any:
