@@ -9,6 +9,8 @@ from tfrecreg.training.image_sizes import ImageSize
 
 Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
 
+_AVERAGES = ("bilinear", "nearest", "area")
+"""Methods whose pixels are averages of pixels: of 0 to 255, as those are."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_SIDES = 24
 """Where the height and width of a PNG end."""
@@ -49,8 +51,9 @@ class ImageFit(ImageSize):
             elif not isinstance(size, tuple):
                 size = _by_shorter_side(tf, images, size)
             sized = tf.image.resize(images, size, method=self.method, antialias=self.antialias)
-        # Bicubic and Lanczos overshoot; a plain cast would make white of black.
-        return tf.saturate_cast(tf.round(sized), tf.uint8)
+        # The others overshoot, and a plain cast would make white of black.
+        cast = tf.cast if self.method in _AVERAGES else tf.saturate_cast
+        return cast(tf.round(sized), tf.uint8)
 
 
 def sides_of(tensorflow: Any, data: Any) -> Any:
