@@ -38,7 +38,7 @@ from tfrecreg.records.framing import (
 from tfrecreg.records.gzip_random_access import DamagedGzipError, MemberReader
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.records.reader import scan
-from tfrecreg.records.scanner import make_frame_scanner
+from tfrecreg.records.scanner import make_frame_scanner, record_reader
 from tfrecreg.records.second_read import SAME_BYTES
 from tfrecreg.storage.interface import Readable, Reader
 from tfrecreg.storage.locations import storage_of
@@ -51,7 +51,9 @@ _GAP_BYTES = 1 << 12
 _JOINED_BYTES = 1 << 18
 """as long as that takes no more memory than this."""
 _ALONE_BYTES = 1 << 15
-"""Payloads of this size are read alone: to copy one out of a frame takes longer than two reads."""
+"""Payloads of this size are read alone: to copy one out of a frame takes longer than a read."""
+_LEAST_BYTES = 2
+"""Python shares objects of fewer bytes, into which nothing may be read."""
 
 
 @overload
@@ -268,6 +270,7 @@ class _File:
         self._path = path
         self._places = places
         self._shown = shown
+        self._read = None if places.gzip else record_reader()
         # Empty, or the one open file: `setdefault` lets one thread set it.
         self._opened: dict[str, tuple[Reader, MemberReader | None]] = {}
 
@@ -317,7 +320,7 @@ class _File:
         """The payload of each of these records, or its error."""
         found: dict[int, bytes | DamagedRecordError] = {}
         for start, end, group in self._groups(numbers):
-            if len(group) == 1:
+            if len(group) == 1 and not self._places.gzip:
                 number, at, length = group[0]
                 payload = self._alone(at, length)
                 if payload is not None:
@@ -366,17 +369,20 @@ class _File:
             yield start, end, group
 
     def _alone(self, at: int, length: int) -> bytes | None:
-        """The payload of a large record of a plain file; None if it is neither, or not sound."""
-        if length < _ALONE_BYTES or self._places.gzip:
+        """The payload of the record at byte `at`, read and verified in one compiled call.
+
+        None where that cannot be, or if it is not sound: then the reason is found in another way.
+        """
+        reader, members = self._open()
+        if self._read is None or members is not None or length < _LEAST_BYTES:
             return None
-        reader, _ = self._open()
-        payload = reader.read_at(at + HEADER_BYTES, length)
-        footer = masked_crc(payload).to_bytes(FOOTER_BYTES, "little")
-        is_sound = (
-            reader.read_at(at, HEADER_BYTES) == _head(length)
-            and reader.read_at(at + HEADER_BYTES + length, FOOTER_BYTES) == footer
-        )
-        return payload if is_sound and len(payload) == length else None
+        found = reader.located(at, length + OVERHEAD)
+        if found is None:
+            return None
+        handle, start, held = found
+        payload = self._read(handle, start, length)
+        del held
+        return payload
 
     def _frames(self, start: int, end: int) -> bytes | None:
         """A stretch of the stream; None where it cannot be had as a whole."""
@@ -464,7 +470,11 @@ class _File:
             opened[0].close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_opened": {}}
+        return {**self.__dict__, "_opened": {}, "_read": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._read = None if self._places.gzip else record_reader()
 
     def __del__(self) -> None:
         if hasattr(self, "_opened"):

@@ -57,7 +57,7 @@ _CAPACITY = 1 << 16
 
 _FUNCTIONS = (
     *("walk", "prepare", "source", "headers", "members", "canonical", "digests"),
-    *("columns", "finder", "finder_feed", "finder_spans", "finder_free"),
+    *("columns", "record", "finder", "finder_feed", "finder_spans", "finder_free"),
 )
 
 _PLACES = 1 << 10
@@ -98,6 +98,7 @@ class Native(NamedTuple):
     canonical: Callable[..., None]
     digests: Callable[..., None]
     columns: Callable[..., int]
+    record: Callable[[int, int, int, bytes], int]
     engine: str
     """Instructions that compute checksums: one of :data:`ENGINES`."""
 
@@ -112,7 +113,7 @@ def load_scanner() -> Native:
     """
     try:
         library = ctypes.CDLL(str(LIBRARY))
-        walk, prepare, source, headers, members, canonical, digests, columns, *finders = (
+        walk, prepare, source, headers, members, canonical, digests, columns, record, *finders = (
             getattr(library, f"tfrecreg_{name}") for name in _FUNCTIONS
         )
     except (OSError, AttributeError) as error:
@@ -142,7 +143,9 @@ def load_scanner() -> Native:
     canonical.argtypes = [text, address, address, size, address]
     digests.argtypes = [ctypes.c_int32, *canonical.argtypes, address]
     columns.argtypes = [text, address, address, size, text, address, size, address, address]
-    own = canonical, digests, columns, ENGINES[prepare()]
+    record.restype = ctypes.c_int32
+    record.argtypes = [ctypes.c_int32, size, size, text]
+    own = canonical, digests, columns, record, ENGINES[prepare()]
     return Native(walk, headers, finder, feed, spans, free, partial(_members, members), *own)
 
 
@@ -318,6 +321,30 @@ def make_frame_scanner() -> FrameScanner:
         UsageError, FailureError: as :func:`scanner`.
     """
     return NativeFrameScanner() if scanner_kind() == "native" else PythonFrameScanner()
+
+
+def record_reader() -> Callable[[int, int, int], bytes | None] | None:
+    """A function that reads and verifies a record in one call; None without the compiled scanner.
+
+    It takes the descriptor of a file, the byte where the record begins, and the length of its
+    payload. It returns the payload; None if it is not there, or not sound. Other threads run
+    meanwhile.
+
+    Raises:
+        UsageError, FailureError: as :func:`scanner`.
+    """
+    if scanner_kind() != "native":
+        return None
+    read = load_scanner().record
+    # The documented way to make an object of bytes whose content comes later.
+    make = ctypes.pythonapi.PyBytes_FromStringAndSize
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_ssize_t]
+
+    def payload(file: int, at: int, length: int) -> bytes | None:
+        made: bytes = make(None, length)
+        return made if read(file, at, length, made) else None
+
+    return payload
 
 
 def count_headers(memory: bytes) -> int:

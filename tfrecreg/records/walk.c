@@ -1,6 +1,6 @@
 /* From record to record through a stretch of a TFRecord stream, both checksums of each checked;
- * behind damage, the records that are sound; which records are canonical Examples, and their
- * digests; and the values of records of one layout.
+ * one record of a file; behind damage, the records that are sound; which records are canonical
+ * Examples, and their digests; and the values of records of one layout.
  *
  * The compiled twin of frame_scan.py: the same findings, without a cost of Python a record.
  * Plain C that knows nothing of Python, loaded by scanner.py, so that one library serves all its
@@ -10,10 +10,16 @@
  * CRC instructions, or tables (slicing by 8) where it has neither.
  */
 
+#if defined(__linux__)
+#define _GNU_SOURCE /* for preadv */
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -345,6 +351,21 @@ void tfrecreg_walk(int32_t engine, const uint8_t *memory, uint64_t size, uint64_
     }
     found.end = at;
     *report = found;
+}
+
+/* Read the payload of the record at byte `at` of a file into memory[:length], in one call of the
+ * system and without another copy. Returns whether all of it was read, and is sound.
+ */
+int32_t tfrecreg_record(int32_t file, uint64_t at, uint64_t length, uint8_t *memory)
+{
+    uint8_t header[HEADER_BYTES], footer[FOOTER_BYTES];
+    const struct iovec parts[] = {
+        {header, HEADER_BYTES}, {memory, (size_t)length}, {footer, FOOTER_BYTES}};
+    const ssize_t size = (ssize_t)(HEADER_BYTES + length + FOOTER_BYTES);
+    const crc_function crc = function(BEST);
+    return preadv(file, parts, 3, (off_t)at) == size && load64(header) == length
+           && mask(~crc(~0u, header, 8)) == load32(header + 8)
+           && mask(~crc(~0u, memory, length)) == load32(footer);
 }
 
 /* ---- sound records behind damage: see frame_scan.py ---- */

@@ -55,6 +55,16 @@ class Reader(Protocol):
             StorageError: the file system failed to read (such as EIO).
         """
 
+    def located(self, start: int, length: int) -> tuple[int, int, object] | None:
+        """The descriptor of a local file that has these bytes, and where they start in it.
+
+        Returns:
+            These two, and what to hold on to while the descriptor is used; None if no open file has
+            all of the bytes. By default there is none.
+        """
+        del start, length
+        return None
+
     def close(self) -> None: ...
 
     def __enter__(self: R) -> R:

@@ -72,6 +72,9 @@ class LocalReader(Reader):
             missing -= len(data)
         return b"".join(pieces)
 
+    def located(self, start: int, length: int) -> tuple[int, int, object] | None:
+        return (self._file.fileno(), start, self) if start + length <= self.size else None
+
     def sync(self) -> None:
         """Make the file's bytes durable, even if another process wrote them."""
         with translated("sync", self._path):

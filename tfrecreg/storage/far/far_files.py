@@ -313,6 +313,15 @@ class FarReader(RereadableReader):
             length -= len(piece)
         return b"".join(pieces)
 
+    def located(self, start: int, length: int) -> tuple[int, int, object] | None:
+        number, offset = divmod(start, self._block_bytes)
+        if length > self._block_bytes - offset or start + length > self.size:
+            return None
+        name = f"{self._prefix}{number}"
+        whole = min(self._block_bytes, self.size - number * self._block_bytes)
+        opened = self._cache.opened(name) or self._cache.reader(name, whole)
+        return None if opened is None else opened.located(offset, length)
+
     def _piece(self, number: int, offset: int, length: int) -> bytes:
         """Exactly these bytes of one block."""
         found = self._held(number, offset, length)
