@@ -65,13 +65,15 @@ def test_every_record_goes_to_one_host(numbered: Path, shards: int, hosts: int) 
 
 
 def test_the_records_that_a_sampler_of_grain_drops_are_named(source: tfrecreg.DataSource) -> None:
-    """Its hosts get equal shares, and what is left goes to none."""
-    certificate = source.certificate()
+    """Versions whose hosts get equal shares give what is left to none; others drop nothing."""
+    certificate, given = source.certificate(), 0
     for host in range(3):
         for batch in loader(source, 0, host, 3):
             certificate.add(batch["record/digest"])
-    report = source.report(certificate)
-    assert (report.missed, report.doubled, len(report.missed_records)) == (2, 0, 2)
+            given += len(batch["record/digest"])
+    report, dropped = source.report(certificate), len(source) - given
+    assert dropped in (0, 2)
+    assert (report.missed, report.doubled, len(report.missed_records)) == (dropped, 0, dropped)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
