@@ -24,6 +24,7 @@ COUNTS = {
     "stats": 2_600,
     "catalog": 1000,
     "plan": 10_000_000,
+    "pytorch": 1000,
     "parts": 9000,
     "engines": 4000,
     "far": 10_000,
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--work", help="a folder for raw data and builds, on the disk to measure")
     parser.add_argument("--tfds-python", help="a Python that has tensorflow-datasets")
     parser.add_argument(
-        "--peers-python", help="a Python that has tfrecreg, grain, array_record and tfrecord"
+        "--peers-python", help="a Python that has tfrecreg, and the readers to compare with"
     )
     arguments = parser.parse_args()
     arguments.count = arguments.count or COUNTS[arguments.name]
