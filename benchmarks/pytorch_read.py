@@ -16,11 +16,6 @@ from pathlib import Path
 from typing import Any
 
 WORKERS, BATCH = 2, 32
-_SCHEMA = """
-feature { name: "image/encoded" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }
-feature { name: "image/class/label" type: INT presence { min_fraction: 1 } shape {} }
-"""
-"""What `ImageFolder` has of an image, too."""
 
 
 def ours(folder: Path, size: int) -> Any:
@@ -30,13 +25,11 @@ def ours(folder: Path, size: int) -> Any:
     import tfrecreg
     from tfrecreg.torch import Collate, OrderSampler
 
-    schema = folder / "two.pbtxt"
-    schema.write_text(_SCHEMA)
     source = tfrecreg.data_source(
         "jpegs",
         "train",
         registry=folder / "registry",
-        schema=schema,
+        features=["image/encoded", "image/class/label"],  # what `ImageFolder` has, too
         decode=True,
         image_size=(size, size) if size else None,
     )

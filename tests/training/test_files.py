@@ -376,6 +376,8 @@ def test_a_glob_may_name_a_part_of_what_is_there(numbers: Path) -> None:
         ({"decode": True}, "no schema says which features hold images"),
         ({"with_key": True}, "has shards without an index, so its records have no keys"),
         ({"raw": True, "decode": True}, "payloads are not decoded, and need no schema"),
+        ({"raw": True, "features": ["n"]}, "payloads are not decoded, and need no schema and no f"),
+        ({"features": ["n"]}, "no schema says which features the records have"),
         ({"damaged": "ignore"}, "`damaged` should be `raise` or `skip`, found `ignore`"),
         ({"damaged": "skip"}, '`damaged="skip"` and `max_damaged` belong together'),
         ({"max_damaged": 3}, '`damaged="skip"` and `max_damaged` belong together'),

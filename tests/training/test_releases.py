@@ -6,7 +6,9 @@ import json
 import os
 import pickle
 import shutil
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -285,6 +287,34 @@ def test_a_build_or_a_release_is_a_target(digits_original: Path) -> None:
 def test_a_reference_stands_alone(digits_original: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read together with others"):
         tfrecreg.data_source(["digits", "digits@1.0.0"], "train", registry=digits_original)
+
+
+def test_few_features_are_read_alone(
+    digits_original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"registry": digits_original, "with_digest": True}
+    whole = tfrecreg.data_source("digits", "train", decode=True, **options)
+    some = ["image/class/label", "image/encoded"]
+    chosen = tfrecreg.data_source("digits", "train", decode=True, features=some, **options)
+    assert sorted(chosen[3]) == [*some, "record/digest"]
+    assert chosen[3]["image/encoded"].tolist() == whole[3]["image/encoded"].tolist()
+    batch = next(iter(chosen.batches(4)))
+    assert sorted(batch) == [*some, "record/digest"]
+    assert chosen.order(seed=1).state(7) == whole.order(seed=1).state(7)
+    for each in tfrecreg.data_source(
+        "digits", ["train", "test"], features="image/width", **options
+    ):
+        assert sorted(each[0]) == ["image/width", "record/digest"]
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    label = tfrecreg.data_source("digits", "train", decode=True, features=some[:1], **options)
+    assert label[3]["image/class/label"] == whole[3]["image/class/label"]
+    with pytest.raises(UsageError) as caught:
+        tfrecreg.data_source("digits", "train", features=["image/hight"], **options)
+    assert caught.value.message == (
+        "the schema has no feature `image/hight`; did you mean `image/height`?"
+    )
+    assert "image/class/label" in str(caught.value.hint)
 
 
 def test_what_cannot_be_decoded(digits_original: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, overload
@@ -36,7 +36,7 @@ from tfrecreg.shardset.find import TargetsLike, find, named_targets
 from tfrecreg.shardset.target import display_name, files_targets
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import asked
-from tfrecreg.suggest import listed
+from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn, columns_of
 from tfrecreg.training.augmentation import Augment
@@ -60,6 +60,7 @@ def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     *,
     registry: RegistryLike | None = None,
     schema: str | os.PathLike[str] | None = None,
+    features: Collection[str] | None = None,
     decode: bool | str | Sequence[str] = False,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
@@ -84,6 +85,7 @@ def data_source(
     *,
     registry: RegistryLike | None = None,
     schema: str | os.PathLike[str] | None = None,
+    features: Collection[str] | None = None,
     decode: bool | str | Sequence[str] = False,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
@@ -107,6 +109,7 @@ def data_source(
     *,
     registry: RegistryLike | None = None,
     schema: str | os.PathLike[str] | None = None,
+    features: Collection[str] | None = None,
     decode: bool | str | Sequence[str] = False,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
@@ -136,6 +139,7 @@ def data_source(
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
         schema: path of a schema that replaces that of the target.
+        features: the features of elements; None for all of the schema.
         decode: whether images come out as uint8 arrays of shape (height, width, channels): True
             for those of the schema, or the features to decode. Values of other formats come out as
             the decoder of a plugin makes them.
@@ -197,6 +201,7 @@ def data_source(
                 each,
                 registry=registry,
                 schema=schema,
+                features=features,
                 decode=decode,
                 image_size=image_size,
                 fit=fit,
@@ -233,12 +238,12 @@ def data_source(
                 "payloads carry no digest",
                 hint="`certificate.add_payloads(payloads)` computes their digests",
             )
-        if decode or schema is not None:
+        if decode or schema is not None or features is not None:
             raise UsageError(
-                "payloads are not decoded, and need no schema"
+                "payloads are not decoded, and need no schema and no features"
                 if raw
                 else f"the records of `{group.name}` are not Examples, and cannot be decoded",
-                hint="leave out `decode` and `schema`" + (", or `raw`" if raw else ""),
+                hint="leave out `decode`, `features` and `schema`" + (", or `raw`" if raw else ""),
             )
         elements = replace(elements, raw=True)
     else:
@@ -247,6 +252,8 @@ def data_source(
             images = _to_decode(decode, images, columns)
             elements = replace(elements, images=images)
         elements = replace(elements, columns=columns, sequence=sequence)
+        if features is not None:
+            elements = elements.only(_known(features, columns))
     how = None
     if elements.images:
         decoders = decoders_of(group.home, pixels)
@@ -378,6 +385,24 @@ def _schema(
     if sequence:
         images += image_lists(schema)
     return columns, tuple(each for each in images if each in known), schema.pixels(), sequence
+
+
+def _known(features: Collection[str], columns: tuple[ArrayColumn, ...] | None) -> Collection[str]:
+    """These features, which the schema has."""
+    if columns is None:
+        raise UsageError(
+            "no schema says which features the records have",
+            hint='`schema="schemas/mnist.pbtxt"` names one',
+        )
+    names = [column.name for column in columns]
+    chosen = (features,) if isinstance(features, str) else features
+    for each in chosen:
+        if each not in names:
+            raise UsageError(
+                f"the schema has no feature `{safe(each)}`{did_you_mean(each, names)}",
+                hint=f"available: {listed(names)}",
+            )
+    return chosen
 
 
 def _to_decode(

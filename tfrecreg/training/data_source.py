@@ -283,9 +283,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
 
     def with_features(self, features: Collection[str]) -> DataSource:
         """The same records with these features of the schema alone."""
-        columns = tuple(each for each in self._elements.columns or () if each.name in features)
-        images = tuple(each for each in self._elements.images if each in features)
-        return self._with(self._selection, replace(self._elements, columns=columns, images=images))
+        return self._with(self._selection, self._elements.only(features))
 
     def even_splits(self, n: int, *, drop_remainder: bool = False) -> list[DataSource]:
         """Divide the source among `n` readers, as `tfds.even_splits` does.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from tfrecreg.training.arrays import ArrayColumn
@@ -36,6 +36,12 @@ class Elements:
     """Treatment of a damaged record in batches and iteration."""
     max_damaged: int = 0
     """Maximum number of damaged records to leave out, in all parts of the source together."""
+
+    def only(self, features: Collection[str]) -> Elements:
+        """The same with these features of the schema alone."""
+        columns = tuple(each for each in self.columns or () if each.name in features)
+        images = tuple(each for each in self.images if each in features)
+        return replace(self, columns=columns, images=images)
 
     def plain(self) -> dict[str, Any]:
         """The same as a JSON object."""
