@@ -11,7 +11,8 @@
  */
 
 #if defined(__linux__)
-#define _GNU_SOURCE /* for preadv */
+#define _GNU_SOURCE          /* for preadv, */
+#define _FILE_OFFSET_BITS 64 /* with large offsets on machines of 32 bits, too */
 #endif
 
 #include <stddef.h>
