@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -33,9 +36,11 @@ from engines_support import (
 )
 from tests_support import interruptible
 
+from tfrecreg.engines import pool
 from tfrecreg.engines.local import LocalEngine, usable_cores
+from tfrecreg.engines.outcome import result_of
 from tfrecreg.errors import FailureError, PluginError, RawDataError, UsageError
-from tfrecreg.guard import Misbehaviour
+from tfrecreg.guard import CallSlot, Misbehaviour
 
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
 
@@ -280,6 +285,23 @@ def test_a_parent_that_is_killed_leaves_no_workers(tmp_path: Path, end: int) -> 
         _, alive = psutil.wait_procs(workers, timeout=10)
         assert alive == []
         assert parent.wait(10) != 0
+
+
+def test_a_worker_whose_result_nobody_takes_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    """As when a plugin has ended the parent, which something else tells."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    memory = context.RawArray(ctypes.c_char, CallSlot.SIZE)
+    worker = context.Process(target=pool._work, args=(theirs, late_first, memory))
+    worker.start()
+    theirs.close()
+    ours.send_bytes(pickle.dumps((late_first, 3)))
+    assert result_of(ours.recv_bytes()) == 9
+    ours.send_bytes(pickle.dumps((late_first, 0)))  # it takes a moment
+    ours.close()
+    worker.join(30)
+    assert worker.exitcode == 0
+    assert capfd.readouterr() == ("", "")
 
 
 def test_an_interrupt_from_the_keyboard_is_the_parents_to_tell(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pickle
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -231,12 +231,11 @@ def _work(connection: Connection, function: object, memory: Any) -> None:
     guard.note_in(guard.CallSlot(memory))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    while True:
-        try:
+    # A parent that has died takes no result. Whoever notices tells it.
+    with suppress(EOFError, ConnectionError):
+        while True:
             work = connection.recv_bytes()
-        except EOFError:
-            return
-        connection.send_bytes(perform(work))
+            connection.send_bytes(perform(work))
 
 
 def _leave_with_parent() -> None:
