@@ -161,7 +161,7 @@ def test_a_build_that_is_killed_with_its_processes_goes_on(
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     deadline = time.monotonic() + 120
-    while program.poll() is None and len(list(stage(registry).glob("plan-*/journal/*"))) < 2:
+    while program.poll() is None and len(list(stage(registry).glob("plan-*/journal/*.json"))) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     program.kill()
