@@ -12,7 +12,14 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.sources.interface import Item, Remark, Skipped, Source, Written
 from tfrecreg.storage.local import LocalStorage
 
-__all__ = ["RawFolder"]
+__all__ = ["UNFOLLOWED", "RawFolder"]
+
+UNFOLLOWED = {
+    "all": "a symbolic link that leads nowhere or in a circle",
+    "inside": "a symbolic link that leads out of the raw folder, nowhere or in a circle",
+    "none": "a symbolic link, which `symlinks=none` does not follow",
+}
+"""What is said of a link that is not followed, by the option `symlinks`."""
 
 
 class RawFolder:

@@ -7,9 +7,8 @@
   `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `Splitter`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
   `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`,
-  `class_summary`; their files: `list_files`, `read_text`, `paths_remark`, `image_size`,
-  `MAX_IMAGE_BYTES`; raised:
-  `BadAnnotation`, `SkipImage`
+  `class_summary`; their files: `list_files`, `Symlinks`, `link_problem`, `read_text`,
+  `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised: `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
 - a validator of single records: `RecordValidator`, `RecordProblem`, `RecordCount`
@@ -144,7 +143,13 @@ if TYPE_CHECKING:
     from tfrecreg.schema.proto import parse_schema
     from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
     from tfrecreg.sources.objects.images import MAX_IMAGE_BYTES, image_features, image_size
-    from tfrecreg.sources.objects.listing import list_files, paths_remark, read_text
+    from tfrecreg.sources.objects.listing import (
+        Symlinks,
+        link_problem,
+        list_files,
+        paths_remark,
+        read_text,
+    )
     from tfrecreg.sources.objects.options import (
         ObjectOptions,
         choose_splits,
@@ -237,6 +242,7 @@ __all__ = [
     "Storage",
     "StorageError",
     "StreamEnd",
+    "Symlinks",
     "Tally",
     "Target",
     "TensorflowOutcome",
@@ -275,6 +281,7 @@ __all__ = [
     "is_truncated",
     "key_from",
     "keyed_examples",
+    "link_problem",
     "list_files",
     "listed",
     "location_lines",
@@ -347,7 +354,7 @@ _LATER = {
     "schema.proto": "parse_schema",
     "sources.objects.boxes": "Boxes ObjectLabel",
     "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
-    "sources.objects.listing": "list_files paths_remark read_text",
+    "sources.objects.listing": "Symlinks link_problem list_files paths_remark read_text",
     "sources.objects.options": "ObjectOptions choose_splits class_summary object_schema",
     "sources.objects.shapes": "Keypoints Polygons",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from tfrecreg.api import UsageError, safe
+from tfrecreg.api import Symlinks, UsageError, safe
 
 _SUFFIX = re.compile(r"\.?[^./\\\s]{1,30}")
 
@@ -26,7 +26,7 @@ class FolderOptions:
     layout: Literal["auto", "split", "flat"] = "auto"
     """`split`: the top-level folders are splits. `flat`: all files are `train`. `auto`: they are
     splits if all of them have names of splits."""
-    symlinks: Literal["all", "inside", "none"] = "all"
+    symlinks: Symlinks = "all"
     """`all`: follow symbolic links wherever they lead. `inside`: follow those that stay in the raw
     folder. `none`: follow none."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tfrecreg.api import Entry, RawDataError, Remark, Storage, safe
+from tfrecreg.api import Entry, RawDataError, Remark, Storage, link_problem, safe
 from tfrecreg_folder.folder_options import FolderOptions
 
 _MAX_DEPTH = 64
@@ -114,12 +114,10 @@ class FileFinder:
             yield from self._below(entry.path, (*above, here))
 
     def _followed(self, entry: Entry) -> tuple[Entry | None, str]:
-        if self._follow == "none":
-            return None, "a symbolic link, which `symlinks=none` does not follow"
-        found = self._raw.stat(entry.path, follow=self._follow)
+        follow = self._follow
+        found = None if follow == "none" else self._raw.stat(entry.path, follow=follow)
         if found is None or found.kind == "link":
-            out = "out of the raw folder, " if self._follow == "inside" else ""
-            return None, f"a symbolic link that leads {out}nowhere or in a circle"
+            return None, link_problem(follow)
         self._linked += found.kind == "dir"
         if self._linked > _MAX_LINKED:
             raise RawDataError(

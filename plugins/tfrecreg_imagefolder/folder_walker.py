@@ -8,8 +8,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from tfrecreg.api import RawDataError, Remark, Storage, is_split_name, normal_splits, safe
-from tfrecreg_imagefolder.imagefolder_options import Symlinks
+from tfrecreg.api import (
+    RawDataError,
+    Remark,
+    Storage,
+    Symlinks,
+    is_split_name,
+    link_problem,
+    normal_splits,
+    safe,
+)
 
 FolderId = tuple[int, int]
 """Device and inode."""
@@ -144,14 +152,10 @@ class Walker:
                 yield node
 
     def _follow(self, path: str) -> Node:
-        if self._symlinks == "none":
-            detail = "a symbolic link, which `symlinks=none` does not follow"
-            return Node.bad(path, "SRC011", detail)
-        found = self.raw.stat(path, follow=self._symlinks)
+        follow = self._symlinks
+        found = None if follow == "none" else self.raw.stat(path, follow=follow)
         if found is None or found.kind == "link":
-            out = "out of the raw folder, " if self._symlinks == "inside" else ""
-            detail = f"a symbolic link that leads {out}nowhere or in a circle"
-            return Node.bad(path, "SRC011", detail)
+            return Node.bad(path, "SRC011", link_problem(follow))
         if found.kind == "other":
             detail = f"a symbolic link to {_SPECIAL}, which is never opened"
             return Node.bad(path, "SRC010", detail)

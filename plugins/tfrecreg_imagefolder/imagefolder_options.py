@@ -6,9 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from tfrecreg.api import Conversion, Splitter, UsageError, safe
-
-Symlinks = Literal["all", "inside", "none"]
+from tfrecreg.api import Conversion, Splitter, Symlinks, UsageError, safe
 
 _RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
 _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")

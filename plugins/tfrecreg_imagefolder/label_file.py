@@ -24,6 +24,7 @@ from tfrecreg.api import (
     Skipped,
     Splitter,
     Storage,
+    Symlinks,
     UsageError,
     is_split_name,
     normal_splits,
@@ -36,7 +37,7 @@ from tfrecreg_imagefolder.folder_walker import (
     reject_name_collisions,
     require_folder,
 )
-from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Symlinks
+from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.listing import ItemClass, Listing
 
 _MAX_BYTES = 1 << 30

@@ -18,6 +18,7 @@ from tfrecreg.api import (
     Storage,
     choose_splits,
     image_size,
+    link_problem,
     paths_remark,
     safe,
 )
@@ -53,8 +54,8 @@ class VocDataset:
     def __init__(self, raw: Storage, options: VocOptions) -> None:
         self._raw = raw
         self._options = options
-        self._listing = VocListing(raw)
-        every, self._remarks = find_voc_splits(raw, self._listing, options)
+        self._listing = VocListing(raw, options)
+        every, self._remarks = find_voc_splits(self._listing, options)
         every = [split._replace(entries=[*map(self._found, split.entries)]) for split in every]
         self._read_xmls = {entry.xml for split in every for entry in split.entries}
         self._read_images = {entry.image for split in every for entry in split.entries}
@@ -121,14 +122,18 @@ class VocDataset:
         listing = self._listing
         if not entry.image:
             raise SkipImage("SRC020", f"there is no image of `{safe(entry.xml or entry.name)}`")
-        size = image_size(entry.image, listing.entry(entry.image))
+        size = image_size(entry.image, listing.entry(entry.image), symlinks=listing.symlinks)
         try:
             entry.image.encode()
             entry.xml.encode()
         except UnicodeEncodeError:
             raise SkipImage("SRC012", "the name is not UTF-8") from None
         if entry.xml in listing.unusable:
-            raise SkipImage("SRC041", f"its XML `{safe(entry.xml)}` cannot be opened")
+            try:
+                image_size(entry.xml, listing.unusable[entry.xml], symlinks=listing.symlinks)
+            except SkipImage as error:
+                detail = f"its XML `{safe(entry.xml)}`: {error.detail}"
+                raise SkipImage("SRC041", detail) from None
         if not entry.xml:
             if self._options.unlabeled == "skip":
                 raise SkipImage("SRC043", "a list names it, and it has no XML")
@@ -184,6 +189,11 @@ class VocDataset:
         ]
         if strays:
             yield paths_remark(first, "SRC015", strays, "neither an image nor an XML")
+        links = [*listing.links]
+        if self._options.masks:  # else all PNGs are remarked on above
+            links += [path for path in listing.masks if path in listing.unusable]
+        if links := [path for path in links if listing.unusable[path].kind == "link"]:
+            yield paths_remark(first, "SRC011", links, link_problem(listing.symlinks))
 
 
 def read_annotation(raw: Storage, path: str) -> VocAnnotation:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfrecreg.api import Entry, RawDataError, Storage, list_files, safe
+from tfrecreg.api import Entry, RawDataError, Storage, list_files, read_text, safe
+from tfrecreg_voc.voc_options import VocOptions
 
 VOC_SUFFIXES = (
     *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp"),
@@ -18,13 +19,15 @@ _SYSTEM_FOLDER = "__MACOSX"
 
 
 class VocListing:
-    """All files of the raw data, links followed.
+    """All files of the raw data, links followed as far as the options allow.
 
     Raises:
         RawDataError: there is no XML.
     """
 
-    def __init__(self, raw: Storage) -> None:
+    def __init__(self, raw: Storage, options: VocOptions) -> None:
+        self._raw = raw
+        self.symlinks = options.symlinks
         self.images: dict[str, int] = {}
         """Size in bytes of each image, by path."""
         self.xmls: dict[str, int] = {}
@@ -32,10 +35,12 @@ class VocListing:
         """The same of the PNGs of segmentations."""
         self.others: dict[str, int] = {}
         """The same of all other files. Hidden ones are among them."""
+        self.links: dict[str, int] = {}
+        """The same of other links that are not followed: they may be folders, or lists."""
         self.unusable: dict[str, Entry] = {}
-        """What has the name of an image or an XML and is not a file."""
+        """What of all these is no file: links that are not followed, FIFOs, devices."""
         self._by_stem: dict[str, str] = {}
-        for entry in list_files(raw):
+        for entry in list_files(raw, symlinks=options.symlinks):
             path, name = entry.path, entry.path.lower()
             kind = self.others
             if any(part.startswith(".") or part == _SYSTEM_FOLDER for part in path.split("/")):
@@ -47,8 +52,10 @@ class VocListing:
             elif name.endswith(VOC_SUFFIXES):
                 kind = self.images
                 self._add_image(path)
+            elif entry.kind == "link":
+                kind = self.links
             kind[path] = entry.size
-            if entry.kind != "file" and kind is not self.others:
+            if entry.kind != "file":
                 self.unusable[path] = entry
         if not self.xmls:
             raise RawDataError(
@@ -62,6 +69,15 @@ class VocListing:
         size = self.images.get(path)
         found = None if size is None else Entry(path, "file", size, 0, 0)
         return self.unusable.get(path, found)
+
+    def text(self, path: str) -> str:
+        """The text of a list.
+
+        Raises:
+            RawDataError: it is too large, not UTF-8, or a link that is not followed.
+        """
+        entry = self.unusable.get(path)
+        return read_text(self._raw, path, entry=entry, symlinks=self.symlinks)
 
     def image_of(self, xml: str) -> str:
         """The image with the name of an XML, beside it or in a folder of images; else empty."""

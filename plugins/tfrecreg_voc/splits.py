@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tfrecreg.api import RawDataError, Remark, Storage, normal_splits, read_text, safe
+from tfrecreg.api import RawDataError, Remark, normal_splits, safe
 from tfrecreg_voc.raw_listing import VOC_SUFFIXES, VocListing, folder_parts, joined_path
 from tfrecreg_voc.voc_options import VocOptions
 
@@ -37,12 +37,13 @@ class VocSplit(NamedTuple):
 
 
 def find_voc_splits(
-    raw: Storage, listing: VocListing, options: VocOptions
+    listing: VocListing, options: VocOptions
 ) -> tuple[list[VocSplit], list[Remark]]:
     """All splits, and remarks on lists that are not read.
 
     Raises:
-        RawDataError: a list is empty, or folders of splits are not at the top.
+        RawDataError: a list is empty or a link that is not followed, or folders of splits are not
+            at the top.
     """
     lists = _find_lists(listing, options.image_set)
     if not lists:
@@ -57,7 +58,7 @@ def find_voc_splits(
     for name, paths in written.items():
         entries: dict[VocEntry, None] = {}
         for path in paths:
-            for entry in _read_list(raw, listing, path):
+            for entry in _read_list(listing, path):
                 if entry in entries:
                     detail = f"`{safe(entry.name)}` is listed twice, and written once"
                     remarks.append(Remark(normal[name], path, "SRC022", detail))
@@ -74,10 +75,13 @@ def find_voc_splits(
 def _find_lists(listing: VocListing, image_set: str) -> dict[str, list[str]]:
     """The names of the lists by their folder."""
     found: dict[str, list[str]] = {}
-    for path in listing.others:
+    ends = ("/ImageSets", f"/ImageSets/{image_set}")
+    for path in (*listing.others, *listing.links):
         folder, _, name = path.rpartition("/")
         if name.endswith(".txt") and f"/{folder}".endswith(f"/ImageSets/{image_set}"):
             found.setdefault(folder, []).append(name.removesuffix(".txt"))
+        elif image_set != "none" and f"/{path}".endswith(ends) and path in listing.links:
+            listing.text(path)  # which refuses it: without the lists all would be one split
     return found
 
 
@@ -96,9 +100,9 @@ def _lists_of_splits(folder: str, names: Sequence[str], remarks: list[Remark]) -
     return kept
 
 
-def _read_list(raw: Storage, listing: VocListing, path: str) -> Iterable[VocEntry]:
+def _read_list(listing: VocListing, path: str) -> Iterable[VocEntry]:
     base = path.rpartition("/ImageSets/")[0] if "/ImageSets/" in path else ""
-    for line in read_text(raw, path).splitlines():
+    for line in listing.text(path).splitlines():
         text = line.strip()
         if not text:
             continue

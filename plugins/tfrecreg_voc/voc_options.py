@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tfrecreg.api import ObjectOptions
+from tfrecreg.api import ObjectOptions, Symlinks
 
 VOC_CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
@@ -33,6 +33,9 @@ class VocOptions(ObjectOptions):
     """The PNGs to write, byte for byte: those of `SegmentationClass`, of `SegmentationObject`."""
     unlabeled: Literal["skip", "background"] = "skip"
     """Handling of images without an XML: leave them out, or write them without objects."""
+    symlinks: Symlinks = "all"
+    """`all`: follow symbolic links wherever they lead. `inside`: follow those that stay in the raw
+    folder. `none`: follow none."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

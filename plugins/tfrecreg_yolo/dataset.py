@@ -19,6 +19,7 @@ from tfrecreg.api import (
     UsageError,
     choose_splits,
     image_size,
+    link_problem,
     paths_remark,
     safe,
 )
@@ -56,9 +57,9 @@ class YoloDataset:
     def __init__(self, raw: Storage, options: YoloOptions) -> None:
         self._raw = raw
         self._options = options
-        self._listing = YoloListing(raw)
+        self._listing = YoloListing(raw, options)
         self.description = read_description(raw, self._listing, options)
-        every = find_yolo_splits(raw, self._listing, self.description, options.splits)
+        every = find_yolo_splits(self._listing, self.description, options.splits)
         self.splits = choose_splits(every, options.splits)
         self.context = YoloContext(
             self._task(), self.description.kpt_shape, _labels(self.description)
@@ -101,7 +102,7 @@ class YoloDataset:
 
     def _item(self, split: str, image: str, unlabeled: list[str]) -> Item:
         listing = self._listing
-        size = image_size(image, listing.entry(image))
+        size = image_size(image, listing.entry(image), symlinks=listing.symlinks)
         try:
             image.encode()
         except UnicodeEncodeError:
@@ -113,10 +114,11 @@ class YoloDataset:
             unlabeled.append(image)
             return Item(split, image, size + _OVERHEAD)
         if label in listing.unusable:
-            is_link = listing.unusable[label].kind == "link"
-            why = "is a link that leads nowhere" if is_link else "cannot be opened"
-            detail = f"its label file `{safe(label)}` {why}"
-            raise SkipImage("SRC041", detail)
+            try:
+                image_size(label, listing.unusable[label], symlinks=listing.symlinks)
+            except SkipImage as error:
+                detail = f"its label file `{safe(label)}`: {error.detail}"
+                raise SkipImage("SRC041", detail) from None
         if listing.texts[label] > MAX_LABEL_BYTES:
             detail = f"its label file has {listing.texts[label]:,} bytes, too many"
             raise SkipImage("SRC041", detail)
@@ -136,9 +138,12 @@ class YoloDataset:
         if unused:
             yield paths_remark(first, "SRC042", unused, "no image has it")
         known = places.union(unused, read)
+        known.update(listing.links)
         strays = [path for path in (*listing.others, *listing.texts) if path not in known and path]
         if strays:
             yield paths_remark(first, "SRC015", strays, "neither an image nor a label file")
+        if listing.links:
+            yield paths_remark(first, "SRC011", listing.links, link_problem(listing.symlinks))
 
     def _lists(self) -> list[str]:
         """The lists of images that were read."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tfrecreg.api import RawDataError, Storage, UsageError, listed, read_text, safe
+from tfrecreg.api import RawDataError, Storage, UsageError, listed, safe
 from tfrecreg_yolo.raw_listing import YoloListing
 from tfrecreg_yolo.yaml_reader import YamlValue, read_yaml
 from tfrecreg_yolo.yolo_options import YoloOptions, is_keypoint_shape
@@ -15,7 +15,8 @@ MAX_CLASSES = 1 << 16
 _SPLIT_KEYS = ("train", "val", "valid", "validation", "test")
 _NAMES_FILES = ("classes.txt", "obj.names")
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_MAX_NAMES_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
+"""Most bytes of a file that describes the dataset: the names of ten thousand classes."""
 
 
 class YoloDescription(NamedTuple):
@@ -52,22 +53,22 @@ def read_description(raw: Storage, listing: YoloListing, options: YoloOptions) -
         )
     found = YoloDescription(file, "", {}, (), "", (), ())
     if file.lower().endswith((".yaml", ".yml")):
-        found = _of_yaml(file, read_yaml(raw, file))
+        found = _of_yaml(file, read_yaml(file, listing.text(file, limit=_MAX_BYTES)))
     elif file:
-        found = _of_darknet(file, read_text(raw, file, limit=_MAX_NAMES_BYTES), listing)
+        found = _of_darknet(file, listing.text(file, limit=_MAX_BYTES), listing)
     if options.kpt_shape:
         found = found._replace(kpt_shape=options.kpt_shape)
     if options.classes:
         return found._replace(names=options.classes)
     if not found.names:
-        path = found.names_file or _names_file(raw, listing)
+        path = found.names_file or _names_file(listing)
         if not path:
             raise RawDataError(
                 f"no file of `{safe(raw.root, limit=4096)}` lists the names of the classes: "
                 f"expected `names` in `{safe(file or 'data.yaml')}`, or `classes.txt`",
                 hint="--option classes=cat,dog names them in the order of their numbers",
             )
-        found = found._replace(names=_read_names(raw, path), names_file=path)
+        found = found._replace(names=_read_names(listing, path), names_file=path)
     return found
 
 
@@ -197,7 +198,7 @@ def _of_darknet(file: str, text: str, listing: YoloListing) -> YoloDescription:
     return YoloDescription(file, "", splits, (), names_file, (), ())
 
 
-def _names_file(raw: Storage, listing: YoloListing) -> str:
+def _names_file(listing: YoloListing) -> str:
     """The file that lists the classes; empty without one. Copies of one list are one."""
     paths = [
         path
@@ -205,7 +206,7 @@ def _names_file(raw: Storage, listing: YoloListing) -> str:
         if path.rpartition("/")[2] in _NAMES_FILES
     ]
     for path in paths[1:]:
-        if _read_names(raw, path) != _read_names(raw, paths[0]):
+        if _read_names(listing, path) != _read_names(listing, paths[0]):
             raise RawDataError(
                 f"`{safe(paths[0])}` and `{safe(path)}` list different classes",
                 hint="--option classes=cat,dog names them in the order of their numbers",
@@ -213,8 +214,8 @@ def _names_file(raw: Storage, listing: YoloListing) -> str:
     return paths[0] if paths else ""
 
 
-def _read_names(raw: Storage, path: str) -> list[str]:
-    lines = read_text(raw, path, limit=_MAX_NAMES_BYTES).rstrip().split("\n")
+def _read_names(listing: YoloListing, path: str) -> list[str]:
+    lines = listing.text(path, limit=_MAX_BYTES).rstrip().split("\n")
     names = [line.strip() for line in lines]
     if "" in names or len(names) > MAX_CLASSES:
         problem = f"line {names.index('') + 1} is empty" if "" in names else "too many lines"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from tfrecreg.api import Entry, RawDataError, Storage, list_files, safe
+from tfrecreg.api import Entry, RawDataError, Storage, list_files, read_text, safe
+from tfrecreg_yolo.yolo_options import YoloOptions
 
 YOLO_SUFFIXES = (
     *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp"),
@@ -16,13 +17,15 @@ _SYSTEM_FOLDER = "__MACOSX"
 
 
 class YoloListing:
-    """All files of the raw data, links followed.
+    """All files of the raw data, links followed as far as the options allow.
 
     Raises:
         RawDataError: there are none.
     """
 
-    def __init__(self, raw: Storage) -> None:
+    def __init__(self, raw: Storage, options: YoloOptions) -> None:
+        self._raw = raw
+        self.symlinks = options.symlinks
         self.images: dict[str, int] = {}
         """Size in bytes of each image, by path."""
         self.texts: dict[str, int] = {}
@@ -30,8 +33,8 @@ class YoloListing:
         self.others: dict[str, int] = {}
         """The same of all other files. Hidden ones are among them."""
         self.unusable: dict[str, Entry] = {}
-        """What has the name of an image or of a label file and is not a file."""
-        for entry in list_files(raw):
+        """What is not a file: links that are not followed, FIFOs, devices."""
+        for entry in list_files(raw, symlinks=options.symlinks):
             path = entry.path
             name = path.lower()
             if _is_hidden(path):
@@ -39,10 +42,10 @@ class YoloListing:
             elif name.endswith((*YOLO_SUFFIXES, ".txt")):
                 is_image = not name.endswith(".txt")
                 (self.images if is_image else self.texts)[path] = entry.size
-                if entry.kind != "file":
-                    self.unusable[path] = entry
             else:
                 self.others[path] = entry.size
+            if entry.kind != "file":
+                self.unusable[path] = entry
         if not self.images:
             raise RawDataError(
                 f"`{safe(raw.root, limit=4096)}` holds no image",
@@ -50,6 +53,12 @@ class YoloListing:
             )
         self.folders: set[str] = {parent for path in self.images for parent in parents(path)}
         """Folders with images in them, also below; the raw folder is the empty path."""
+        self.links: list[str] = [
+            path
+            for path, entry in self.unusable.items()
+            if entry.kind == "link" and path in self.others and not _is_hidden(path)
+        ]
+        """Links that are not followed and may lead to folders."""
 
     def entry(self, path: str) -> Entry | None:
         """What is at the path of an image or of a label file."""
@@ -57,6 +66,15 @@ class YoloListing:
             return self.unusable[path]
         size = self.images.get(path, self.texts.get(path))
         return None if size is None else Entry(path, "file", size, 0, 0)
+
+    def text(self, path: str, *, limit: int = 1 << 28) -> str:
+        """The text of a small file.
+
+        Raises:
+            RawDataError: it is too large, not UTF-8, or a link that is not followed.
+        """
+        entry = self.unusable.get(path)
+        return read_text(self._raw, path, limit=limit, entry=entry, symlinks=self.symlinks)
 
     def below(self, folder: str) -> Iterator[str]:
         """The images in a folder, also below."""

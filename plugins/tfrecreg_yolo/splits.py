@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tfrecreg.api import RawDataError, Remark, Storage, normal_splits, read_text, safe
+from tfrecreg.api import RawDataError, Remark, normal_splits, safe
 from tfrecreg_yolo.description import YoloDescription
 from tfrecreg_yolo.raw_listing import YoloListing, parents
 
@@ -26,7 +26,7 @@ class YoloSplit(NamedTuple):
 
 
 def find_yolo_splits(
-    raw: Storage, listing: YoloListing, description: YoloDescription, wanted: Sequence[str]
+    listing: YoloListing, description: YoloDescription, wanted: Sequence[str]
 ) -> list[YoloSplit]:
     """All splits.
 
@@ -44,7 +44,7 @@ def find_yolo_splits(
     found = []
     for key, paths in written.items():
         try:
-            split = _described(raw, listing, finder, names, key, paths, description.file)
+            split = _described(listing, finder, names, key, paths, description.file)
         except RawDataError:
             if not wanted or names[key] in wanted:
                 raise
@@ -54,7 +54,6 @@ def find_yolo_splits(
 
 
 def _described(
-    raw: Storage,
     listing: YoloListing,
     finder: _Finder,
     names: Mapping[str, str],
@@ -70,7 +69,7 @@ def _described(
     remarks = []
     origins = []
     for text in paths:
-        place, moved = finder.find(text, {*listing.folders, *listing.texts})
+        place, moved = finder.find(text, {*listing.folders, *listing.texts, *listing.links})
         if place is None:
             raise RawDataError(
                 f"`{safe(file)}`: `{key}` is `{safe(text)}`, which is neither a folder with images "
@@ -84,7 +83,7 @@ def _described(
         if place in listing.folders:
             images.update(dict.fromkeys(listing.below(place)))
         else:
-            remarks += _read_list(raw, listing, finder, name, place, images)
+            remarks += _read_list(listing, finder, name, place, images)
     if not images:
         raise RawDataError(
             f"the split `{safe(key)}` of `{safe(file)}` has no image",
@@ -94,7 +93,6 @@ def _described(
 
 
 def _read_list(
-    raw: Storage,
     listing: YoloListing,
     finder: _Finder,
     split: str,
@@ -105,7 +103,7 @@ def _read_list(
     beside = _Finder((path.rpartition("/")[0], *finder.bases))
     moved: list[str] = []
     repeated: list[str] = []
-    for line in read_text(raw, path).splitlines():
+    for line in listing.text(path).splitlines():
         text = line.strip()
         if not text:
             continue

@@ -10,26 +10,23 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tfrecreg.api import MissingExtraError, RawDataError, Storage, read_text, safe
+from tfrecreg.api import MissingExtraError, RawDataError, safe
 
-_MAX_BYTES = 1 << 20
-"""Most bytes of a YAML file: the names of ten thousand classes."""
 _MAX_DEPTH = 32
 
 YamlValue: TypeAlias = "str | Sequence[YamlValue] | Mapping[str, YamlValue]"
 """A scalar, a list or a mapping."""
 
 
-def read_yaml(raw: Storage, path: str) -> Mapping[str, YamlValue]:
-    """The mapping that a YAML file consists of; empty for an empty file.
+def read_yaml(path: str, text: str) -> Mapping[str, YamlValue]:
+    """The mapping that the text of a YAML file consists of; empty for an empty file.
 
     Raises:
-        RawDataError: it is too large, not UTF-8, not YAML, or not a mapping; it has an alias, a key
-            twice, or is nested too deeply.
+        RawDataError: it is not YAML, or not a mapping; it has an alias, a key twice, or is nested
+            too deeply.
         MissingExtraError: PyYAML is not installed.
     """
     yaml = _require_yaml()
-    text = read_text(raw, path, limit=_MAX_BYTES)
     try:
         node = yaml.compose(text, Loader=_loader(yaml))
         found = "" if node is None else _value(yaml, node)

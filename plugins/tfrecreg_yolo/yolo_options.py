@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tfrecreg.api import ObjectOptions, UsageError
+from tfrecreg.api import ObjectOptions, Symlinks, UsageError
 
 YoloTask = Literal["detect", "segment", "pose", "obb"]
 MAX_KEYPOINTS = 10_000
@@ -29,6 +29,9 @@ class YoloOptions(ObjectOptions):
     """Read only these splits."""
     unlabeled: Literal["background", "skip"] = "background"
     """Handling of images without a label file: write them without objects, or skip them."""
+    symlinks: Symlinks = "all"
+    """`all`: follow symbolic links wherever they lead. `inside`: follow those that stay in the raw
+    folder. `none`: follow none."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

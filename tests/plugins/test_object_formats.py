@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from image_support import jpeg, png
 from object_formats_support import Drawn, Picture, read_coco, write_coco, write_voc, write_yolo
+from object_sources_support import UNFOLLOWED
 from tests_support import tree
 
 import tfrecreg
@@ -188,6 +190,28 @@ class TestBuilds:
         options = CheckOptions(raw=f"{raw}/{source}", skip=("duplicates", "annotations"))
         (report,) = check(["d"], options=options, registry=registry)
         assert [each.code for each in report.findings] == []
+
+    @pytest.mark.parametrize("source", ["yolo", "voc"])
+    def test_the_ledger_has_the_links_that_are_not_followed(
+        self, registry: Registry, raw: Path, tmp_path: Path, source: str
+    ) -> None:
+        folder = raw / ("yolo/images/train" if source == "yolo" else "voc/JPEGImages")
+        (folder / "000.jpg").rename(tmp_path / "out.jpg")
+        (folder / "000.jpg").symlink_to(tmp_path / "out.jpg")
+        (folder / "loop").symlink_to("..")
+        path = f"{folder.relative_to(raw / source)}"
+        options = {"symlinks": "inside"}
+        build(registry, self.request(source, raw, options=options, max_skipped="1"))
+        ledger = tmp_path / "registry/data/d/ledger.jsonl"
+        rows = [json.loads(line) for line in ledger.read_text().splitlines()]
+        why = UNFOLLOWED["inside"]
+        rows = [
+            (row["split"], row["key"], row["detail"]) for row in rows if row["code"] == "SRC011"
+        ]
+        assert sorted(rows) == [
+            ("train", f"{path}/000.jpg", why),
+            ("train", f"{path}/loop", f"{why}: `{path}/loop`"),
+        ]
 
     @pytest.mark.parametrize("source", ["yolo", "voc"])
     def test_raw_data_behind_a_url_and_parts_give_the_same_files(

@@ -6,6 +6,9 @@ import shutil
 from typing import Any
 
 import pytest
+from object_sources_support import UNFOLLOWED
+
+from tfrecreg.sources.interface import Remark, Skipped
 
 
 class TestImageSets:
@@ -211,3 +214,61 @@ def test_links_are_followed(raw: Any) -> None:
     (raw.path / "Annotations/b.xml").symlink_to("nowhere.xml")
     raw.image("JPEGImages/b.png")
     assert raw.skipped().code == "SRC041"
+
+
+@pytest.mark.parametrize("symlinks", UNFOLLOWED)
+def test_links_that_are_not_followed_are_accounted_for(raw: Any, symlinks: str) -> None:
+    why = UNFOLLOWED[symlinks]
+    store = raw.path.parent / "store"
+    store.mkdir()
+    for name in "abcd":
+        raw.entry(name, raw.object())
+    shutil.move(raw.path / "JPEGImages/b.png", store)
+    shutil.move(raw.path / "Annotations/c.xml", store)
+    shutil.move(raw.path / "JPEGImages/d.png", raw.path / "JPEGImages/other.png")
+    (raw.path / "JPEGImages/b.png").symlink_to(store / "b.png")
+    (raw.path / "Annotations/c.xml").symlink_to(store / "c.xml")
+    (raw.path / "JPEGImages/d.png").symlink_to("other.png")
+    raw.put("Annotations/e.xml", raw.xml())
+    (raw.path / "JPEGImages/e.png").symlink_to("nowhere.png")
+    (raw.path / "JPEGImages/loop").symlink_to("..")
+    raw.put("SegmentationClass/none.txt", "")
+    (raw.path / "SegmentationClass/a.png").symlink_to(store / "b.png")
+    made = raw.made(symlinks=symlinks, masks=("class",))
+    skipped = {
+        key.rpartition("/")[2]: (each.code, each.detail)
+        for key, each in made.items()
+        if isinstance(each, Skipped)
+    }
+    expected = {"e.png": ("SRC011", why)}
+    if symlinks != "all":
+        xml = ("SRC041", f"its XML `Annotations/c.xml`: {why}")
+        expected |= {"b.png": ("SRC011", why), "c.png": xml}
+    if symlinks == "none":
+        expected |= {"d.png": ("SRC011", why)}
+    assert skipped == expected
+    mask = "" if symlinks == "all" else ", `SegmentationClass/a.png`"
+    found = [
+        each for each in raw.remarks(symlinks=symlinks, masks=("class",)) if each.code == "SRC011"
+    ]
+    detail = f"{why}: `JPEGImages/loop`{mask}"
+    assert found == [Remark("train", "JPEGImages/loop", "SRC011", detail, 2 if mask else 1)]
+
+
+@pytest.mark.parametrize("moved", ["ImageSets", "ImageSets/Main", "ImageSets/Main/train.txt"])
+def test_lists_behind_a_forbidden_link_are_refused(raw: Any, moved: str) -> None:
+    for name in "ab":
+        raw.entry(name, raw.object())
+    raw.put("ImageSets/Main/train.txt", "a\n")
+    raw.put("ImageSets/Main/val.txt", "b\n")
+    shutil.move(raw.path / moved, raw.path.parent / "store")
+    (raw.path / moved).symlink_to(raw.path.parent / "store")
+    splits = {"train": ["JPEGImages/a.png"], "validation": ["JPEGImages/b.png"]}
+    assert raw.splits() == splits
+    for symlinks in ("inside", "none"):
+        assert raw.refusal(symlinks=symlinks) == (
+            f"`{moved}` is {UNFOLLOWED[symlinks]}",
+            "put the file or the folder itself there",
+        )
+    if moved != "ImageSets/Main/train.txt":
+        assert len(raw.splits(symlinks="none", image_set="none")["train"]) == 2

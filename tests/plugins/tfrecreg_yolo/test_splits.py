@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import Any
 
 import pytest
+from object_sources_support import UNFOLLOWED
 
-from tfrecreg.sources.interface import Skipped
+from tfrecreg.sources.interface import Remark, Skipped
 
 NAMES = "names: [cat, dog]\n"
 TWO = {
@@ -266,6 +268,73 @@ class TestLinks:
         (raw.path / "images/val/here.png").symlink_to("nowhere.png")
         assert raw.splits(classes=("cat",)) == TWO
         assert raw.skipped(classes=("cat",)).code == "SRC011"
+
+    @pytest.mark.parametrize("symlinks", UNFOLLOWED)
+    def test_what_is_not_followed_is_accounted_for(self, raw: Any, symlinks: str) -> None:
+        raw.two_splits()
+        why = UNFOLLOWED[symlinks]
+        store = raw.path.parent / "store"
+        store.mkdir()
+        for name in ("images/train/a.png", "labels/train/b.txt"):
+            shutil.copy(raw.path / name, store)
+        links = {"out.png": store / "a.png", "in.png": "b.png", "gone.png": "nowhere.png"}
+        for name, target in links.items():
+            (raw.path / "images/train" / name).symlink_to(target)
+            raw.put(f"labels/train/{name[:-4]}.txt", "")
+        (raw.path / "images/train/loop").symlink_to("..")
+        (raw.path / "images/train/more").symlink_to(store)
+        raw.images("images/train/d.png")
+        (raw.path / "labels/train/d.txt").symlink_to(store / "b.txt")
+        made = raw.made(classes=("cat",), symlinks=symlinks)
+        skipped = {
+            key.rpartition("/")[2]: (each.code, each.detail)
+            for key, each in made.items()
+            if isinstance(each, Skipped)
+        }
+        label = ("SRC041", f"its label file `labels/train/d.txt`: {why}")
+        expected = {"gone.png": ("SRC011", why)}
+        if symlinks != "all":
+            expected |= {"out.png": ("SRC011", why), "d.png": label}
+        if symlinks == "none":
+            expected |= {"in.png": ("SRC011", why)}
+        assert skipped == expected
+        written = {key for key, each in made.items() if not isinstance(each, Skipped)}
+        assert ("images/train/more/a.png" in written) == (symlinks == "all")
+        left = "`images/train/loop`" + (", `images/train/more`" if symlinks != "all" else "")
+        remarks = raw.remarks(classes=("cat",), symlinks=symlinks)
+        (found,) = (each for each in remarks if each.code == "SRC011")
+        assert found == Remark(
+            "train", "images/train/loop", "SRC011", f"{why}: {left}", found.times
+        )
+        assert found.times == left.count("`") // 2
+        assert {each.code for each in remarks} <= {"SRC011", "SRC042", "SRC043"}
+
+    @pytest.mark.parametrize("name", ["data.yaml", "classes.txt", "train.txt"])
+    def test_what_describes_the_dataset_is_not_read_through_a_forbidden_link(
+        self, raw: Any, name: str
+    ) -> None:
+        raw.two_splits()
+        texts = {"data.yaml": f"train: images/train\n{NAMES}", "classes.txt": "cat\ndog\n"}
+        store = raw.path.parent / name
+        store.write_text(texts.get(name, "images/train/a.png\n"))
+        (raw.path / name).symlink_to(store)
+        options = {"classes": ("cat",)} if name == "train.txt" else {}
+        assert raw.splits(**options)
+        assert raw.refusal(symlinks="inside", **options) == (
+            f"`{name}` is a symbolic link that leads out of the raw folder, nowhere or in a circle",
+            "put the file or the folder itself there",
+        )
+        assert raw.refusal(symlinks="none", **options)[0] == f"`{name}` is {UNFOLLOWED['none']}"
+
+    def test_a_folder_of_a_split_behind_a_forbidden_link_is_refused(self, raw: Any) -> None:
+        raw.two_splits()
+        raw.put("data.yaml", f"train: images/train\nval: images/val\n{NAMES}")
+        (raw.path / "images/val").rename(raw.path / "images/other")
+        (raw.path / "images/val").symlink_to("other")
+        assert raw.splits(symlinks="inside")["validation"] == ["images/val/c.png"]
+        message, hint = raw.refusal(symlinks="none")
+        assert message == f"`images/val` is {UNFOLLOWED['none']}"
+        assert hint == "put the file or the folder itself there"
 
 
 def test_what_was_found_is_described(raw: Any) -> None:

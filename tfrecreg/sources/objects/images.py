@@ -7,6 +7,7 @@ import hashlib
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.example.model import Example
 from tfrecreg.images.model import ImageHeader
+from tfrecreg.sources.objects.listing import Symlinks, link_problem
 from tfrecreg.sources.objects.view import SkipImage
 from tfrecreg.storage.interface import Entry
 from tfrecreg.text import safe
@@ -35,12 +36,13 @@ def image_features(data: bytes, header: ImageHeader, *, filename: str, source_id
     }
 
 
-def image_size(path: str, entry: Entry | None) -> int:
-    """Size in bytes of an image file.
+def image_size(path: str, entry: Entry | None, *, symlinks: Symlinks = "all") -> int:
+    """Size in bytes of an image file, or of another file of a record.
 
     Args:
         path: where it should be.
         entry: what is there, links followed; None for nothing.
+        symlinks: which links were followed: all, those that stay in the raw folder, or none.
 
     Raises:
         SkipImage: it does not exist, is no file, or is too large for a record.
@@ -48,7 +50,7 @@ def image_size(path: str, entry: Entry | None) -> int:
     if entry is None:
         raise SkipImage("SRC020", f"there is no file `{safe(path)}`")
     if entry.kind == "link":
-        raise SkipImage("SRC011", "a symbolic link that leads nowhere or in a circle")
+        raise SkipImage("SRC011", link_problem(symlinks))
     if entry.kind != "file":
         kind = "a folder" if entry.kind == "dir" else "a FIFO, a socket or a device"
         raise SkipImage("SRC010", f"expected a file, found {kind}")

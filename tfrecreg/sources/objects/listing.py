@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from tfrecreg.errors import RawDataError
 from tfrecreg.sources.interface import Remark
 from tfrecreg.storage.interface import Entry, Readable
 from tfrecreg.text import safe
 
+Symlinks = Literal["all", "inside", "none"]
+"""Which links are followed: all, those that stay in the raw folder, or none."""
+
 _MAX_LINKS = 10_000
 """Links to folders that are followed: a few that lead to each other are exponentially many."""
 
 
-def list_files(raw: Readable, folder: str = "") -> Iterator[Entry]:
+def list_files(raw: Readable, folder: str = "", *, symlinks: Symlinks = "all") -> Iterator[Entry]:
     """Everything below a folder that is not a folder, in the order of the paths' bytes.
 
     Links are followed, also into folders: a file behind a link has its size and the kind ``file``.
-    A link that leads nowhere or in a circle has the kind ``link``, a FIFO or a device ``other``.
+    A link that leads nowhere or in a circle, or that is not followed, has the kind ``link``, a FIFO
+    or a device ``other``.
+
+    Args:
+        symlinks: which links are followed: all, those that stay in the raw folder, or none.
 
     Raises:
         RawDataError: there are too many links to folders.
@@ -33,7 +41,7 @@ def list_files(raw: Readable, folder: str = "") -> Iterator[Entry]:
             if entry.kind != "dir":
                 yield entry
         else:
-            found = raw.stat(entry.path, follow="all")
+            found = None if symlinks == "none" else raw.stat(entry.path, follow=symlinks)
             if found is None or found.kind in ("file", "link", "other"):
                 yield entry if found is None else replace(found, path=entry.path)
             elif _is_circle(raw, found, entry.path):
@@ -48,12 +56,36 @@ def list_files(raw: Readable, folder: str = "") -> Iterator[Entry]:
                 waiting.append(raw.list(entry.path))
 
 
-def read_text(raw: Readable, path: str, *, limit: int = 1 << 28) -> str:
+def link_problem(symlinks: Symlinks) -> str:
+    """Why a link was not followed, in words: `a symbolic link, which …`."""
+    if symlinks == "none":
+        return "a symbolic link, which `symlinks=none` does not follow"
+    out = "out of the raw folder, " if symlinks == "inside" else ""
+    return f"a symbolic link that leads {out}nowhere or in a circle"
+
+
+def read_text(
+    raw: Readable,
+    path: str,
+    *,
+    limit: int = 1 << 28,
+    entry: Entry | None = None,
+    symlinks: Symlinks = "all",
+) -> str:
     """The text of a small file, without its byte order mark.
 
+    Args:
+        entry: what :func:`list_files` says of it, if known; a link is one that was not followed.
+        symlinks: which links were followed: all, those that stay in the raw folder, or none.
+
     Raises:
-        RawDataError: it has more than `limit` bytes, or is not UTF-8.
+        RawDataError: it has more than `limit` bytes, is not UTF-8, or is a link not followed.
     """
+    if entry is not None and entry.kind == "link":
+        raise RawDataError(
+            f"`{safe(path)}` is {link_problem(symlinks)}",
+            hint="put the file or the folder itself there",
+        )
     with raw.open(path) as file:
         if file.size > limit:
             raise RawDataError(
