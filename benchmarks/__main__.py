@@ -45,6 +45,9 @@ def main() -> None:
     parser.add_argument(
         "--peers-python", help="a Python that has tfrecreg, and the readers to compare with"
     )
+    parser.add_argument(
+        "--s3", action="store_true", help="far: a bucket of the server at AWS_ENDPOINT_URL"
+    )
     arguments = parser.parse_args()
     arguments.count = arguments.count or COUNTS[arguments.name]
     if arguments.work:

@@ -3,18 +3,23 @@
 Cold, warm, and with a cache half as large as the data; in random order and by blocks. Beside it the
 same shards on this disk, all bytes of the link by eight threads, and, with `--peers-python`, Mosaic
 streaming and WebDataset over the same payloads in their own formats.
+
+With `--s3` the store is a bucket of the S3 server at `AWS_ENDPOINT_URL`, which should be near, as
+the link is put before it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import sys
 import tarfile
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from urllib.request import urlopen
@@ -27,7 +32,15 @@ __all__ = ["main"]
 SIZE = 100_000
 """Bytes of a payload."""
 SHARDS = 16
-_LATENCY, _BANDWIDTH = 0.02, 50e6
+_FAR = (0.02, 50e6)
+"""Latency in seconds, bandwidth in bytes a second."""
+_BUCKET = "far"
+_KEYS = {
+    "AWS_ACCESS_KEY_ID": "benchmark",
+    "AWS_SECRET_ACCESS_KEY": "benchmark",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+"""For the own server, which asks for none."""
 _WRITE_MDS = """
 import random, sys
 from streaming import MDSWriter
@@ -41,47 +54,64 @@ with MDSWriter(out=sys.argv[1], columns={"x": "bytes"}, size_limit=int(sys.argv[
 def main(arguments: Namespace) -> list[str]:
     """Run it and return the rows of the table."""
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
-        folder, caches = Path(work) / "store", Path(work) / "caches"
-        folder.mkdir()
+        folder, caches = Path(work) / "store" / _BUCKET, Path(work) / "caches"
+        folder.mkdir(parents=True)
         total = _write(folder, arguments.count)
-        command = [sys.executable, "-m", "benchmarks.far_server", str(folder)]
-        with served([*command, str(_LATENCY), str(_BANDWIDTH)]) as url:
+        if arguments.peers_python:
+            _write_peers(arguments, folder, total)
+        with _store(arguments, folder) as server, served(_module("far_link", server, *_FAR)) as url:
             rows = _ours(arguments, folder, caches, url, total)
             if arguments.peers_python:
-                rows += _peers(arguments, folder, caches, url, total)
+                rows += _peers(arguments, folder, caches, url, 2 * total)
     return rows
+
+
+def _module(name: str, *arguments: object) -> list[str]:
+    return [sys.executable, "-m", f"benchmarks.{name}", *map(str, arguments)]
+
+
+@contextmanager
+def _store(arguments: Namespace, folder: Path) -> Iterator[str]:
+    """The address of the store, which has the files of a folder."""
+    if not arguments.s3:
+        with served(_module("far_server", folder.parent)) as url:
+            yield url.partition("://")[2]
+        return
+    import fsspec
+
+    bucket = fsspec.filesystem("s3")
+    bucket.mkdir(_BUCKET)
+    # WebDataset reads by curl, and the link is measured without a signature.
+    bucket.put(f"{folder}/", f"{_BUCKET}/", recursive=True, ACL="public-read")
+    yield os.environ["AWS_ENDPOINT_URL"].partition("://")[2].rstrip("/")
+    bucket.rm(_BUCKET, recursive=True)
 
 
 def _ours(arguments: Namespace, folder: Path, caches: Path, url: str, total: int) -> list[str]:
     rows = []
+    store = f"s3://{_BUCKET}" if arguments.s3 else f"{url}/{_BUCKET}"
 
     def once(order: str, place: str, cache: Path | None, limit: int) -> Measured:
         found = run(
-            [
-                *(sys.executable, "-m", "benchmarks.far_read", "ours", order, place, str(SHARDS)),
-                *(str(cache or ""), str(limit)),
-            ],
+            _module("far_read", "ours", order, place, SHARDS, cache or "", limit),
             XDG_CACHE_HOME=str(caches / "user"),
+            AWS_ENDPOINT_URL=url,
         )
         print(f"{order:7} {'local' if cache is None else url_stats(url)} {found.output.strip()}")
         return found
 
-    bare = [
-        run([sys.executable, "-m", "benchmarks.far_read", "bare", url, str(SHARDS)])
-        for _ in range(arguments.runs)
-    ]
-    url_stats(url)
+    bare = _bare(arguments, url)
     for order in ("random", "blocks"):
         cold, warm, half, local = [], [], [], []
         for number in range(arguments.runs):
             cache = caches / f"{order}-{number}"
-            cold.append(once(order, url, cache, 2 * total))
+            cold.append(once(order, store, cache, 2 * total))
             local.append(once(order, str(folder), None, 0))
-            warm.append(once(order, url, cache, 2 * total))
+            warm.append(once(order, store, cache, 2 * total))
             shutil.rmtree(cache)
             small = caches / f"half-{order}"
-            once(order, url, small, total // 2)
-            half.append(once(order, url, small, total // 2))
+            once(order, store, small, total // 2)
+            half.append(once(order, store, small, total // 2))
             shutil.rmtree(small)
         named = "in random order" if order == "random" else "by blocks of 1 / 64"
         rows += [
@@ -106,32 +136,32 @@ def _ours(arguments: Namespace, folder: Path, caches: Path, url: str, total: int
     return rows
 
 
-def _peers(arguments: Namespace, folder: Path, caches: Path, url: str, total: int) -> list[str]:
-    python = arguments.peers_python
+def _bare(arguments: Namespace, url: str) -> list[Measured]:
+    """What the link gives."""
+    command = _module("far_read", "bare", f"{url}/{_BUCKET}", SHARDS)
+    found = [run(command) for _ in range(arguments.runs)]
+    url_stats(url)
+    return found
+
+
+def _peers(arguments: Namespace, folder: Path, caches: Path, url: str, limit: int) -> list[str]:
     rows = []
-    _write_tars(folder, arguments.count)
-    try:
-        size = str(total // SHARDS)
-        run([python, "-c", _WRITE_MDS, str(folder / "mds"), str(arguments.count), size])
-    except RuntimeError as error:
-        print(f"no Mosaic streaming: {str(error).strip().splitlines()[-1]}")
+
+    def read(*words: object) -> list[str]:
+        return [arguments.peers_python, *_module("far_read", *words)[1:]]
+
     commands: dict[str, Callable[[Path], list[str]]] = {
-        "WebDataset, shards and a buffer of 1,000": lambda cache: [
-            *(python, "-m", "benchmarks.far_read", "webdataset", url, str(SHARDS), str(cache)),
-        ],
-        "Mosaic streaming, `py1e`": lambda cache: [
-            *(python, "-m", "benchmarks.far_read", "mosaic", "s3://mds", str(cache)),
-            *(str(2 * total), "py1e"),
-        ],
-        "Mosaic streaming, `naive`": lambda cache: [
-            *(python, "-m", "benchmarks.far_read", "mosaic", "s3://mds", str(cache)),
-            *(str(2 * total), "naive"),
-        ],
+        "WebDataset, shards and a buffer of 1,000": lambda cache: read(
+            "webdataset", f"{url}/{_BUCKET}", SHARDS, cache
+        ),
+        "Mosaic streaming, `py1e`": lambda cache: read(
+            "mosaic", f"s3://{_BUCKET}/mds", cache, limit, "py1e"
+        ),
+        "Mosaic streaming, `naive`": lambda cache: read(
+            "mosaic", f"s3://{_BUCKET}/mds", cache, limit, "naive"
+        ),
     }
-    bare = [
-        run([sys.executable, "-m", "benchmarks.far_read", "bare", url, str(SHARDS)])
-        for _ in range(arguments.runs)
-    ]
+    bare = _bare(arguments, url)
     for name, command in commands.items():
         if "Mosaic" in name and not (folder / "mds/index.json").exists():
             continue
@@ -144,10 +174,7 @@ def _peers(arguments: Namespace, folder: Path, caches: Path, url: str, total: in
                     measured.append(
                         run(
                             command(cache),
-                            S3_ENDPOINT_URL=url,
-                            AWS_ACCESS_KEY_ID="benchmark",
-                            AWS_SECRET_ACCESS_KEY="benchmark",
-                            AWS_DEFAULT_REGION="us-east-1",
+                            **{"S3_ENDPOINT_URL": url, **_KEYS, **os.environ},
                         )
                     )
                     print(name, kind, url_stats(url), measured[-1].output.strip()[-200:])
@@ -173,6 +200,15 @@ def _write(folder: Path, count: int) -> int:
                 out.write({"x": source.randbytes(SIZE)})
         total += (folder / name).stat().st_size
     return total
+
+
+def _write_peers(arguments: Namespace, folder: Path, total: int) -> None:
+    _write_tars(folder, arguments.count)
+    try:
+        words = (folder / "mds", arguments.count, total // SHARDS)
+        run([arguments.peers_python, "-c", _WRITE_MDS, *map(str, words)])
+    except RuntimeError as error:
+        print(f"no Mosaic streaming: {str(error).strip().splitlines()[-1]}")
 
 
 def _write_tars(folder: Path, count: int) -> None:

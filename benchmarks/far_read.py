@@ -21,6 +21,10 @@ def ours(order: str, place: str, shards: int, cache: str, limit: str) -> None:
     import tfrecreg
 
     open_source = tfrecreg.data_source  # it is imported when it is named
+    if "://" in place:
+        import fsspec
+
+        fsspec.get_filesystem_class(place.partition("://")[0])
     begin, work = time.perf_counter(), time.process_time()
     names = [f"{place}/train-{at:05d}-of-{shards:05d}.tfrecord" for at in range(shards)]
     source = open_source(

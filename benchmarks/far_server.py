@@ -1,44 +1,19 @@
-"""A store of files on loopback, as far away as it is told: a latency, and one bandwidth for all.
+"""A store of files on loopback: ranges of the files below a folder.
 
-python -m benchmarks.far_server FOLDER LATENCY BYTES_A_SECOND
+python -m benchmarks.far_server FOLDER
 
-It serves ranges of the files below a folder. Its first line is its port. `/stats` says how many
-requests it has answered, and how many bytes of bodies it has sent since it was asked last.
+Its first line is its port.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
 
-_PIECE = 1 << 18
-_FOLDER, _LATENCY, _BANDWIDTH = "", 0.0, 1e18
-
-
-class _Link:
-    """The wire that all answers share."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._free = 0.0
-        self.bytes = self.requests = 0
-
-    def send(self, size: int) -> None:
-        """Wait until so many bytes went through."""
-        with self._lock:
-            self.bytes += size
-            self._free = max(self._free, time.monotonic()) + size / _BANDWIDTH
-            until = self._free
-        time.sleep(max(0.0, until - time.monotonic()))
-
-
-_LINK = _Link()
+_FOLDER = ""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -57,16 +32,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         name = unquote(self.path.partition("?")[0])
-        if name == "/stats":
-            body = json.dumps({"bytes": _LINK.bytes, "requests": _LINK.requests}).encode()
-            _LINK.bytes = _LINK.requests = 0
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-            return
-        _LINK.requests += 1
-        time.sleep(_LATENCY)
         path = Path(_FOLDER) / name.lstrip("/")
         if not path.is_file():
             self.send_response(404)
@@ -90,10 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return
         with path.open("rb") as file:
-            for at in range(start, stop, _PIECE):
-                count = min(_PIECE, stop - at)
-                _LINK.send(count)
-                self.connection.sendfile(file, at, count)
+            self.connection.sendfile(file, start, stop - start)
 
 
 class _Server(ThreadingHTTPServer):
@@ -105,7 +67,7 @@ class _Server(ThreadingHTTPServer):
 
 
 if __name__ == "__main__":
-    _FOLDER, _LATENCY, _BANDWIDTH = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+    _FOLDER = sys.argv[1]
     _server = _Server(("127.0.0.1", 0), _Handler)
     print(_server.server_address[1], flush=True)
     _server.serve_forever()

@@ -189,6 +189,43 @@ def test_a_data_source_over_failing_requests(s3: S3, lake: Path, tmp_path: Path)
     assert first == second
 
 
+OPENED = """
+import sys
+import tfrecreg
+from tfrecreg.storage.remote import RemoteStorage
+names = [f"s3://lake/large/train-{number:05d}-of-00004" for number in range(4)]
+cache = dict(cache=sys.argv[1], cache_limit="1GiB")
+if sys.argv[2] == "build":
+    print(len(tfrecreg.data_source("s3://lake/build", "train", **cache)))
+elif sys.argv[2] == "files":
+    print(len(tfrecreg.data_source(names, raw=True, **cache)))
+else:
+    storage = RemoteStorage("s3://lake")
+    print([storage.stat(entry.path) for entry in storage.list()] == [*storage.list()])
+"""
+
+
+@pytest.mark.parametrize(("what", "most"), [("files", 4), ("build", 10)])
+def test_opening_asks_a_bucket_about_all_shards_together(
+    s3: S3, lake: Path, tmp_path: Path, what: str, most: int
+) -> None:
+    def requests() -> int:
+        counted = Faults(0)
+        with faulty(s3.port, counted) as port:
+            done = run("-c", OPENED, str(tmp_path / "cache"), what, port=port, home=tmp_path)
+        assert done.code == 0, done.err
+        assert done.out.split() == [{"files": "480", "build": "200"}[what]]
+        return counted.gets
+
+    requests()
+    assert requests() <= most
+
+
+def test_a_listing_and_a_question_give_the_same_state(s3: S3, lake: Path, tmp_path: Path) -> None:
+    done = run("-c", OPENED, str(tmp_path), "states", port=s3.port, home=tmp_path)
+    assert done.out.split() == ["True"], done.err
+
+
 LOAD = """
 import sys
 import tfrecreg

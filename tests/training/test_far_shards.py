@@ -107,17 +107,21 @@ def test_cold_then_warm_without_a_request(files: dict[str, bytes], port: int, fo
 def test_opening_asks_about_all_files_at_the_same_time(
     files: dict[str, bytes], port: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked: list[str] = []
     here: list[str] = []
-    stat = RemoteStorage.stat
+    ask = RemoteStorage._info
 
-    def noted(self: RemoteStorage, path: str, **options: Any) -> Any:
+    def noted(self: RemoteStorage, path: str) -> Any:
+        asked.append(path)
         if threading.current_thread() is threading.main_thread():
             here.append(path)
-        return stat(self, path, **options)
+        return ask(self, path)
 
-    monkeypatch.setattr(RemoteStorage, "stat", noted)
+    monkeypatch.setattr(RemoteStorage, "_info", noted)
     assert len(opened(port, files, folder)) == SHARDS * RECORDS
-    assert here == []
+    assert here == ["manifest.json"]  # once for the folder
+    # Files without an index are asked about again when their first block has arrived.
+    assert len(asked) == len(set(asked)) + SHARDS
 
 
 def test_a_batch_fetches_its_blocks_once(files: dict[str, bytes], port: int, folder: Path) -> None:

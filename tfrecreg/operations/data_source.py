@@ -31,11 +31,12 @@ from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.registry.verify import below, expect_intact
 from tfrecreg.scan.interface import Shard
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shardset.files import kinds_remembered, names_one_file
+from tfrecreg.shardset.files import look_ahead, look_at, names_one_file
 from tfrecreg.shardset.find import TargetsLike, find, named_targets
 from tfrecreg.shardset.target import display_name, files_targets
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import asked
+from tfrecreg.storage.looks import looks_remembered
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn, columns_of
@@ -103,6 +104,7 @@ def data_source(
     cache_limit: int | str | None = None,
     progress: Progress | bool = True,
 ) -> tuple[DataSource, ...]: ...
+@looks_remembered()
 def data_source(
     target: TargetsLike,
     split: str | Sequence[str] | None = None,
@@ -323,6 +325,7 @@ def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None)
     names = named_targets(target)
     if not names:
         raise UsageError("there is no target to read", hint='`data_source("mnist@1.0.0", "train")`')
+    look_at(each for each in names if isinstance(each, str))
     found = [find(name, registry) for name in names]
     if len(found) == 1 and not isinstance(found[0], str):
         return splits_of(found[0], split, _CALLER)
@@ -335,7 +338,6 @@ def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None)
     return _of_files([each for each in names if isinstance(each, str)], split)
 
 
-@kinds_remembered()
 def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     targets = files_targets(patterns)
     name = display_name(patterns)
@@ -496,6 +498,9 @@ def places_of(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace
         return place, found
 
     in_store = not all(shard.storage.is_local for shard in group.shards)
+    if in_store:
+        look_ahead((each.storage.root, each.path) for each in group.shards)
+        look_ahead((each.storage.root, _index_path(each)) for each in group.shards)
     looked = asked(looked_at, group.shards, in_store=in_store)
     places = [place for place, _ in looked]
     shards = ShardRecords(places, far)
@@ -505,8 +510,12 @@ def places_of(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace
     return places, shards
 
 
+def _index_path(shard: Shard) -> str:
+    return own_index(shard.path) if shard.entry is None else shard.entry.index
+
+
 def _index_of(storage: Readable, shard: Shard) -> str:
-    path = own_index(shard.path) if shard.entry is None else shard.entry.index
+    path = _index_path(shard)
     return path if path and storage.stat(path) is not None else ""
 
 

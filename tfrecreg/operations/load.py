@@ -31,6 +31,7 @@ from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shardset.files import names_files
 from tfrecreg.shardset.find import find, named_targets, resolve_in
 from tfrecreg.shardset.target import files_targets
+from tfrecreg.storage.looks import looks_remembered
 from tfrecreg.text import DOCS, safe
 from tfrecreg.training.augmentation import Augment
 from tfrecreg.training.image_sizes import Fit
@@ -310,6 +311,7 @@ def load(
     return tuple(map(make, split))
 
 
+@looks_remembered()
 def _make_split(
     reference: str | os.PathLike[str] | Resolved,
     split: str | None,

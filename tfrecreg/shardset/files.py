@@ -5,8 +5,6 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +15,15 @@ from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import asked, storage_at, store_at
+from tfrecreg.storage.looks import looked, looks_remembered, remembered
+from tfrecreg.storage.paths import locate
 from tfrecreg.storage.urls import is_url, is_web, query_of, split_url
 from tfrecreg.text import safe
+
+_TOGETHER = 4
+"""Shards of one set about which a store is asked together."""
+_INDEX = ".index"
+"""The end of an index's name, behind that of its shard."""
 
 
 class BareFile(NamedTuple):
@@ -63,29 +68,47 @@ def find_files(word: str) -> list[BareFile]:
     return [place.file(each) for each in found]
 
 
-_kinds: ContextVar[dict[str, str]] = ContextVar("_kinds")
-"""What URLs were found to be, in a block of :func:`kinds_remembered`."""
-
-
-@contextmanager
-def kinds_remembered() -> Iterator[None]:
-    """A block in which a store is asked once whether a URL is a file, a folder or nothing."""
-    token = _kinds.set(_kinds.get({}))
-    try:
-        yield
-    finally:
-        _kinds.reset(token)
-
-
-@kinds_remembered()
+@looks_remembered()
 def find_all(words: Iterable[str]) -> list[BareFile]:
     """The files that words name, each once. All URLs are asked about at the same time."""
-    urls = [(copy_context(), each) for each in words if is_url(each)]
-    asked(lambda each: each[0].run(names_one_file, each[1]), urls, in_store=bool(urls))
+    look_at(words)
     files: dict[str, BareFile] = {}
     for file in chain.from_iterable(map(find_files, words)):
         files.setdefault(file.place, file)
     return list(files.values())
+
+
+def look_at(words: Iterable[str]) -> None:
+    """Ask what all URLs among some words are at the same time, in a block of
+    :func:`~tfrecreg.storage.looks.looks_remembered`.
+    """
+    urls = [each for each in words if is_url(each)]
+    look_ahead(map(split_url, urls))
+    asked(names_one_file, urls, in_store=bool(urls))
+
+
+def look_ahead(files: Iterable[tuple[str, str]]) -> None:
+    """Ask about many shards behind URLs by one listing, in a block of
+    :func:`~tfrecreg.storage.looks.looks_remembered`.
+
+    Only about those that are named as shards: of other names, any number may begin as theirs do.
+
+    Args:
+        files: of each, the root of its store and its path there.
+    """
+    sets: dict[tuple[str, str], list[str]] = {}
+    for root, path in files:
+        folder, _, name = path.rpartition("/")
+        is_new = locate(root, path) not in (remembered() or ())
+        if is_new and parse_shard_name(name.removesuffix(_INDEX)) is not None and not is_web(root):
+            sets.setdefault((root, folder), []).append(name)
+    for (root, folder), names in sets.items():
+        above = f"{folder}/".lstrip("/")
+        start = os.path.commonprefix(names)  # noqa: RUF071 - of names
+        if len(names) >= _TOGETHER and store_at(root).look_ahead(f"{above}{start}"):
+            for name in names:
+                if name.endswith(_INDEX):  # without one, records are found all the same
+                    looked(locate(root, f"{above}{name}"), lambda: None)
 
 
 def names_one_file(word: str) -> bool:
@@ -249,11 +272,8 @@ class _Urls:
         return f"there is no bucket `{safe(self._root, limit=1000)}`"
 
     def _kind(self) -> str:
-        known = _kinds.get({})
-        if self._url not in known:
-            entry = self._store.stat(self.pattern)
-            known[self._url] = "" if entry is None else entry.kind
-        return known[self._url]
+        entry = self._store.stat(self.pattern)
+        return "" if entry is None else entry.kind
 
 
 def _place(word: str) -> _Paths | _Urls:

@@ -19,7 +19,6 @@ from tfrecreg.shardset.files import (
     BareFile,
     files_below,
     find_all,
-    kinds_remembered,
     names_folder,
 )
 from tfrecreg.shardset.find import Built, TargetLike, find, named_targets
@@ -27,6 +26,7 @@ from tfrecreg.shardset.folder_build import FolderBuild, folder_build
 from tfrecreg.shardset.raw_sizes import measure_raw
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.locations import absolute_place, storage_at
+from tfrecreg.storage.looks import looks_remembered
 from tfrecreg.storage.urls import query_of
 from tfrecreg.text import safe
 
@@ -230,7 +230,7 @@ def files_target(
     )
 
 
-@kinds_remembered()
+@looks_remembered()
 def files_targets(
     words: Sequence[str],
     *,

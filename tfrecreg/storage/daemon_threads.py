@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, wait
+from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Generic, TypeVar
@@ -73,8 +74,9 @@ def awaited(future: Future[T]) -> T:
 def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None, None]:
     """The result of a function for every task, in their order; :data:`AT_ONCE` calls run together.
 
-    At most twice as many tasks are taken before their results are. After an error no further call
-    begins, and it is raised when those that run have ended. An interrupt does not wait for them.
+    Each call sees the context variables of its caller. At most twice as many tasks are taken before
+    their results are. After an error no further call begins, and it is raised when those that run
+    have ended. An interrupt does not wait for them.
 
     Args:
         function: makes requests to a store, and does not use this function.
@@ -85,7 +87,7 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
     waiting: deque[Future[T]] = deque()
     try:
         for task in tasks:
-            waiting.append(shared_threads().submit(function, task))
+            waiting.append(shared_threads().submit(copy_context().run, function, task))
             if len(waiting) == 2 * AT_ONCE:
                 yield awaited(waiting.popleft())
         while waiting:

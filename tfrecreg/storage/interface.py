@@ -229,6 +229,14 @@ class Store(Appendable, Protocol):
     def glob(self, pattern: str) -> Iterator[Entry]:
         """The files that a pattern below the root matches, sorted by the bytes of their paths."""
 
+    def look_ahead(self, start: str) -> bool:
+        """Ask about all files whose paths begin so, by one listing, inside of
+        :func:`tfrecreg.storage.looks.looks_remembered`.
+
+        Returns:
+            False: the store cannot do that, or does not allow it.
+        """
+
     def upload(self, source: str, path: str) -> None:
         """Add a file with the bytes of a local one. One that has these bytes already is left.
 

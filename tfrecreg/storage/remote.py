@@ -5,12 +5,14 @@ They are read, and new ones are added. None is replaced, but by a repair.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from blake3 import blake3
@@ -18,9 +20,10 @@ from blake3 import blake3
 from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage.file_systems import connect, request
 from tfrecreg.storage.interface import Entry, Follow, Reader, Store
+from tfrecreg.storage.looks import looked, remembered
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.read_ahead import HeldReader, ReadAhead, active, taken
-from tfrecreg.storage.remote_reader import RemoteReader
+from tfrecreg.storage.remote_reader import BLOCK_BYTES, RemoteReader
 from tfrecreg.storage.uploads import (
     expect_condition,
     has_bytes_of,
@@ -62,7 +65,7 @@ class RemoteStorage:
         return RemoteStorage(locate(self.root, path))
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:  # noqa: ARG002 - no links
-        info = self._info(path)
+        info = self._known(path)
         return None if info is None else entry_of(path, info)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
@@ -96,7 +99,7 @@ class RemoteStorage:
             info = self._info(path)
             return None if info is None else (size_of(info, shown), _version(info))
 
-        info = self._info(path)
+        info = self._known(path)
         if info is None:
             raise MissingFileError(
                 f"`{path_text(shown)}` does not exist", hint="it was removed, or the URL is wrong"
@@ -120,6 +123,8 @@ class RemoteStorage:
                     f"the {limit} that are read at once",
                     hint="it is not the expected file",
                 )
+            if isinstance(reader, RemoteReader) and 0 < reader.size <= BLOCK_BYTES:
+                return reader.read_range(0, reader.size)
             return reader.read_at(0, reader.size)
 
     def read_object(self, path: str, size: int) -> bytes:
@@ -197,6 +202,22 @@ class RemoteStorage:
         full = f"{start}/{inside}" if inside else start
         return system, full + query_of(shown), shown
 
+    def look_ahead(self, start: str) -> bool:
+        folder, _, prefix = start.rpartition("/")
+        system, full, shown = self._place(folder)
+        if remembered() is None or "prefix" not in signature(system.find).parameters:
+            return False
+        try:
+            found = request("list", shown, system, "find", full, prefix=prefix, detail=True)
+        except StorageError:  # reading needs no right to list
+            return False
+        deque(self._entries(found.values()), 0)
+        return True
+
+    def _known(self, path: str) -> Mapping[str, Any] | None:
+        """As :meth:`_info`; of the same state where looks are remembered."""
+        return looked(locate(self.root, path), lambda: self._info(path))
+
     def _info(self, path: str) -> Mapping[str, Any] | None:
         system, full, shown = self._place(path)
         try:
@@ -209,6 +230,7 @@ class RemoteStorage:
         _, full, _ = self._place("")
         start = f"{full}/"
         found: dict[str, Entry] = {}
+        known = remembered()
         for info in infos:
             name = str(info["name"])
             inside = name[len(start) :] if name.startswith(start) else ""
@@ -218,7 +240,9 @@ class RemoteStorage:
                 inside.endswith("/") and info.get("type") == "file"
             ):
                 path = "/".join(parts)
-                found[path] = entry_of(path, info)
+                entry = found[path] = entry_of(path, info)
+                if known is not None and entry.kind == "file" and entry.mtime_ns:
+                    known.setdefault(locate(self.root, path), info)
         for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
             yield found[path]
 

@@ -3,6 +3,7 @@
 ::
 
     CACHE/tfrecreg-blocks-1/used            bytes that blocks take; it is locked to change that
+    CACHE/tfrecreg-blocks-1/removed         modified whenever blocks were removed for others
     CACHE/tfrecreg-blocks-1/3f/3f…-22-12.block  a block, by its file, its size and its number
     CACHE/tfrecreg-blocks-1/3f/3f…-22-12.part   the same on its way; who writes it has it locked
 
@@ -53,7 +54,7 @@ _FOLDER = "tfrecreg-blocks-1"
 _BLOCK, _PART = ".block", ".part"
 _OPEN = 256
 """Maximum number of blocks that a process has open; fewer where it may not open many files, and no
-more than an eighth of the limit, since removed ones take room until they are closed."""
+more than half of the limit: what others remove takes room until this process opens its next one."""
 _SLACK = 32
 """Of the limit, 1 / 32 more is freed than is needed, so that the next ones need not look."""
 _PATIENCE = 60.0
@@ -127,6 +128,10 @@ class _OpenBlock(LocalReader):
         self.size = status.st_size
         self.mtime_ns = status.st_mtime_ns
 
+    def is_removed(self) -> bool:
+        """Whether it is only here because it is open."""
+        return os.fstat(self._file.fileno()).st_nlink == 0
+
     def __del__(self) -> None:
         if hasattr(self, "_file"):
             self.close()
@@ -151,7 +156,8 @@ class BlockCache:
         """Blocks that were not used since may go for any other one."""
         self._open: OrderedDict[str, _OpenBlock] = OrderedDict()
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
-        self._most_open = max(1, min(_OPEN, files, limit // self.block_bytes // 8))
+        self._most_open = max(1, min(_OPEN, files, limit // self.block_bytes // 2))
+        self._removed_ns = 0
         self._full = 0
         self._failed = False
 
@@ -178,6 +184,10 @@ class BlockCache:
     @property
     def _used(self) -> str:
         return os.path.join(self._root, "used")
+
+    @property
+    def _removed(self) -> str:
+        return os.path.join(self._root, "removed")
 
     def name(self, key: str, number: int | str) -> str:
         """The name of a block.
@@ -209,6 +219,7 @@ class BlockCache:
         if found is not None:
             return found
         path = self._path(name)
+        self._close_removed()
         try:
             found = _OpenBlock(path)
             if time.time_ns() - found.mtime_ns > _TOUCHED_NS or found.mtime_ns < self._since:
@@ -225,6 +236,19 @@ class BlockCache:
             with contextlib.suppress(KeyError):
                 self._open.popitem(last=False)
         return found
+
+    def _close_removed(self) -> None:
+        """Close what was removed for others since this was called last."""
+        try:
+            removed_ns = os.stat(self._removed).st_mtime_ns
+        except OSError:
+            return
+        if removed_ns == self._removed_ns:
+            return
+        self._removed_ns = removed_ns
+        for name, block in list(self._open.items()):
+            if block.is_removed():
+                self._open.pop(name, None)
 
     def forget(self, name: str) -> None:
         """Remove a block, which is damaged."""
@@ -414,6 +438,8 @@ class BlockCache:
                 os.unlink(block.path)
                 used -= block.size
             self._open.pop(os.path.basename(block.path).removesuffix(_BLOCK), None)
+        os.close(os.open(self._removed, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
+        os.utime(self._removed)
         return used
 
     def _files(self) -> Iterator[_Found]:
