@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tarfile
@@ -20,6 +21,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from urllib.request import urlopen
@@ -91,9 +93,9 @@ def _ours(arguments: Namespace, folder: Path, caches: Path, url: str, total: int
     rows = []
     store = f"s3://{_BUCKET}" if arguments.s3 else f"{url}/{_BUCKET}"
 
-    def once(order: str, place: str, cache: Path | None, limit: int) -> Measured:
+    def once(order: str, place: str, cache: Path | None, limit: int, again: int = 0) -> Measured:
         found = run(
-            _module("far_read", "ours", order, place, SHARDS, cache or "", limit),
+            _module("far_read", "ours", order, place, SHARDS, cache or "", limit, again),
             XDG_CACHE_HOME=str(caches / "user"),
             AWS_ENDPOINT_URL=url,
         )
@@ -106,8 +108,8 @@ def _ours(arguments: Namespace, folder: Path, caches: Path, url: str, total: int
         for number in range(arguments.runs):
             cache = caches / f"{order}-{number}"
             cold.append(once(order, store, cache, 2 * total))
-            local.append(once(order, str(folder), None, 0))
-            warm.append(once(order, store, cache, 2 * total))
+            local.append(once(order, str(folder), None, 0, 1))
+            warm.append(once(order, store, cache, 2 * total, 1))
             shutil.rmtree(cache)
             small = caches / f"half-{order}"
             once(order, store, small, total // 2)
@@ -118,12 +120,11 @@ def _ours(arguments: Namespace, folder: Path, caches: Path, url: str, total: int
             row(f"{named}, cold: the link / ours", cold, bare, "at least 0.9", faster=True),
             row(f"{named}, warm: local / ours", warm, local, "at least 0.9", faster=True),
             row(
-                f"{named}, warm, CPU: local / ours",
-                warm,
-                local,
+                f"{named}, warm, the next epoch: local / ours",
+                [*map(_again, warm)],
+                [*map(_again, local)],
                 "at least 0.9",
                 faster=True,
-                work=True,
             ),
             row(
                 f"{named}, half of it fits, second epoch: the link / ours",
@@ -134,6 +135,13 @@ def _ours(arguments: Namespace, folder: Path, caches: Path, url: str, total: int
             ),
         ]
     return rows
+
+
+def _again(found: Measured) -> Measured:
+    """The second epoch of a process."""
+    numbers = re.search(r"again: seconds=([0-9.]+) processor=([0-9.]+)", found.output)
+    assert numbers is not None
+    return replace(found, inner=float(numbers[1]), work=float(numbers[2]))
 
 
 def _bare(arguments: Namespace, url: str) -> list[Measured]:

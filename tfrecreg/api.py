@@ -26,7 +26,8 @@
   `location_lines`, `subject_text`, `safe_message`, `si_bytes`
 - a command: `Session`, `session_command`
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `truncation_text`,
-  `why_undecodable`, `ImageHeader`, `ImageError`; their pixels, in this process: `decode_pixels`
+  `why_undecodable`, `ImageHeader`, `ImageError`; their pixels, in this process: `decode_pixels`,
+  `decode_resized`, `Resizing`
 - sounds and videos by their headers, and files of any kind as features: `media_kind`,
   `media_features`, `media_schema`, `MediaKind`, `MediaError`, `read_media_file`, `read_whole_file`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
@@ -120,7 +121,7 @@ if TYPE_CHECKING:
         require_pillow,
         shared_decoder,
     )
-    from tfrecreg.images.pixels import decode_pixels
+    from tfrecreg.images.pixels import Resizing, decode_pixels, decode_resized
     from tfrecreg.media.features import MediaKind, media_features, media_kind, media_schema
     from tfrecreg.media.files import read_media_file, read_whole_file
     from tfrecreg.media.model import MediaError
@@ -226,6 +227,7 @@ __all__ = [
     "ReportContext",
     "ReportFormat",
     "ReportFormatRecord",
+    "Resizing",
     "Schema",
     "SchemaError",
     "SchemaFeature",
@@ -262,6 +264,7 @@ __all__ = [
     "class_summary",
     "decode",
     "decode_pixels",
+    "decode_resized",
     "did_you_mean",
     "encode",
     "engine_failed",
@@ -338,7 +341,7 @@ _LATER = {
     "verified_records write_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
     "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
-    "images.pixels": "decode_pixels",
+    "images.pixels": "Resizing decode_pixels decode_resized",
     "media.features": "MediaKind media_features media_kind media_schema",
     "media.files": "read_media_file read_whole_file",
     "media.model": "MediaError",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tfrecreg.images.model import ImageHeader
+    from tfrecreg.images.pixels import Resizing
 
 START = 64
 """Number of bytes of a value that decide which decoder reads it."""
@@ -59,6 +60,27 @@ class FeatureDecoder(ABC):
         Raises:
             ValueError: the value is damaged.
         """
+
+    def resized(self, data: bytes, fit: Resizing) -> npt.NDArray[Any]:
+        """A decoded image in another size; by default made of :meth:`array`.
+
+        Args:
+            data: the value.
+            fit: from height and width of the image to those that it gets, and to the part of it
+                that gets them: top, left, height and width.
+
+        Raises:
+            ValueError: the value is damaged, or no image of 8 bits.
+        """
+        pixels = self.array(data)
+        if pixels.ndim != 3 or pixels.dtype.name != "uint8":
+            raise ValueError(
+                f"`image_size` applies to images of 8 bits, and this is {pixels.dtype} of shape "
+                f"{pixels.shape}"
+            )
+        from tfrecreg.images.pixels import resized
+
+        return resized(pixels, fit)
 
     def header(self, data: bytes) -> ImageHeader | None:
         """The facts that the value states about itself, without decoding it: a check compares them

@@ -11,7 +11,9 @@ import numpy.typing as npt
 import pytest
 
 import tfrecreg
+from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.errors import UsageError
+from tfrecreg.images.pixels import Resizing
 from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
 from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_sizes import ImageSize
@@ -28,8 +30,24 @@ def ramp(height: int, width: int, channels: int = 3) -> Pixels:
     return np.stack([rows * 4, columns * 4, rows][:channels], -1)
 
 
+class Fixed(FeatureDecoder):
+    """One image, whatever it reads."""
+
+    def __init__(self, image: Any) -> None:
+        self._image = image
+
+    def reads(self, feature: str, start: bytes) -> bool:
+        return True
+
+    def array(self, data: bytes) -> Any:
+        return self._image
+
+
 def fitted(image: Any, number: int = 0, seed: int = 0, epoch: int = 0, **size: Any) -> Pixels:
-    decode = fitting(lambda _, __: image, ImageSize(**size), number, seed, epoch)
+    def decoded(_: str, data: bytes, resizing: Resizing) -> Any:
+        return Fixed(image).resized(data, resizing)
+
+    decode = fitting(decoded, ImageSize(**size), number, seed, epoch)
     found: Pixels = decode("image", b"")
     return found
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,10 @@ import numpy.typing as npt
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.images.png_pixels import decode_alike
 from tfrecreg.text import safe
+
+Resizing: TypeAlias = Callable[[int, int], tuple[tuple[int, int], Sequence[int]]]
+"""From height and width of an image to those that it gets, and to the part of it that gets them:
+top, left, height and width."""
 
 _CHANNELS = {"L": "L", "LA": "LA", "RGB": "RGB", "RGBA": "RGBA", "1": "L", "F": "L"}
 _DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")
@@ -52,43 +56,57 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
         MissingExtraError: Pillow is not installed.
     """
     small = decode_alike([data])
+    found: npt.NDArray[np.uint8]
+    found = np.array(_decoded(data), np.uint8) if small is None else small[0]
+    return found if found.ndim == 3 else found[:, :, np.newaxis]
+
+
+def decode_resized(data: bytes, fit: Resizing) -> npt.NDArray[np.uint8]:
+    """As :func:`resized` of :func:`decode_pixels`, with two copies of all pixels less.
+
+    Raises:
+        ValueError, MissingExtraError: as :func:`decode_pixels`.
+    """
+    small = decode_alike([data])
     if small is not None:
-        found: npt.NDArray[np.uint8] = small[0]
-        return found
+        return resized(small[0], fit)
+    image = _decoded(data)
+    return _resized(image, len(image.getbands()), fit)
+
+
+def _decoded(data: bytes) -> Any:
+    """An image of Pillow, in a mode that has bytes for channels."""
     image_module = _pillow()
     try:
         with image_module.open(io.BytesIO(data)) as image:
             image.load()
             if image.mode in _DEEP:
-                found = (np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
-            else:
-                see_through = image.mode in ("P", "PA") and "transparency" in image.info
-                mode = _CHANNELS.get(image.mode, "RGBA" if see_through else "RGB")
-                found = np.array(image if image.mode == mode else image.convert(mode), np.uint8)
+                deep = np.asarray(image).astype(np.int64)
+                return image_module.fromarray((deep >> 8).clip(0, 255).astype(np.uint8))
+            see_through = image.mode in ("P", "PA") and "transparency" in image.info
+            mode = _CHANNELS.get(image.mode, "RGBA" if see_through else "RGB")
+            return image if image.mode == mode else image.convert(mode)
     except image_module.DecompressionBombError as error:
         raise ValueError(safe(str(error), limit=300)) from error
     except Exception as error:
         # Decoders raise many errors: OSError, SyntaxError, struct.error, KeyError …
         why = re.sub(r" at 0x[0-9a-f]+", "", str(error))
         raise ValueError(f"{type(error).__name__}: {safe(why, limit=300)}") from error
-    return found if found.ndim == 3 else found[:, :, np.newaxis]
 
 
-def resized(
-    pixels: npt.NDArray[np.uint8], size: tuple[int, int], box: Sequence[int]
-) -> npt.NDArray[np.uint8]:
+def resized(pixels: npt.NDArray[np.uint8], fit: Resizing) -> npt.NDArray[np.uint8]:
     """A part of an image in a size: bilinear, filtered where it becomes smaller.
 
     Args:
         pixels: shape (height, width, channels).
-        size: height and width.
-        box: top, left, height and width of the part.
+        fit: says which part, and which size.
     """
-    pillow = _pillow()
-    top, left, rows, columns = box
     channels = pixels.shape[2]
-    image = pillow.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
-    image = image.resize(
-        size[::-1], pillow.Resampling.BILINEAR, box=(left, top, left + columns, top + rows)
-    )
+    return _resized(_pillow().fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit)
+
+
+def _resized(image: Any, channels: int, fit: Resizing) -> npt.NDArray[np.uint8]:
+    size, (top, left, rows, columns) = fit(image.height, image.width)
+    box = (left, top, left + columns, top + rows)
+    image = image.resize(size[::-1], _pillow().Resampling.BILINEAR, box=box)
     return np.array(image, np.uint8).reshape(*size, channels)

@@ -26,6 +26,7 @@ from tfrecreg.text import safe, si_bytes
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from tfrecreg.images.pixels import Resizing
     from tfrecreg.plugins.discovery import Announced
     from tfrecreg.plugins.records import DecoderRecord
     from tfrecreg.scan.interface import Target
@@ -67,24 +68,28 @@ class Decoders:
     def __reduce__(self) -> tuple[object, ...]:
         return Decoders, (self._off, {name: each.size for name, each in self.pixels.items()})
 
-    def array(self, feature: str, data: bytes) -> npt.NDArray[Any]:
-        """A value, decoded.
+    def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
+        """A value, decoded; with `fit` an image in the size that this says.
 
         Raises:
             ValueError: it does not decode; the text is the reason, escaped.
         """
+
+        def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
+            return by.array(data) if fit is None else by.resized(data, fit)
+
         decoder = self.pixels.get(feature) or self._chosen.get(feature)
         if decoder is None:
             decoder = self._chosen[feature] = self._reader(feature, data)
         try:
-            return decoder.array(data)
+            return decoded(decoder)
         except ValueError:
             if feature in self.pixels:
                 raise
             other = self._reader(feature, data)  # a feature may hold values of several kinds
             if other is decoder:
                 raise
-            return other.array(data)
+            return decoded(other)
 
     def find_bundled(self, feature: str, data: bytes) -> FeatureDecoder | None:
         """The bundled decoder that reads a value; None if none does."""

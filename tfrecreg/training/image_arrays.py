@@ -11,8 +11,9 @@ import numpy.typing as npt
 from tfrecreg.errors import RefusedError
 from tfrecreg.text import safe
 
-Decode = Callable[[str, bytes], npt.NDArray[Any]]
-"""Decodes a value of a feature; raises a ValueError for one that is damaged."""
+Decode = Callable[..., npt.NDArray[Any]]
+"""Decodes a value of a feature, from its name and its bytes, and from what says the size that an
+image gets; raises a ValueError for one that is damaged."""
 
 
 def image_array(feature: str, value: Any, decode: Decode, *, single: bool) -> Any:

@@ -10,6 +10,7 @@ from tfrecreg.api import (
     ImageHeader,
     Thumbnail,
     decode_pixels,
+    decode_resized,
     is_truncated,
     read_header,
     si_bytes,
@@ -19,6 +20,8 @@ from tfrecreg.api import (
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from tfrecreg.api import Resizing
 
 _NAMES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 _LOSSLESS = 64
@@ -39,6 +42,9 @@ class PictureDecoder(FeatureDecoder):
 
     def array(self, data: bytes) -> npt.NDArray[np.uint8]:
         return decode_pixels(data)
+
+    def resized(self, data: bytes, fit: Resizing) -> npt.NDArray[np.uint8]:
+        return decode_resized(data, fit)
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail:
         """The first frame, made in a process with limits."""
