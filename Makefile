@@ -50,12 +50,12 @@ pipeline: $(VENV)/.installed ## Run the whole pipeline of examples/own-registry
 
 test: $(VENV)/.installed ## Run the quick tests, the linters and the type checker
 	@$(MAKE) --no-print-directory --jobs $(JOBS) lint types layers
-	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" $(if $(MEMORY),--basetemp "$$folder")
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(JOBS) -m "not (slow or medium)" $(if $(MEMORY),--basetemp "$$folder")
 
-test-slow: $(VENV)/.installed ## Run the sweeps that take minutes
-	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+test-slow: $(VENV)/.installed ## Run the tests that start programs, and the sweeps that take minutes
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or medium"
 
-test-versions: $(VENV)/.installed ## Run the quick tests in which versions show
+test-versions: $(VENV)/.installed ## Run the tests in which versions show, without sweeps
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests/plugins
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" $(VERSIONS)
 

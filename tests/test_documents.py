@@ -86,6 +86,7 @@ class TestCanonicalJson:
         with pytest.raises(ValueError, match=f"^{message}$"):
             canonical_json(value)
 
+    @pytest.mark.medium
     def test_endless_nesting_is_refused(self) -> None:
         value: list[object] = []
         for _ in range(100_000):

@@ -230,6 +230,7 @@ def test_options_as_text_has_the_defaults_in_order_of_name() -> None:
 utf8 = st.text(st.characters(codec="utf-8"), max_size=8)
 
 
+@pytest.mark.medium
 @settings(max_examples=200)
 @given(
     st.builds(

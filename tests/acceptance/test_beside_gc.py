@@ -101,6 +101,7 @@ def test_no_gc_disturbs_a_command_sampled(deed: Deed) -> None:
     sweep(deed, random.Random(5).sample(range(1, total + 1), 2), shared=never)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", ["export-index", "salvage"], indirect=True)
 def test_a_folder_in_the_making_is_not_taken_for_one_that_was_left(deed: Deed) -> None:
     total = len(all_steps(deed))

@@ -304,6 +304,7 @@ def clean(millions: int) -> None:
     assert total == millions * 1_000_000
 
 
+@pytest.mark.medium
 def test_a_million_clean_records_have_no_finding() -> None:
     clean(1)
 

@@ -89,6 +89,7 @@ def trial(deed: Deed, work: Callable[[], object], at: int, number: int) -> None:
     deed.expect_recovered(deed.adds if done else ())
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", QUICK, indirect=True)
 def test_a_step_that_is_refused_is_said_and_does_no_harm_sampled(deed: Deed) -> None:
     sweep(deed, deed.do, 1, "quick")
@@ -106,6 +107,7 @@ def test_a_step_that_is_refused_is_said_and_does_no_harm_with_dvc(deed: Deed) ->
     sweep(deed, deed.do, 4, "dvc")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", ["build"], indirect=True)
 def test_the_command_line_says_what_was_refused_without_a_traceback_sampled(deed: Deed) -> None:
     sweep(deed, lambda: at_command_line(deed), 1, "quick")

@@ -123,6 +123,7 @@ def test_a_build_killed_at_a_segment_leaves_the_old_one_whole(
         build_trial(story, at)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("part", range(4))
 def test_a_killed_build_leaves_the_old_one_whole_sampled(small: Story, part: int) -> None:
     small.reset()
@@ -169,6 +170,7 @@ def release_trial(story: Story, at: int) -> None:
     assert story.clean("digits@2.0.0"), at
 
 
+@pytest.mark.medium
 def test_a_killed_release_is_there_whole_or_not_at_all_sampled(small: Story) -> None:
     shutil.rmtree(small.root)
     shutil.copytree(small.new, small.root)

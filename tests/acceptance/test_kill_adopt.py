@@ -90,6 +90,7 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Story(tmp_path_factory.mktemp("adopt"), request.param)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("part", range(3))
 def test_a_killed_adoption_costs_nobody_a_file_sampled(story: Story, part: int) -> None:
     story.reset()

@@ -60,6 +60,7 @@ def test_every_deed_is_killed_here() -> None:
     assert {*KILLED, *KILLED_WITH_DVC} == {*DEEDS, *WITH_DVC} - others
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", QUICK, indirect=True)
 def test_a_kill_at_a_step_does_no_harm_sampled(deed: Deed) -> None:
     sweep(deed, 2, seed=1)
@@ -77,6 +78,7 @@ def test_a_kill_at_a_step_does_no_harm_with_dvc(deed: Deed) -> None:
     sweep(deed, 14, seed=3)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", ["growth"], indirect=True)
 def test_a_build_that_is_killed_after_its_swap_blocks_no_other(deed: Deed) -> None:
     deed.reset()

@@ -76,6 +76,7 @@ def losses(at: int) -> Iterator[Lost]:
     yield any_lost(at)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", ALL, indirect=True)
 def test_what_is_acknowledged_survives_and_the_rest_is_made_again_sampled(deed: Deed) -> None:
     log = recorded(deed)

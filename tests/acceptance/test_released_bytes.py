@@ -152,6 +152,7 @@ def first(steps: Sequence[Step], kind: str, path: str) -> int:
     return next(at for at, step in enumerate(steps, 1) if step.kind == kind and path in step.path)
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("other")
 @pytest.mark.parametrize("deed", ["release"], indirect=True)
 def test_a_release_keeps_what_it_judged_or_refuses_sampled(deed: Deed) -> None:

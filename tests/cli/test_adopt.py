@@ -207,6 +207,7 @@ def test_hostile_file_names_are_escaped(cli, registry, tmp_path, name: str) -> N
     assert done.code == 0, done.err
 
 
+@pytest.mark.medium
 def test_two_jobs_make_the_same_build(cli, foreign, registry) -> None:
     one = cli("adopt", "one", foreign, "--jobs", "1", "--json").json
     two = cli("adopt", "two", foreign, "--jobs", "2", "--json").json

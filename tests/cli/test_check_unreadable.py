@@ -96,6 +96,7 @@ def mortal() -> None:
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(sys.platform != "linux", reason="how root is kept out is Linux's")
 @pytest.mark.parametrize("locked", ["file", "folder"])
 def test_a_shard_that_may_not_be_read(shards: list[Path], locked: str) -> None:

@@ -9,6 +9,7 @@ from hostile_plugin_support import place as place  # the fixture
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "act",
     [
@@ -24,6 +25,7 @@ def test_the_descriptor_of_a_plugin_is_not_that_of_results(place: Place, act: st
     assert out.startswith("0.tfrecord")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "act",
     ["os.closerange(3, 64)", pytest.param("os.closerange(0, 64)", marks=SLOW)],

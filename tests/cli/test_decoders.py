@@ -150,6 +150,7 @@ def run(registry: Path, site: dict[str, str], code: str) -> subprocess.Completed
     )
 
 
+@pytest.mark.medium
 def test_training_gets_its_arrays(registry: Path, site: dict[str, str], build: Build) -> None:
     build(registry, "")
     done = run(
@@ -179,6 +180,7 @@ def test_training_gets_its_arrays(registry: Path, site: dict[str, str], build: B
     ]
 
 
+@pytest.mark.medium
 def test_load_calls_it(registry: Path, site: dict[str, str], build: Build) -> None:
     pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
     code = """
@@ -240,6 +242,7 @@ def test_a_damaged_value_is_named_in_its_words(
     assert line.endswith("buffer size must be a multiple of element size")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("spoil", "codes"),
     [("", []), ("cut", ["IMG004"]), ("high", ["IMG002"]), ("short", ["IMG005"])],
@@ -262,6 +265,7 @@ def test_a_check_reads_headers_and_decodes(
     assert ("IMG004" in done.stdout) == (spoil == "cut")
 
 
+@pytest.mark.medium
 def test_a_registry_does_without_it(registry: Path, site: dict[str, str], build: Build) -> None:
     build(registry, "")
     check = ("-C", registry, "check", "rooms", "--cached")
@@ -279,6 +283,7 @@ def test_a_registry_does_without_it(registry: Path, site: dict[str, str], build:
     assert "RefusedError: record 0 of " in run(registry, site, code).stderr
 
 
+@pytest.mark.medium
 def test_head_says_what_it_is(registry: Path, site: dict[str, str], build: Build) -> None:
     build(registry, "cut")
     done = tfrecreg("-C", registry, "head", "rooms", "-n", "12", env=site)
@@ -303,6 +308,7 @@ def test_head_says_what_it_is(registry: Path, site: dict[str, str], build: Build
     assert all(each.suffix == ".depth" for each in folder.iterdir())
 
 
+@pytest.mark.medium
 def test_a_page_has_its_thumbnails_and_captions(
     registry: Path, site: dict[str, str], build: Build
 ) -> None:
@@ -318,6 +324,7 @@ def test_a_page_has_its_thumbnails_and_captions(
     assert found[:11] == [[0, 51, 102, 153, 204, 255]] * 11
 
 
+@pytest.mark.medium
 def test_it_is_listed_and_shown(registry: Path, site: dict[str, str]) -> None:
     new_registry(registry)
     listed = tfrecreg("-C", registry, "plugins", env=site).stdout

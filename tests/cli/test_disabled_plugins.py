@@ -89,6 +89,7 @@ def by_the_registry(registry: Path, *names: str) -> None:
     config.write_text(f"plugins.disable = {json.dumps(names)}\n{config.read_text()}")
 
 
+@pytest.mark.medium
 def test_a_check_runs_without_it_and_says_so(registry: Path, site: dict[str, str]) -> None:
     done = tfrecreg("-C", registry, "check", "tones", env=site)
     assert (done.returncode, "EVE001" in done.stdout) == (1, True)
@@ -104,6 +105,7 @@ def test_a_check_runs_without_it_and_says_so(registry: Path, site: dict[str, str
     assert f"the validator `even` of `tones` 1.0 is disabled by {where}" in done.stdout
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("by", ["process", "registry"])
 def test_to_name_it_is_exit_2(registry: Path, site: dict[str, str], by: str) -> None:
     environment, where = by_the_process(site, "even,tones"), "`TFRECREG_DISABLE`"
@@ -123,6 +125,7 @@ def test_to_name_it_is_exit_2(registry: Path, site: dict[str, str], by: str) -> 
         )
 
 
+@pytest.mark.medium
 def test_it_is_listed_as_disabled(registry: Path, site: dict[str, str]) -> None:
     by_the_registry(registry, "even")
     off = by_the_process(site, "tones")
@@ -143,6 +146,7 @@ def test_its_codes_are_still_explained(site: dict[str, str]) -> None:
     assert (done.returncode, "Even is bad." in done.stdout) == (0, True)
 
 
+@pytest.mark.medium
 def test_a_gate_misses_what_only_the_check_did_without(
     registry: Path, site: dict[str, str], tmp_path: Path
 ) -> None:
@@ -164,6 +168,7 @@ def test_what_every_build_has_to_pass_stays(registry: Path, site: dict[str, str]
     )
 
 
+@pytest.mark.medium
 def test_without_what_compares_an_expectation_is_not_met(
     registry: Path, site: dict[str, str]
 ) -> None:

@@ -76,6 +76,7 @@ def plant_engine(place: Place, body: str = "pass") -> None:
     plant(place.site, f"{ENGINE}{indent(dedent(body), '    ')}\n")
 
 
+@pytest.mark.medium
 def test_it_runs_the_tasks_of_a_command(place: Place) -> None:
     plain = place.run(*CHECK, "--json")
     plant_engine(place)

@@ -93,6 +93,7 @@ def site(tmp_path: Path) -> dict[str, str]:
     return with_site(tmp_path / "site")
 
 
+@pytest.mark.medium
 def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
     shown = tfrecreg("export", "--help", env=site).stdout
     assert "hex: a line for each record." in " ".join(shown.split())
@@ -110,6 +111,7 @@ def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
     assert "fault" in shown
 
 
+@pytest.mark.medium
 def test_records_are_written_read_back_and_compared(
     digits_original: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:
@@ -127,6 +129,7 @@ def test_records_are_written_read_back_and_compared(
     assert json.loads((out / "tfrecreg.json").read_text())["to"] == "hex"
 
 
+@pytest.mark.medium
 def test_shards_are_verified_without_a_line_of_its_own(
     digits_original: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:
@@ -173,6 +176,7 @@ def test_its_faults_are_named_and_leave_nothing(
     assert [each.name for each in tmp_path.iterdir()] == ["site"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("to", ["hex", "listing"])
 def test_a_damaged_shard_is_no_fault_of_the_exporter(
     digits_registry: Path, tmp_path: Path, site: dict[str, str], to: str

@@ -102,6 +102,7 @@ def configure(text: str) -> None:
         file.write(f"\n{text}\n")
 
 
+@pytest.mark.medium
 def test_every_format_names_what_was_waived_by_whom_and_until_when(cli, damaged) -> None:
     configure(
         '[[waivers]]\nfingerprint = "CRC*:digits:*"\nowner = "ada"\nreason = "known"\n'

@@ -85,6 +85,7 @@ def test_wherever_a_visitor_does_it(
     expect_one_line(done, "the validator `evil`", "its process ended with exit code 0")
 
 
+@pytest.mark.medium
 def test_whoever_asked_for_json_gets_a_document_all_the_same(place: Place) -> None:
     plant_validator(place.site, "def finish(self, target, parts): os._exit(0)")
     code, out, err = place.run("check", "0.tfrecord", "--json")
@@ -140,6 +141,7 @@ def test_a_thread_of_a_plugin_that_ends_the_process_is_told_of(place: Place) -> 
     )
 
 
+@pytest.mark.medium
 def test_a_plugin_that_hangs_is_ended_and_named(place: Place) -> None:
     plant_validator(place.site, "def finish(self, target, parts): time.sleep(60)")
     done = place.run("check", "0.tfrecord", TFRECREG_PLUGIN_TIMEOUT="0.3")
@@ -240,6 +242,7 @@ def test_what_a_plugin_writes_to_stdout_is_in_no_document(place: Place) -> None:
     assert {"loud", "louder", "loudest"} <= set(err.replace("louder", "louder ").split())
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "patch",
     [

@@ -115,6 +115,7 @@ def command(images: Path) -> list[str]:
     ]
 
 
+@pytest.mark.medium
 def test_a_terminal_shows_a_running_count(images: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"}
@@ -143,6 +144,7 @@ def test_a_terminal_shows_a_running_count(images: Path, tmp_path: Path) -> None:
     assert re.search(rf"planning pets .*{FILES}/\?\s+items", shown)
 
 
+@pytest.mark.medium
 def test_a_pipe_shows_nothing(images: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         command(images), cwd=tmp_path / "registry", capture_output=True, check=True, text=True

@@ -114,6 +114,7 @@ def test_explain_knows_codes_of_sources(site: dict[str, str]) -> None:
     assert "TON002" in tfrecreg("explain", env=site).stdout
 
 
+@pytest.mark.medium
 def test_sarif_and_the_page_describe_codes_of_plugins(built: Path, site: dict[str, str]) -> None:
     done = tfrecreg("-C", built, "check", "tones", "--format", "sarif", env=site)
     assert done.returncode == 0, done.stderr

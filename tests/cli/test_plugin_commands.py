@@ -94,6 +94,7 @@ def test_completion_knows_it(run: Run) -> None:
     assert run(**asked, TFRECREG_LINE="tfrecreg names --f").stdout == "plain,--fail\n"
 
 
+@pytest.mark.medium
 def test_plugins_list_and_show_it(run: Run) -> None:
     listed = json.loads(run("plugins", "list", "--json").stdout)
     assert [each["name"] for each in listed["commands"] if each["distribution"] == "naming"] == [
@@ -134,6 +135,7 @@ def test_a_name_that_nobody_has_is_compared_with_it(run: Run) -> None:
     assert "No such command 'namse'; did you mean `names`?" in done.stderr
 
 
+@pytest.mark.medium
 def test_it_can_be_switched_off_and_what_is_bundled_cannot(run: Run) -> None:
     assert "names" not in run("--help", TFRECREG_DISABLE="names").stdout
     done = run("names", TFRECREG_DISABLE="names")

@@ -371,6 +371,7 @@ def test_the_first_build_and_release_in_one_go_names_the_settings_to_commit(
     assert added in done.err
 
 
+@pytest.mark.medium
 def test_a_wrong_pointer_of_dvc_is_found_and_written_again(cli, raw, tmp_path) -> None:
     pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
     root = tmp_path / "tracked"

@@ -128,6 +128,7 @@ def check(registry: Path, site: dict[str, str], *more: str) -> tuple[int, str, s
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.medium
 def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
     assert "report format  lines" in tfrecreg("plugins", "list", env=site).stdout
     shown = tfrecreg("plugins", "show", "lines", env=site).stdout
@@ -144,6 +145,7 @@ def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
     assert done.stdout == "['lines']\n", done.stderr
 
 
+@pytest.mark.medium
 def test_it_is_given_the_reports_their_paths_and_their_codes(
     digits_registry: Path, site: dict[str, str]
 ) -> None:
@@ -161,6 +163,7 @@ def test_it_is_given_the_reports_their_paths_and_their_codes(
     assert "1 told by " in err
 
 
+@pytest.mark.medium
 def test_a_gate_and_a_refusal_are_told_in_it_too(
     digits_registry: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:
@@ -178,6 +181,7 @@ def test_a_gate_and_a_refusal_are_told_in_it_too(
     assert "is not a check report" in out.read_text()
 
 
+@pytest.mark.medium
 def test_it_may_look_at_the_records_in_the_same_pass(
     digits_registry: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:
@@ -191,6 +195,7 @@ def test_it_may_look_at_the_records_in_the_same_pass(
     assert said.startswith("digits: pass, 0 findings\nwrote ")
 
 
+@pytest.mark.medium
 def test_what_it_looks_with_finds_nothing(digits_registry: Path, site: dict[str, str]) -> None:
     code, out, _ = check(digits_registry, site, "--format", "odds")
     assert code == 3
@@ -217,6 +222,7 @@ def test_its_faults_are_named(
     assert "Traceback" not in err
 
 
+@pytest.mark.medium
 def test_a_name_of_the_core_or_of_two_is_nobodys(
     digits_registry: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:
@@ -232,6 +238,7 @@ def test_a_name_of_the_core_or_of_two_is_nobodys(
     assert check(digits_registry, site, "--format", "others:lines")[0] == 0
 
 
+@pytest.mark.medium
 def test_it_can_be_switched_off(digits_registry: Path, site: dict[str, str]) -> None:
     code, _, err = check(
         digits_registry, {**site, "TFRECREG_DISABLE": "lines"}, "--format", "lines"

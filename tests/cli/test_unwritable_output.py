@@ -104,6 +104,7 @@ def test_a_bug_that_cannot_be_told_is_3(tmp_path: Path) -> None:
     assert done.returncode == 3
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("command", ["check", "list"])
 def test_a_closed_stdout_is_one_line_and_3(digits_original: Path, command: str) -> None:
     done = run(digits_original, *COMMANDS[command], preexec_fn=lambda: os.close(1))
@@ -116,6 +117,7 @@ def test_a_closed_stdout_is_one_line_and_3(digits_original: Path, command: str) 
     assert done.returncode == 3
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("command", ["check", "check --json", "list"])
 def test_a_reader_who_leaves_ends_it_quietly(digits_original: Path, command: str) -> None:
     read, write = os.pipe()

@@ -86,6 +86,7 @@ def code_names(path: Path) -> Iterator[str]:
                 yield value
 
 
+@pytest.mark.medium
 def test_every_code_that_a_module_names_exists() -> None:
     found = [
         (path.name, name)

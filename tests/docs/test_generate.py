@@ -36,6 +36,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.medium
 def test_generated_pages_are_up_to_date() -> None:
     done = generate(DOCS, "--check")
     assert done.returncode == 0, f"{done.stderr}run `make docs`"

@@ -79,6 +79,7 @@ def test_an_address_that_does_not_answer_is_a_failure_within_the_timeout() -> No
 
 
 # `importorskip` would import Dask, which takes seconds.
+@pytest.mark.medium
 @pytest.mark.skipif(find_spec("distributed") is None, reason="the extra `dask` is not installed")
 def test_a_scheduler_without_workers_is_a_failure_within_the_timeout() -> None:
     from distributed import LocalCluster

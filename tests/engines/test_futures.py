@@ -113,6 +113,7 @@ def test_threads_run_one_task_at_a_time_and_leave_stdout_alone(
     assert captured.err.count("a plugin prints") == 20
 
 
+@pytest.mark.medium
 def test_a_worker_that_dies_is_a_failure_and_the_engine_is_useful_again() -> None:
     with closing(open_engine("futures:executors_support:processes", jobs=2)) as engine:
         with pytest.raises(FailureError) as caught:

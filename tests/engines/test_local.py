@@ -119,6 +119,7 @@ def test_a_task_that_exits_does_not_end_the_program(jobs: int) -> None:
         list(LocalEngine(jobs).run(leave, range(3)))
 
 
+@pytest.mark.medium
 def test_results_that_cannot_be_packed_or_unpacked_are_errors() -> None:
     with pytest.raises(Exception, match=r"Can't (pickle|get) local object"):
         list(LocalEngine(2).run(no_result, range(3)))
@@ -150,6 +151,7 @@ def test_a_worker_that_a_plugin_ends_names_it() -> None:
     )
 
 
+@pytest.mark.medium
 def test_a_worker_that_a_plugin_keeps_is_ended_and_names_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -231,6 +233,7 @@ def test_what_tasks_print_goes_to_stderr(jobs: int, capfd: pytest.CaptureFixture
     assert captured.err.count("a plugin prints") == 3
 
 
+@pytest.mark.medium
 def test_two_runs_at_once_do_not_disturb_each_other() -> None:
     first, second = (LocalEngine(2).run(late_first, range(6)) for _ in range(2))
     assert next(first) == 0
@@ -304,6 +307,7 @@ def test_a_worker_whose_result_nobody_takes_is_quiet(capfd: pytest.CaptureFixtur
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.medium
 def test_an_interrupt_from_the_keyboard_is_the_parents_to_tell(tmp_path: Path) -> None:
     # A terminal sends it to the workers as well.
     with script(tmp_path, 'if __name__ == "__main__":') as parent:
@@ -352,6 +356,7 @@ def test_workers_that_were_warmed_do_the_tasks() -> None:
     assert set(engine.run(process_of, range(6))) <= warmed
 
 
+@pytest.mark.medium
 def test_closing_ends_workers_that_nothing_ran_on_and_the_engine_works_on() -> None:
     engine = LocalEngine(2)
     before = children()

@@ -150,6 +150,7 @@ def test_arbitrary_bytes_are_judged_as_protobuf_judges_them(judge: Judge, payloa
     compare(judge, payload)
 
 
+@pytest.mark.medium
 @settings(max_examples=200)
 @given(payload=strange)
 def test_strange_encodings_are_read_as_protobuf_reads_them(judge: Judge, payload: bytes) -> None:

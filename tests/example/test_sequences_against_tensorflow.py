@@ -56,6 +56,7 @@ def same(found: SequenceExample, message: Any) -> None:
     }
 
 
+@pytest.mark.medium
 @settings(max_examples=200, deadline=None)
 @given(context=contexts, found=lists)
 def test_what_tensorflow_serializes_is_read(tf: Any, context: Any, found: Any) -> None:

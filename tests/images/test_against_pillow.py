@@ -6,9 +6,11 @@ import io
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tfrecreg.images.model import ImageError
+from tfrecreg.images.pixels import decode_pixels, decode_resized, resized
 from tfrecreg.images.read import is_truncated, read_header
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
@@ -82,3 +84,26 @@ def test_headers_agree_with_pillow_on_images_from_the_wild(realdata: Path) -> No
         assert (found.width, found.height) == size, path
         compared += 1
     assert compared > 700
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"), [*((kind, mode) for kind, mode, *_ in CASES), ("PNG", "I;16")]
+)
+@pytest.mark.parametrize("size", [(9, 4), (300, 50)])
+def test_a_size_on_the_way_is_that_of_the_pixels(
+    kind: str, mode: str, size: tuple[int, int]
+) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    image = Image.fromarray(noise)
+    if mode == "I;16":
+        image = Image.fromarray(noise[:, :, 0].astype(np.uint16) * 256)
+    stream = io.BytesIO()
+    (image if mode == "I;16" else image.convert(mode)).save(stream, kind)
+
+    def half(height: int, width: int) -> tuple[tuple[int, int], tuple[int, int, int, int]]:
+        return (max(1, height // 2), width), (1, 2, height - 2, width - 3)
+
+    data = stream.getvalue()
+    found = decode_resized(data, half)
+    assert found.tolist() == resized(decode_pixels(data), half).tolist()
+    assert found.flags.writeable

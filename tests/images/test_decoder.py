@@ -73,6 +73,7 @@ def test_images_larger_than_a_pipe_go_through_and_come_back(decoder) -> None:
     assert Image.open(io.BytesIO(made)).tobytes() == noise.tobytes()
 
 
+@pytest.mark.medium
 def test_a_bomb_of_pixels_is_refused(decoder) -> None:
     code, detail = verify(decoder, bomb(20_000, 20_000))
     assert code == "SRC009"

@@ -66,6 +66,7 @@ def on_a_terminal(folder: Path, code: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode("utf-8"))
 
 
+@pytest.mark.medium
 def test_a_notebook_shows_a_bar_that_changes(digits_registry: Path) -> None:
     seen = shown_by_a_cell(digits_registry, BUILD.format(more=""))
     bars = [each for each in seen if each["transient"]]
@@ -78,22 +79,26 @@ def test_a_notebook_shows_a_bar_that_changes(digits_registry: Path) -> None:
     assert "`--save-options`" in note
 
 
+@pytest.mark.medium
 def test_a_notebook_shows_none_where_it_is_unwanted(digits_registry: Path) -> None:
     assert shown_by_a_cell(digits_registry, BUILD.format(more=", progress=False")) == []
 
 
+@pytest.mark.medium
 def test_a_notebook_shows_a_handle_once(digits_registry: Path) -> None:
     (seen,) = shown_by_a_cell(digits_registry, 'import tfrecreg as tr\ntr.open().find("digits")')
     assert seen["data"]["text/plain"].startswith("<Build digits: 200 train")
     assert seen["data"]["text/html"].count("<pre") == 1
 
 
+@pytest.mark.medium
 def test_a_terminal_shows_a_bar(digits_registry: Path) -> None:
     shown = on_a_terminal(digits_registry, BUILD.format(more=""))
     assert re.search(r"━+ +260/260 +records", shown)
     assert on_a_terminal(digits_registry, BUILD.format(more=", progress=False")) == ""
 
 
+@pytest.mark.medium
 def test_a_pipe_shows_nothing(digits_registry: Path) -> None:
     code = BUILD.format(more="")
     done = subprocess.run(

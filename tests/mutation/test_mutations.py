@@ -73,6 +73,7 @@ def test_each_line_has_its_mutations(line: int, expected: list[str]) -> None:
         assert part in text
 
 
+@pytest.mark.medium
 def test_mutants_differ_from_the_source_and_from_each_other() -> None:
     source = Path(tfrecreg.index.__file__).read_text(encoding="utf-8")
     trees = {ast.dump(ast.parse(source))}

@@ -70,6 +70,7 @@ def test_a_file_without_a_split_in_its_name_is_given_one(
     assert named.content == named.splits[0].content == train.content != unnamed.content
 
 
+@pytest.mark.medium
 def test_records_that_are_not_held_in_memory_count(tmp_path: Path) -> None:
     large, small = bytes(HOLD_LIMIT + 1), b"small"
     plain = tmp_path / "plain.tfrecord"

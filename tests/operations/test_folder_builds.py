@@ -132,6 +132,7 @@ def test_what_else_is_in_the_folder_is_told(digits_registry: Path) -> None:
     assert measure.text == "files of `digits` other than its shards are not judged"
 
 
+@pytest.mark.medium
 def test_shards_are_held_against_the_schema_of_their_build(digits_registry: Path) -> None:
     folder = digits_registry / FOLDER
     schema = digits_registry / "schemas/digits.pbtxt"
@@ -148,6 +149,7 @@ def test_shards_are_held_against_the_schema_of_their_build(digits_registry: Path
     assert named["status"] == "pass"
 
 
+@pytest.mark.medium
 def test_the_gate_of_its_dataset_judges_a_folder(digits_registry: Path, tmp_path: Path) -> None:
     with (digits_registry / "tfrecreg.toml").open("a") as file:
         file.write('[gates.digits]\nseverity = { SHD001 = "info" }\n')

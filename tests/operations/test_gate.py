@@ -151,6 +151,7 @@ def refused(root: Path, path: Path, complaint: str, target: str = "digits") -> N
     assert "tfrecreg check" in caught.value.hint
 
 
+@pytest.mark.medium
 def test_a_report_about_another_build_is_refused(digits_registry: Path) -> None:
     from tfrecreg.operations.builds.data import build
     from tfrecreg.operations.builds.settings import BuildRequest

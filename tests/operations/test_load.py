@@ -74,6 +74,7 @@ def test_gzip_shards_are_read_as_well(tf: Any, digits_registry: Path) -> None:
     compare(tf, dataset, digits_registry / "raw", "train")
 
 
+@pytest.mark.medium
 def test_a_release_is_read_from_a_build_of_which_the_schema_alone_changed(
     tf: Any, digits_registry: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_decoded_images_have_a_shape_and_can_be_batched(tf: Any, digits_original
     assert batch["image/encoded"].shape == (8, 28, 28, 1)
 
 
+@pytest.mark.medium
 def test_tensorflow_warns_of_nothing(
     tf: Any, digits_original: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -180,6 +182,7 @@ def test_lists_of_images_stay_as_they_are(tf: Any, tmp_path: Path) -> None:
     assert len(second["text"].values) == 0
 
 
+@pytest.mark.medium
 def test_an_image_that_does_not_decode_is_named_by_its_record(
     tf: Any, digits_registry: Path, tmp_path: Path
 ) -> None:
@@ -365,6 +368,7 @@ def test_loading_changes_nothing(tf: Any, digits_registry: Path) -> None:
     assert tree(digits_registry) == before
 
 
+@pytest.mark.medium
 def test_several_splits_are_a_tuple(tf: Any, digits_original: Path) -> None:
     digits = {"reference": "digits@1.0.0", "registry": digits_original}
     both = load(split=["train[:50]", "test"], batch_size=16, **digits)

@@ -202,6 +202,7 @@ def test_a_shard_with_more_records_than_registered_is_named(
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("begins", "why"),
     [
@@ -225,6 +226,7 @@ def test_a_record_that_does_not_parse_is_named(
     assert f"; its key is `{key_of(digits_registry, 7)}`" in message
 
 
+@pytest.mark.medium
 def test_a_shard_that_vanishes_between_two_epochs_is_named(tf: Any, digits_registry: Path) -> None:
     dataset = load("digits", "train", registry=digits_registry)
     assert len(list(dataset)) == len(dataset) == 200
@@ -263,6 +265,7 @@ def test_options_that_give_up_the_order_are_no_damage(tf: Any, digits_original: 
     assert sum(1 for _ in dataset.repeat(3)) == 600
 
 
+@pytest.mark.medium
 def test_an_iterator_can_be_saved_and_goes_on(
     tf: Any, digits_original: Path, tmp_path: Path
 ) -> None:
@@ -277,6 +280,7 @@ def test_an_iterator_can_be_saved_and_goes_on(
     assert [bytes(each["image/encoded"].numpy()) for each in again] == expected[70:]
 
 
+@pytest.mark.medium
 def test_workers_share_the_records_and_not_the_files(tf: Any, digits_original: Path) -> None:
     from tensorflow.python.data.experimental.ops.distribute import _AutoShardDataset
 

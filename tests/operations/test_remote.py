@@ -275,6 +275,7 @@ def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path, caps
     assert f"{place.shard}, record 0, offset 0" in told
 
 
+@pytest.mark.medium
 def test_gc_lists_first_and_removes_what_nothing_refers_to(root: Path) -> None:
     registry = open_registry(root)
     before = tree(root)
@@ -306,6 +307,7 @@ def test_gc_lists_first_and_removes_what_nothing_refers_to(root: Path) -> None:
     assert {name: after[name] for name in mine} == {name: before[name] for name in mine}
 
 
+@pytest.mark.medium
 def test_gc_leaves_what_others_put_under_dvc(root: Path) -> None:
     other = root / "others"
     other.mkdir()

@@ -138,6 +138,7 @@ def test_a_framework_that_is_not_known_is_refused(digits_original: Path) -> None
     assert caught.value.hint.startswith("available: `tf`, `keras`, ")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("framework", ["numpy", "tf"])
 def test_sequences_are_read_by_context_and_lists(tmp_path: Path, framework: str) -> None:
     if framework == "tf":

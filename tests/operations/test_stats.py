@@ -160,6 +160,7 @@ print(code, *sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
 
 
+@pytest.mark.medium
 def test_neither_making_nor_showing_them_imports_anything_heavy(
     digits_registry: Path, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_tagging_again_does_nothing(root: Path, registry: Registry) -> None:
     assert git(root, "tag") == tags
 
 
+@pytest.mark.medium
 def test_a_stage_is_assigned_and_goes_on(
     root: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def test_scripts_of_the_action_hold_no_expression() -> None:
     assert all(each["description"] and "default" in each for each in ACTION["inputs"].values())
 
 
+@pytest.mark.medium
 def test_the_action_checks_annotates_and_fails(runner: Runner, tmp_path: Path) -> None:
     said = runner.step("Check")
     assert said == "tfrecreg: digits: pass\n"
@@ -62,6 +63,7 @@ def test_the_action_checks_annotates_and_fails(runner: Runner, tmp_path: Path) -
     assert "no file matches `data/no-such-*`" in said
 
 
+@pytest.mark.medium
 def test_the_action_has_outputs_whatever_the_verdict(runner: Runner) -> None:
     runner.step("Check", targets="digits")
     found = runner.outputs
@@ -86,6 +88,7 @@ def test_the_action_has_outputs_whatever_the_verdict(runner: Runner) -> None:
         assert each["value"] == f"${{{{ steps.check.outputs.{name} }}}}"
 
 
+@pytest.mark.medium
 def test_the_action_passes_the_other_inputs_on(runner: Runner) -> None:
     said = runner.step("Check", format="text", cache="true", schema="schemas/digits.pbtxt")
     assert "cached: 0 of 4 shards were not read again" in said
@@ -99,6 +102,7 @@ def test_the_action_passes_the_other_inputs_on(runner: Runner) -> None:
     assert "base needs registry" in runner.step("Check", expect=2, base="origin/main")
 
 
+@pytest.mark.medium
 def test_the_action_checks_the_releases_first_and_the_bytes_all_the_same(runner: Runner) -> None:
     manifest = runner.here / "registry/digits/1.0.0/manifest.json"
     assert runner.step("Check", registry="only") == "tfrecreg: the releases: pass\n"
@@ -123,6 +127,7 @@ def test_the_page_is_written_whatever_the_verdict(runner: Runner) -> None:
     assert runner.step("Page", page="all.html").startswith("digits: fail, 1 finding\n")
 
 
+@pytest.mark.medium
 def test_datasets_that_the_job_does_not_have_fail_it(runner: Runner, tmp_path: Path) -> None:
     (runner.here / "datasets/absent.toml").write_text('source = "mnist"\nraw = "raw"\n')
     said = runner.step("Check", expect=3)
@@ -169,6 +174,7 @@ def hook(runner: Runner, name: str, *files: str, expect: int) -> str:
     return runner.bash(script, expect=expect)
 
 
+@pytest.mark.medium
 def test_the_hook_of_schemas_names_the_one_that_does_not_parse(runner: Runner) -> None:
     (runner.here / "schemas/bad.pbtxt").write_text("feature {\n")
     good, bad = "schemas/digits.pbtxt", "schemas/bad.pbtxt"
@@ -200,6 +206,7 @@ def test_the_hook_of_schemas_leaves_the_files_of_others_alone() -> None:
         assert not re.search(pattern, path)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("removed", ["registry/digits/1.0.0", "schemas/digits.pbtxt"])
 def test_a_commit_that_only_removes_is_looked_at(runner: Runner, removed: str) -> None:
     """pre-commit gives hooks the files that a commit adds or changes, and runs no other hook."""
@@ -219,6 +226,7 @@ def test_a_commit_that_only_removes_is_looked_at(runner: Runner, removed: str) -
     assert ("REG002" if removed.startswith("registry") else "REG010") in said
 
 
+@pytest.mark.medium
 def test_the_hook_of_the_pipeline_says_when_it_is_out_of_date(runner: Runner) -> None:
     said = hook(runner, "tfrecreg-pipeline", expect=1)
     assert "to be added: build-digits" in said

@@ -41,6 +41,7 @@ def python(tmp_path: Path) -> Interpreter:
     return Interpreter(sys.executable, plain_environment(tmp_path, PYTHONPATH=path))
 
 
+@pytest.mark.medium
 def test_loading_needs_tensorflow(python: Interpreter, digits_original: Path) -> None:
     done = python.run("-c", LOAD, digits_original)
     assert done.out.splitlines() == [
@@ -51,6 +52,7 @@ def test_loading_needs_tensorflow(python: Interpreter, digits_original: Path) ->
     ], done.err
 
 
+@pytest.mark.medium
 def test_urls_need_fsspec(python: Interpreter) -> None:
     done = python.run("-c", MAIN, "fsspec", "check", "s3://folder/train-*")
     assert (done.code, done.out) == (3, "")
@@ -60,6 +62,7 @@ def test_urls_need_fsspec(python: Interpreter) -> None:
     ]
 
 
+@pytest.mark.medium
 def test_a_protocol_needs_its_library(python: Interpreter) -> None:
     done = python.run("-c", MAIN, "s3fs", "check", "s3://bucket/train-*")
     assert (done.code, done.out) == (3, "")
@@ -69,12 +72,14 @@ def test_a_protocol_needs_its_library(python: Interpreter) -> None:
     ]
 
 
+@pytest.mark.medium
 def test_statistics_need_no_extra(python: Interpreter, digits_registry: Path) -> None:
     done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits")
     assert (done.code, done.err) == (0, "")
     assert "test: 60 examples" in done.out
 
 
+@pytest.mark.medium
 def test_statistics_of_tfdv_need_it(python: Interpreter, digits_registry: Path) -> None:
     done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits", "--pbtxt")
     assert (done.code, done.out) == (3, "")
@@ -93,6 +98,7 @@ def test_a_validator_that_was_asked_for_and_needs_an_extra_makes_the_check_incom
     assert f"{NEEDS}{install_command(extra='tfdv')}" in " ".join(done.out.split())
 
 
+@pytest.mark.medium
 def test_a_validator_that_nobody_asked_for_and_needs_an_extra_is_left_out(
     python: Interpreter, digits_original: Path, tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ def refusal(folder: Path, environ: Mapping[str, str]) -> str:
     return str(caught.value)
 
 
+@pytest.mark.medium
 @needs_compiler
 def test_equal_sources_make_equal_libraries_wherever_they_lie(tmp_path: Path) -> None:
     for name in ("one", "two/deeper"):
@@ -42,6 +43,7 @@ def test_equal_sources_make_equal_libraries_wherever_they_lie(tmp_path: Path) ->
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["made", "walk.c"]
 
 
+@pytest.mark.medium
 @needs_compiler
 def test_the_source_has_no_warnings(tmp_path: Path) -> None:
     flags = "-Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror"

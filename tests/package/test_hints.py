@@ -73,6 +73,7 @@ def shown_texts() -> Iterator[tuple[str, str]]:
                 yield str(path), ast.unparse(node.value).replace("{DOCS}", DOCS)
 
 
+@pytest.mark.medium
 def test_pages_are_named_by_their_addresses() -> None:
     project = (CHECKOUT / "pyproject.toml").read_text("utf-8")
     assert f'Documentation = "{DOCS}"' in project

@@ -57,6 +57,7 @@ def import_alone(
 ROOTS = (CHECKOUT, CHECKOUT / "plugins")
 
 
+@pytest.mark.medium
 def test_some_of_the_modules_import_alone_without_a_warning(tmp_path: Path) -> None:
     """With packages of others there already: a few seconds, where the test of all takes more."""
     sample = sorted({*sorted(MODULES)[::40], "tfrecreg", "tfrecreg.api", "tfrecreg.cli.main"})

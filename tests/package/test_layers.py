@@ -289,6 +289,7 @@ def test_plugins_import_nothing_of_the_project_but_its_api(plugin_packages: list
     assert strange == {}
 
 
+@pytest.mark.medium
 def test_only_the_faces_know_how_to_print_and_parse() -> None:
     of_rooms = r"builtin\.\w+\.(command|printed)"
     faces = rf"tfrecreg\.(cli|commands|render|library\.notebook|{of_rooms})(\.\w+)*"

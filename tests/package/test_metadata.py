@@ -182,6 +182,7 @@ def test_the_core_requires_nothing_heavy(required: list[Requirement], python: st
     assert ("tomli" in core) == (python == "3.10")
 
 
+@pytest.mark.medium
 def test_everything_that_is_imported_is_required_and_nothing_else(
     required: list[Requirement],
 ) -> None:
@@ -214,6 +215,7 @@ def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
     assert "torch" not in everything
 
 
+@pytest.mark.medium
 def test_each_extra_that_an_error_names_exists(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     named = {}

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SAME = {
     "Build": "handles: those that read, and those of the library with verbs",
@@ -61,10 +63,12 @@ def modules() -> list[Path]:
     return [path for top in ("tfrecreg", "plugins") for path in (ROOT / top).rglob("*.py")]
 
 
+@pytest.mark.medium
 def test_no_public_name_has_two_homes() -> None:
     assert {name: found for name, found in shared(modules()).items() if name not in SAME} == {}
 
 
+@pytest.mark.medium
 def test_a_second_home_is_noticed() -> None:
     assert shared(modules()).keys() == SAME.keys()
     assert "Registry" in set(defined(ROOT / "tfrecreg/registry/registry.py"))

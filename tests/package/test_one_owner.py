@@ -61,6 +61,7 @@ def modules() -> dict[str, Path]:
     return {name: path for name, path in source_modules().items() if not name.startswith(below)}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", CALLS)
 def test_what_publishes_is_called_by_its_owner_alone(modules: dict[str, Path], name: str) -> None:
     found = {

@@ -199,6 +199,7 @@ IN_VAIN = frozenset(
 """What a check of a plain file without a schema, a registry or a terminal has no use for."""
 
 
+@pytest.mark.medium
 def test_a_check_of_a_small_file_imports_nothing_in_vain(
     checked_out: Interpreter, tmp_path: Path, digits_original: Path
 ) -> None:
@@ -210,6 +211,7 @@ def test_a_check_of_a_small_file_imports_nothing_in_vain(
     assert modules & IN_VAIN == set()
 
 
+@pytest.mark.medium
 def test_a_check_with_a_schema_loads_what_holds_records_against_it(
     checked_out: Interpreter, tmp_path: Path, digits_original: Path
 ) -> None:
@@ -223,6 +225,7 @@ NOT_FOR_PARTS = frozenset({"numpy", "tfrecreg.records.reader", "tfrecreg.scan.ru
 """What reads and compares shards, and takes a third of the time that a part needs to begin."""
 
 
+@pytest.mark.medium
 def test_a_part_of_a_build_imports_nothing_that_reads_shards(
     checked_out: Interpreter, tmp_path: Path, digits_original: Path
 ) -> None:
@@ -264,6 +267,7 @@ def test_a_command_reads_only_the_pages_of_codes_that_it_needs(
         assert read == pages
 
 
+@pytest.mark.medium
 def test_a_heavy_import_would_be_seen(checked_out: Interpreter, tmp_path: Path) -> None:
     """The control of the tests above: making a DVC repository does import DVC."""
     if find_spec("dvc") is None:
@@ -289,6 +293,7 @@ def test_a_public_name_is_imported_when_it_is_used(checked_out: Interpreter) -> 
     assert roots(modules) & HEAVY == set()
 
 
+@pytest.mark.medium
 def test_the_console_script_checks_with_two_processes(
     here: Interpreter, digits_original: Path, tmp_path: Path
 ) -> None:

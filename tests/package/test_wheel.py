@@ -173,6 +173,7 @@ class TestWithoutACompiler:
         assert "Root-Is-Purelib: true" in about
         assert set(files) - set(found) == ({LIBRARY} if has_compiler() else set())
 
+    @pytest.mark.medium
     def test_its_scanner_gives_the_same_report(
         self, pure: Path, installed: Interpreter, digits_original: Path, tmp_path: Path
     ) -> None:
@@ -195,6 +196,7 @@ class TestWithoutACompiler:
         assert (found.code, found.out) == (1, expected.out), found.err
 
 
+@pytest.mark.medium
 def test_the_build_can_be_told_not_to_compile(tmp_path: Path) -> None:
     env = {**os.environ, "TFRECREG_NO_COMPILE": "1"}
     assert make_wheel(tmp_path, env).name.endswith("-py3-none-any.whl")
@@ -208,6 +210,7 @@ def test_building_leaves_the_checkout_as_it_was(archives: Archives) -> None:
     assert {name for name in names if ".so" in name} <= {Path(LIBRARY).name}
 
 
+@pytest.mark.medium
 def test_the_wheel_from_the_sdist_is_the_wheel_from_the_checkout(
     files: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -275,6 +278,7 @@ def test_a_source_of_the_wheel_has_its_schema(
     assert done.out.encode() == files["tfrecreg_mnist/mnist.pbtxt"], done.err
 
 
+@pytest.mark.medium
 def test_the_wheel_tells_a_sound_shard_from_a_damaged_one(
     installed: Interpreter, digits_original: Path, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def keys(page: tfrecreg.pages.Page) -> list[list[str | None]]:
     return [[record.key for record in gallery.records] for gallery in target.galleries]
 
 
+@pytest.mark.medium
 def test_the_sample_depends_on_the_records_only(digits_original: Path, tmp_path: Path) -> None:
     first = make_page("digits", registry=digits_original, budget=BUDGET)
     second = make_page("digits", registry=digits_original, budget=BUDGET, engine=LocalEngine(2))
@@ -385,6 +386,7 @@ def test_a_page_is_written_at_once(digits_original: Path, tmp_path: Path) -> Non
         tfrecreg.report("digits", tmp_path / "no" / "page.html", registry=digits_original)
 
 
+@pytest.mark.medium
 def test_a_site_has_a_page_for_each_state(digits_original: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(digits_original, tmp_path / "shop"))
     (root / "datasets" / "other.toml").write_text('source = "mnist"\nraw = "raw"\n')

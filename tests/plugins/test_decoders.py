@@ -36,6 +36,9 @@ class Parrot(FeatureDecoder):
     def array(self, data: bytes) -> Any:
         return answered()
 
+    def resized(self, data: bytes, fit: Any) -> Any:
+        return answered()
+
     def header(self, data: bytes) -> Any:
         return answered()
 
@@ -64,6 +67,7 @@ def guarded(kind: type[FeatureDecoder] = Parrot) -> GuardedDecoder:
 CALLS = {
     "reads": ("x", b""),
     "array": (b"",),
+    "resized": (b"", None),
     "header": (b"",),
     "thumbnail": (b"", 8),
     "caption": (b"",),
@@ -89,6 +93,7 @@ def test_a_damaged_value_is_told_in_one_line(method: str) -> None:
     ("method", "answer"),
     [
         ("array", [[1]]),
+        ("resized", [[1]]),
         ("header", (1, 2)),
         ("header", ImageHeader("x", 0, 2, 1, 8, False)),
         ("header", ImageHeader("x", 1, "2", 1, 8, False)),  # type: ignore[arg-type]
@@ -126,6 +131,22 @@ def test_of_an_array_there_is_a_small_picture() -> None:
     for shown, kept in ((whole, values), (small, values[::2, ::2])):
         scaled = ((kept.astype(float) + 300) * (255 / (int(kept.max()) + 300))).astype(np.uint8)
         assert np.array_equal(decode_pixels(shown.data)[:, :, 0], scaled)
+
+
+def test_without_a_way_of_its_own_an_array_is_resized() -> None:
+    pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+
+    class Bright(Grey):
+        def array(self, data: bytes) -> Any:
+            return (super().array(data)[:, :, np.newaxis] >> 8).astype(np.uint8)
+
+    def halved(height: int, width: int) -> Any:
+        return (height // 2, width // 2), (0, 0, height, width)
+
+    data = struct.pack("<2H", 2, 4) + np.full((2, 4), 77 << 8, np.int16).tobytes()
+    assert guarded(Bright).resized(data, halved).tolist() == [[[77], [77]]]
+    with pytest.raises(ValueError, match=r"of 8 bits, and this is int16 of shape \(2, 4\)"):
+        guarded(Grey).resized(data, halved)
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "guide"
 
 
+@pytest.mark.medium
 def test_the_guide_works_as_it_stands(place: Path, site: Site, env: dict[str, str]) -> None:
     """With its distributions as if they were installed."""
 

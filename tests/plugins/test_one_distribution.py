@@ -249,6 +249,7 @@ def registry(tmp_path: Path) -> Path:
     return tmp_path / "registry"
 
 
+@pytest.mark.medium
 def test_one_module_adds_one_of_each_kind(registry: Path, tmp_path: Path) -> None:
     install(tmp_path / "site", "dots", PLUGIN)
     env = {**os.environ, **with_site(tmp_path / "site")}

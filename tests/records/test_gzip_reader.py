@@ -255,6 +255,7 @@ def test_file_that_shrinks_ends_inside_a_member(memory_reader: Any) -> None:
     assert stream.interruption.cut
 
 
+@pytest.mark.medium
 def test_bomb_is_decoded_in_bounded_memory(inflate: Any) -> None:
     bomb = gzip.compress(bytes(200 << 20), 9)
     stream = inflate(bomb)

@@ -122,6 +122,7 @@ def test_damage_from_before_compression_is_found_as_in_plain_files(
         assert seen.end.stream_blake3 == blake3(stream).hexdigest()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("with_index", [False, True])
 def test_any_flipped_byte_is_one_fault_and_costs_one_member_at_most(
     with_index: bool, small_shard: Any, compress: Any, see: Any
@@ -345,6 +346,7 @@ def test_many_damaged_records_do_not_read_a_member_each(
     assert seen.records == small_shard.records[1::2]
 
 
+@pytest.mark.medium
 def test_bomb_is_read_in_bounded_memory(see: Any) -> None:
     bomb = gzip.compress(frame_header(2**31) + bytes(100 << 20), 9)
     tracemalloc.start()
@@ -357,6 +359,7 @@ def test_bomb_is_read_in_bounded_memory(see: Any) -> None:
     assert peak < 16 << 20
 
 
+@pytest.mark.medium
 def test_flipped_bytes_of_tiny_records_never_raise(shard: Any, compress: Any, see: Any) -> None:
     made = shard([b"%04d" % number for number in range(300)])
     data, _ = compress(made, 1000)

@@ -94,6 +94,7 @@ class TestRelease:
         with pytest.raises(ConflictError, match="has this content and was yanked: labels"):
             release(registry, ReleaseRequest(name="digits"))
 
+    @pytest.mark.medium
     def test_the_only_bytes_of_another_branch_are_not_replaced(self, root: Path) -> None:
         start(root)
         commit(root, "1.0.0")

@@ -124,6 +124,7 @@ def test_the_sha256_of_a_file_comes_with_its_digests(tmp_path: Path, packed: boo
     assert {end.sha256 for end in [*one.ends, *none.ends]} == {None}
 
 
+@pytest.mark.medium
 def test_parts_come_in_the_order_of_the_shards(tmp_path: Path) -> None:
     # The first shard takes longest, so with two workers it is done last.
     streams = [stream(20_000), *(stream(2) for _ in range(6))]
@@ -294,6 +295,7 @@ def test_findings_come_the_worst_first_and_then_by_fingerprint(tmp_path: Path) -
     ]
 
 
+@pytest.mark.medium
 @JOBS
 def test_a_shard_that_cannot_be_read_makes_the_scan_incomplete(tmp_path: Path, jobs: int) -> None:
     storage = Broken(LocalStorage(tmp_path), {"1.tfrecord": -1, "3.tfrecord": 300})
@@ -335,6 +337,7 @@ def test_what_is_no_file_in_a_shards_place_is_unreadable(tmp_path: Path) -> None
     assert result.records == 2
 
 
+@pytest.mark.medium
 @JOBS
 def test_what_validators_print_does_not_reach_stdout(
     tmp_path: Path, jobs: int, capfd: pytest.CaptureFixture[str]

@@ -421,6 +421,7 @@ def kept_schemas(draw: st.DrawFn) -> tuple[CompiledSchema, Example]:
     return schema, example
 
 
+@pytest.mark.medium
 @given(kept_schemas())
 @settings(max_examples=200)
 def test_examples_made_from_a_schema_have_no_problem(made: tuple[CompiledSchema, Example]) -> None:
@@ -428,6 +429,7 @@ def test_examples_made_from_a_schema_have_no_problem(made: tuple[CompiledSchema,
     assert list(Checker(schema)(decode(encode(example)))) == []
 
 
+@pytest.mark.medium
 @given(kept_schemas(), st.data())
 @settings(max_examples=100)
 def test_taking_one_required_feature_away_is_found(

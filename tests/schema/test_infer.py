@@ -269,6 +269,7 @@ def test_a_draft_does_not_depend_on_how_the_data_was_split(
     assert left.render("d") == sketch(*reversed(examples)).render("d")
 
 
+@pytest.mark.medium
 @given(EXAMPLES)
 @settings(max_examples=150)
 def test_data_pass_the_draft_that_was_made_from_them_but_for_a_second_type(

@@ -168,6 +168,7 @@ def declarations(draw: st.DrawFn) -> str:
     return text.replace("\n", line_end)
 
 
+@pytest.mark.medium
 @settings(max_examples=300)
 @given(declarations(), declarations())
 def test_a_rewritten_text_has_the_new_meaning_and_the_old_comments(one: str, other: str) -> None:

@@ -172,6 +172,7 @@ features = st.one_of(
 names = ("image", "label", "format", "box", "flag", "soon", "other")
 
 
+@pytest.mark.medium
 @settings(max_examples=50)
 @given(st.lists(st.fixed_dictionaries(dict.fromkeys(names, features)), min_size=1, max_size=6))
 def test_nothing_that_is_wrong_is_passed(records: list[dict[str, object]]) -> None:

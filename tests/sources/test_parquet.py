@@ -164,6 +164,7 @@ def test_a_page_that_claims_too_much_is_refused_before_it_is_read(
     )
 
 
+@pytest.mark.medium
 def test_a_page_that_explodes_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, {"d": [bytes(70 << 20)]}, compression="zstd", use_dictionary=False)
     assert path.stat().st_size < 20_000

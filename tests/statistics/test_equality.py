@@ -47,6 +47,7 @@ def test_odd_examples_with_images_and_categories(tmp_path: Path, compress: bool)
     assert not found.left_out
 
 
+@pytest.mark.medium
 def test_odd_examples_without_a_schema(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(400), 2))
     options = StatisticsOptions(tfdv=True)
@@ -73,6 +74,7 @@ def test_options_mean_what_they_mean_to_tfdv(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.medium
 def test_numbers_of_type_float_as_categories_take_the_sketches_of_tfdv(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(300), 2))
     schema = IMAGES + CATEGORIES + FLOATS
@@ -85,6 +87,7 @@ def test_numbers_of_type_float_as_categories_take_the_sketches_of_tfdv(tmp_path:
     )
 
 
+@pytest.mark.medium
 def test_generators_that_a_schema_asks_for(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(200), 2))
     schema = """
@@ -137,6 +140,7 @@ def test_large_images_that_are_cut_out(tmp_path: Path) -> None:
     assert image.bytes_stats.max_num_bytes > 10_000  # there was something to cut
 
 
+@pytest.mark.medium
 def test_an_image_domain_of_what_is_no_bytes(tmp_path: Path) -> None:
     examples = [{"image": int64_feature(each), "label": int64_feature(each)} for each in range(50)]
     pattern = write(tmp_path, *dealt(examples, 1))

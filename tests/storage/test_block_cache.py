@@ -209,6 +209,7 @@ def started(cache: BlockCache, seed: int, steps: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.medium
 def test_processes_share_it(cache: BlockCache) -> None:
     running = [started(cache, seed, 300) for seed in range(3)]
     for each in running:

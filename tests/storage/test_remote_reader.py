@@ -246,6 +246,7 @@ def _read(reader: RemoteReader, port: int) -> None:
     os._exit(0)
 
 
+@pytest.mark.medium
 def test_a_server_that_does_not_go_on(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", "2")
     monkeypatch.setenv("TFRECREG_REMOTE_SECONDS", "1")

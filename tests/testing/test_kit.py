@@ -21,10 +21,12 @@ from kit_support import (
 from tfrecreg.testing import SourceTests, ValidatorTests
 
 
+@pytest.mark.medium
 def test_a_sound_source_passes() -> None:
     assert failures(source_tests(Notes)) == {}
 
 
+@pytest.mark.medium
 def test_a_sound_validator_passes() -> None:
     assert failures(validator_tests(Short)) == {}
 

@@ -217,6 +217,7 @@ def test_its_loggers_are_as_loud_as_before(tree: Path) -> None:
         logger.setLevel(before)
 
 
+@pytest.mark.medium
 def test_it_is_quiet_where_it_was_imported_before(tree: Path) -> None:
     # Importing it sets up loggers that write to what was stdout then.
     put_data(tree)

@@ -117,6 +117,7 @@ def shares_of(order: Callable[..., Order], size: int, hosts: int, **more: bool) 
     return [sorted(each) for each in found]
 
 
+@pytest.mark.medium
 @settings(max_examples=25)
 @given(
     records=st.integers(0, 150),

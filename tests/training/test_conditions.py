@@ -255,6 +255,7 @@ def test_the_first_catalog_is_made_with_progress_and_later_ones_are_not(
     assert len(shown.started) == 1
 
 
+@pytest.mark.medium
 def test_the_catalog_is_made_by_the_engine_of_the_caller(
     digits_registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

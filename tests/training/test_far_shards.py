@@ -399,6 +399,7 @@ def epoch(chance: random.Random, port: int, files: dict[str, bytes], folder: Pat
     assert sources[0].report(certificate).is_complete
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("seed", range(4))
 def test_epochs_of_hosts_with_caches(
     files: dict[str, bytes], port: int, folder: Path, seed: int

@@ -125,6 +125,7 @@ def consume(chance: random.Random) -> None:
     assert found + ([rest] if rest else []) == expected
 
 
+@pytest.mark.medium
 def test_batches_are_the_same_for_hosts_that_change() -> None:
     for seed in range(QUICK):
         consume(random.Random(seed))

@@ -143,6 +143,7 @@ def test_the_remainder_is_dropped_at_the_end_only(
     assert records - len(seen) < now
 
 
+@pytest.mark.medium
 def test_a_run_that_is_killed_two_hundred_times() -> None:
     """Batches, random hosts each time, some of them in step and some apart."""
     chance = random.Random(1)

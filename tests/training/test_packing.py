@@ -49,6 +49,7 @@ def test_each_length_goes_into_the_first_row_with_room(lengths: list[int]) -> No
     assert first_fit(lengths, 9) == rows
 
 
+@pytest.mark.medium
 @given(
     lengths=st.lists(st.integers(0, 20), max_size=150),
     window=st.integers(1, 200),

@@ -64,6 +64,7 @@ def test_images_and_labels_are_those_of_the_raw_data(digits_original: Path) -> N
             assert found == sorted((image.tobytes(), int(label)) for image, label in expected)
 
 
+@pytest.mark.medium
 def test_it_is_what_load_loads(digits_original: Path, source: tfrecreg.DataSource) -> None:
     pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
     theirs = tfrecreg.load("digits@1.0.0", "train", registry=digits_original)

@@ -183,6 +183,7 @@ def share_of_dogs(source: DataSource, found: Order) -> float:
     return sum(number >= 90 for number in numbers) / len(numbers)
 
 
+@pytest.mark.medium
 def test_classes_are_drawn_as_often_as_each_other(pets: Path) -> None:
     source = tfrecreg.data_source(pets, "train")
     epochs = [source.order(seed=1, epoch=epoch, weights="class") for epoch in range(40)]

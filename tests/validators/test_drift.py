@@ -68,6 +68,7 @@ def features(report: Report) -> dict[str, list[str | None]]:
     return found
 
 
+@pytest.mark.medium
 def test_labels_and_sizes_that_drifted_are_found_without_a_comparator(tmp_path) -> None:
     write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
     write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.9))

@@ -107,6 +107,7 @@ def test_thumbnails_keep_under_an_address_of_their_shard(viewing: Viewing) -> No
     assert said.startswith("this address is of another state of the shard")
 
 
+@pytest.mark.medium
 def test_large_images_become_thumbnails_of_bounded_size(tmp_path: Path) -> None:
     image_module = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
     jpeg = io.BytesIO()
@@ -259,6 +260,7 @@ def counts(facet: dict[str, Any]) -> dict[str, int]:
     return {each["text"]: each["count"] for each in facet["values"]}
 
 
+@pytest.mark.medium
 def test_a_facet_counts_without_its_own_choice(viewing: Viewing) -> None:
     narrow, cat = "width < 12", "label = 'cat'"
     name = viewing.ask("/api/t/0/select", split="train", where=[narrow, cat])["selection"]
@@ -278,6 +280,7 @@ def test_a_facet_counts_without_its_own_choice(viewing: Viewing) -> None:
     )
 
 
+@pytest.mark.medium
 def test_classes_of_objects_are_a_facet(tmp_path: Path) -> None:
     # With more objects than a list in a catalog has values.
     found = [["cat"], ["cat", "dog", "cat"], ["d'og"], [], ["cat"] * 20]
@@ -314,6 +317,7 @@ def test_a_tile_names_few_classes_and_counts_the_others(tmp_path: Path) -> None:
     assert others == f"{9 - len(named)} more"
 
 
+@pytest.mark.medium
 def test_numbers_of_many_values_are_a_histogram(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     numbers = rng.integers(-1000, 1000, 200).tolist()
@@ -391,6 +395,7 @@ def test_payloads_that_are_no_example_have_their_bytes(tmp_path: Path) -> None:
     assert labeled["label"] == "7"
 
 
+@pytest.mark.medium
 def test_a_file_that_is_no_tfrecord_is_a_damaged_shard(tmp_path: Path) -> None:
     folder = write_pets(tmp_path / "pets")
     (folder / "pets-train.tfrecord-00000-of-00001").write_bytes(b"PK\3\4" + bytes(100))
@@ -403,6 +408,7 @@ def test_a_file_that_is_no_tfrecord_is_a_damaged_shard(tmp_path: Path) -> None:
     assert said.endswith("without it, records are chosen by their split only")
 
 
+@pytest.mark.medium
 def test_a_large_target_behind_a_url_is_not_fetched_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -429,6 +435,7 @@ def test_a_large_target_behind_a_url_is_not_fetched_as_a_whole(
     )
 
 
+@pytest.mark.medium
 def test_no_records_are_no_error(tmp_path: Path) -> None:
     (tmp_path / "a.tfrecord").write_bytes(b"")
     with serving(tmp_path / "a.tfrecord") as viewing:
@@ -456,6 +463,7 @@ def test_a_row_of_a_table_is_drawn_with_all_its_cells(tmp_path: Path) -> None:
     assert (short["kind"], short["text"]) == ("text", "A company with a name")
 
 
+@pytest.mark.medium
 def test_two_features_of_classes_have_two_titles_and_none_has_no_color(tmp_path: Path) -> None:
     with tr.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
         for number in range(4):

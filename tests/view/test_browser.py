@@ -99,6 +99,7 @@ def count(browser: Browser) -> str:
     return browser.text("#count")
 
 
+@pytest.mark.medium
 def test_scrolls_to_any_record(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={MANY}")
     assert count(browser) == "60,000 records"
@@ -116,6 +117,7 @@ def test_scrolls_to_any_record(browser: Browser, address: str) -> None:
     )
 
 
+@pytest.mark.medium
 def test_the_keyboard_goes_through_the_records(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={MANY}")
     browser.run("document.querySelector('.tile .picture').focus()")
@@ -134,6 +136,7 @@ def test_the_keyboard_goes_through_the_records(browser: Browser, address: str) -
     browser.until("document.activeElement.closest('.tile')?.dataset.at === '59998'")
 
 
+@pytest.mark.medium
 def test_filters_by_class_and_by_sql(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={FIRST}")
     assert count(browser) == "260 records"
@@ -165,6 +168,7 @@ def test_filters_by_class_and_by_sql(browser: Browser, address: str) -> None:
     browser.until("document.querySelector('#count').innerText === '260 records'")
 
 
+@pytest.mark.medium
 def test_a_histogram_is_brushed(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={MANY}")
     browser.until("document.querySelector('.bars')")
@@ -175,6 +179,7 @@ def test_a_histogram_is_brushed(browser: Browser, address: str) -> None:
     assert browser.run("return document.querySelector('.ends input').value") != ""
 
 
+@pytest.mark.medium
 def test_an_error_of_sql_is_under_the_box(window: Browser, address: str) -> None:
     show(window, address, f"?t={MANY}")
     window.click("#where")
@@ -185,6 +190,7 @@ def test_an_error_of_sql_is_under_the_box(window: Browser, address: str) -> None
     assert all("Failed to load resource" in each for each in window.console())
 
 
+@pytest.mark.medium
 def test_sorts(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={MANY}&sort=square&desc=1")
     browser.until("document.querySelector('[data-at=\"0\"] .caption')?.innerText.includes('59999')")
@@ -195,6 +201,7 @@ def test_sorts(browser: Browser, address: str) -> None:
     assert browser.run("return document.activeElement.dataset.keep") == "direction"
 
 
+@pytest.mark.medium
 def test_a_record_is_opened_and_others_follow(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={FIRST}")
     browser.click("[data-at='1'] .picture")
@@ -213,6 +220,7 @@ def test_a_record_is_opened_and_others_follow(browser: Browser, address: str) ->
     browser.until("!document.querySelector('#record').open")
 
 
+@pytest.mark.medium
 def test_two_versions_are_compared(browser: Browser, address: str) -> None:
     ready = "document.querySelector('.change .tile')"
     show(browser, address, f"?t={FIRST}&tab=compare&compare={FIRST},{SECOND}", ready)
@@ -227,12 +235,14 @@ def test_two_versions_are_compared(browser: Browser, address: str) -> None:
     browser.until("document.querySelectorAll('.change').length === 10")
 
 
+@pytest.mark.medium
 def test_what_a_version_changed_is_chosen(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={SECOND}&since=digits@1.0.0")
     browser.until("document.querySelector('#count').innerText === '210 of 270 records'")
     browser.until("document.querySelector('[data-keep=since]')?.value === 'digits@1.0.0'")
 
 
+@pytest.mark.medium
 def test_a_selection_is_saved(browser: Browser, address: str, tmp_path: Path) -> None:
     browser.chrome("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     show(browser, address, f"?t={FIRST}&split=test")
@@ -247,6 +257,7 @@ def test_a_selection_is_saved(browser: Browser, address: str, tmp_path: Path) ->
     assert all(line.startswith("test,") for line in lines[1:])
 
 
+@pytest.mark.medium
 def test_hostile_data_are_inert(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={HOSTILE}&open=0.1")
     browser.until("document.querySelector('.facts h3')")
@@ -269,6 +280,7 @@ def test_hostile_data_are_inert(browser: Browser, address: str) -> None:
     assert all("Failed to load resource" in each for each in browser.console())
 
 
+@pytest.mark.medium
 def test_damage_is_shown_in_place(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={DAMAGED}&tab=findings", "document.querySelector('.strip .damage')")
     assert "CRC" in browser.text("#findings-view")
@@ -279,6 +291,7 @@ def test_damage_is_shown_in_place(browser: Browser, address: str) -> None:
     assert "Cannot be shown" in browser.text(".tile.is-problem")
 
 
+@pytest.mark.medium
 def test_a_finding_of_many_places_says_so(browser: Browser, address: str) -> None:
     ready = (
         "[...document.querySelectorAll('.card')].some((each) => each.innerText.includes('20 of '))"
@@ -294,6 +307,7 @@ def test_a_finding_of_many_places_says_so(browser: Browser, address: str) -> Non
     assert browser.run("return new URLSearchParams(location.search).get('findings')") == code
 
 
+@pytest.mark.medium
 def test_fits_a_narrow_window_and_the_dark(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={FIRST}")
     browser.resize(400, 800)
@@ -312,6 +326,7 @@ def test_fits_a_narrow_window_and_the_dark(browser: Browser, address: str) -> No
         browser.resize(1400, 900)
 
 
+@pytest.mark.medium
 def test_the_bar_reaches_a_hundred_million_pixels(browser: Browser, address: str) -> None:
     show(browser, address, f"?t={MANY}")
     script = """

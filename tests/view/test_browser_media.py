@@ -81,6 +81,7 @@ def show(browser: Browser, address: str, record: int) -> None:
     assert NAME in browser.text("#record")
 
 
+@pytest.mark.medium
 def test_a_sound_is_played(browser: Browser, address: str) -> None:
     browser.until("document.querySelector('.tile.is-audio audio')")
     show(browser, address, SOUND)
@@ -90,6 +91,7 @@ def test_a_sound_is_played(browser: Browser, address: str) -> None:
     assert browser.run("return document.querySelector('#record video')") is None
 
 
+@pytest.mark.medium
 def test_a_video_is_played(browser: Browser, address: str) -> None:
     show(browser, address, VIDEO)
     browser.until("document.querySelector('#record video')?.videoWidth === 64")
@@ -97,6 +99,7 @@ def test_a_video_is_played(browser: Browser, address: str) -> None:
     browser.until("document.querySelector('#record video').currentTime > 0.1")
 
 
+@pytest.mark.medium
 def test_hostile_names_of_objects_are_text(browser: Browser, address: str) -> None:
     browser.until("document.querySelector('#facets [data-keep^=\"objects \"]')")
     assert NAME in browser.text("#facets")
@@ -117,6 +120,7 @@ def test_a_record_is_seen_as_tensorflow_does(browser: Browser, address: str) -> 
     assert NAME in browser.text(".tensors")
 
 
+@pytest.mark.medium
 def test_a_shard_that_changes_or_vanishes_is_told_on_its_records(
     chromium: Browser, tmp_path: Path
 ) -> None:

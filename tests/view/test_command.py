@@ -32,6 +32,7 @@ def start(*arguments: str, folder: Path, browser: str = "false") -> subprocess.P
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path, ending: signal.Signals) -> None:
     folder = write_pets(tmp_path / "pets")
@@ -49,6 +50,7 @@ def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path, ending: signal.S
     assert (process.returncode, out, err) == (0, "", "")
 
 
+@pytest.mark.medium
 def test_json_has_the_address(tmp_path: Path) -> None:
     folder = write_pets(tmp_path / "pets")
     process = start(str(folder), "--no-open", "--json", folder=tmp_path)
@@ -67,6 +69,7 @@ def test_json_has_the_address(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.medium
 def test_it_opens_the_browser(tmp_path: Path) -> None:
     folder = write_pets(tmp_path / "pets")
     browser, opened = tmp_path / "browser", tmp_path / "opened"

@@ -181,6 +181,7 @@ def notebook(html: Callable[[], str]) -> Iterator[str]:
             thread.join()
 
 
+@pytest.mark.medium
 def test_a_notebook_shows_it_in_place(chromium: Browser, registry: tr.Registry, pets: Path) -> None:
     view = registry.view(pets)
     shown = view._repr_html_()  # one output, as it is in a saved notebook
@@ -205,6 +206,7 @@ def test_a_notebook_shows_it_in_place(chromium: Browser, registry: tr.Registry, 
     view.close()
 
 
+@pytest.mark.medium
 def test_a_page_of_another_origin_shows_nothing(
     chromium: Browser, registry: tr.Registry, pets: Path
 ) -> None:

@@ -77,6 +77,7 @@ def slept(report: Callable[[int], None]) -> None:
     threading.Event().wait()
 
 
+@pytest.mark.medium
 def test_a_child_answers_reports_and_passes_errors_on() -> None:
     child = Child()
     told: list[int] = []
@@ -95,6 +96,7 @@ def test_a_child_answers_reports_and_passes_errors_on() -> None:
         child.close()
 
 
+@pytest.mark.medium
 def test_a_child_is_ended_whatever_it_does() -> None:
     child = Child()
     began = threading.Event()

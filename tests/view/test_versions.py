@@ -160,6 +160,7 @@ def test_a_selection_becomes_a_derived_dataset(viewing: Viewing) -> None:
     assert again["count"] == found["count"]
 
 
+@pytest.mark.medium
 def test_damage_is_found_and_drawn_with_what_salvage_keeps(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +208,7 @@ def test_a_missing_shard_is_gone_and_the_others_are_shown(tmp_path: Path) -> Non
     assert states == {"train": ("gone", 0), "test": ("ok", 3)}
 
 
+@pytest.mark.medium
 def test_a_finding_says_of_how_many_places_it_names_some(tmp_path: Path) -> None:
     with tfrecreg.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
         for number in range(45):

@@ -102,7 +102,9 @@ def resized(pixels: npt.NDArray[np.uint8], fit: Resizing) -> npt.NDArray[np.uint
         fit: says which part, and which size.
     """
     channels = pixels.shape[2]
-    return _resized(_pillow().fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit)
+    return _resized(
+        _pillow().fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit
+    )
 
 
 def _resized(image: Any, channels: int, fit: Resizing) -> npt.NDArray[np.uint8]:

@@ -229,10 +229,10 @@ class GuardedDecoder(FeatureDecoder):
         return bool(called(self._plugin_id, "reads", self._decoder.reads, feature, start))
 
     def array(self, data: bytes) -> npt.NDArray[Any]:
-        import numpy as np
+        return self._pixels("array", data)
 
-        found: npt.NDArray[Any] = self._call("array", data, kind=np.ndarray)
-        return found
+    def resized(self, data: bytes, fit: Resizing) -> npt.NDArray[Any]:
+        return self._pixels("resized", data, fit)
 
     def header(self, data: bytes) -> ImageHeader | None:
         found: ImageHeader | None = self._call("header", data, kind=(ImageHeader, type(None)))
@@ -255,6 +255,12 @@ class GuardedDecoder(FeatureDecoder):
     def caption(self, data: bytes) -> str:
         found = safe(self._call("caption", data, kind=str), limit=_CAPTION)
         return found or f"{safe(self._plugin_id.name)}, {si_bytes(len(data))}"
+
+    def _pixels(self, method: str, *given: Any) -> npt.NDArray[Any]:
+        import numpy as np
+
+        found: npt.NDArray[Any] = self._call(method, *given, kind=np.ndarray)
+        return found
 
     def _call(self, method: str, *given: Any, kind: Any = object) -> Any:
         try:

@@ -91,6 +91,7 @@ def test_what_former_code_made_is_not_kept(local_registry: LocalRegistry) -> Non
     assert texts(build(local_registry, records_per_shard=1)) == [b"Anna", b"Carl", b"berta"]
 
 
+@pytest.mark.medium
 def test_worker_processes_load_the_code_that_the_command_has(
     local_registry: LocalRegistry,
 ) -> None:
@@ -171,6 +172,7 @@ def test_a_check_runs_local_validators(local_registry: LocalRegistry) -> None:
     assert [(each.code, each.count) for each in report.findings] == [("LOC001", 1)]
 
 
+@pytest.mark.medium
 def test_sarif_and_the_page_describe_codes_of_a_local_validator(
     local_registry: LocalRegistry,
 ) -> None:
@@ -211,6 +213,7 @@ def test_a_check_without_a_broken_local_validator_is_incomplete(
     )
 
 
+@pytest.mark.medium
 def test_a_check_of_raw_data_and_a_repair_find_the_source(
     local_registry: LocalRegistry,
 ) -> None:
@@ -278,6 +281,7 @@ def test_parts_of_a_local_source_are_made_in_the_registry(
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.medium
 def test_trust_and_listings_at_the_command_line(local_registry: LocalRegistry) -> None:
     local_registry.with_check()
     home = ["-C", str(local_registry.root)]

@@ -77,6 +77,7 @@ def test_a_new_package_is_built_and_tested_beside_the_wheel(tmp_path: Path, kind
     assert done.code == 0, done.stdout + done.stderr
 
 
+@pytest.mark.medium
 def test_what_is_written_is_listed_and_the_next_commands_are_named(tmp_path: Path) -> None:
     where = tmp_path / "new"
     done = command("plugins", "new", "signs", "--validator", "--output", str(where), "--json")

@@ -58,6 +58,7 @@ def selected(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.medium
 def test_the_digest_is_that_of_a_dataset_of_these_records(
     every: Path, selected: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_nothing_else_is_read(every: Path) -> None:
         tr.stats(every, where="n % 3 = 2")
 
 
+@pytest.mark.medium
 def test_commands_have_the_option(
     every: Path, selected: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,6 +75,7 @@ def found(report: Report) -> list[str]:
     return [each.message for each in report.findings]
 
 
+@pytest.mark.medium
 def test_rows_that_should_not_be_are_located(digits_registry: Path) -> None:
     (digits_registry / "tfrecreg.toml").write_text(
         "[gates.digits.expect.no-ones]\n"
@@ -143,6 +144,7 @@ def test_what_holds(checked: Checked, keys: str, query: str, told: str | None) -
     assert found(checked(expecting(keys, query))) == ([f"`x`: {told}"] if told else [])
 
 
+@pytest.mark.medium
 def test_a_row_shows_its_columns_and_only_true_places(checked: Checked) -> None:
     def places(keys: str, query: str) -> list[dict[str, str | int]]:
         (finding,) = checked(expecting(keys, query)).findings

@@ -147,6 +147,7 @@ def test_records_without_any_example_have_no_features(tmp_path: Path) -> None:
     assert found == [{"record": n, "bytes": size} for n, size in enumerate((0, 10, 9))]
 
 
+@pytest.mark.medium
 def test_any_number_of_jobs_gives_the_same_rows(
     digits_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,6 +318,7 @@ def test_targets_have_letters(tmp_path: Path) -> None:
         assert questions.answer("SELECT sum(n)::INT AS s FROM records").rows() == [{"s": 3}]
 
 
+@pytest.mark.medium
 def test_a_relation_outlives_the_one_that_it_is_made_of(digits_original: Path) -> None:
     release = tr.open(digits_original)["digits@1.0.0"]
     few = release.table(progress=False).filter("label = '7'").aggregate("count(*)")
@@ -327,6 +329,7 @@ def test_a_relation_outlives_the_one_that_it_is_made_of(digits_original: Path) -
     ]
 
 
+@pytest.mark.medium
 def test_an_interrupt_ends_a_question(tmp_path: Path) -> None:
     path = written(tmp_path / "x.tfrecord", encode({"n": int64_feature(1)}))
     sql = "SELECT * FROM range(10000000) a, range(1000000) b WHERE (a.range + b.range) = -1"

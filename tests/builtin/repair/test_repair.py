@@ -197,6 +197,7 @@ def compressed(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.medium
 def test_gzip_comes_back_to_the_byte(compressed: Path) -> None:
     before = tree(data(compressed))
     (path,) = data(compressed).glob("digits-train*")
@@ -285,6 +286,7 @@ def reseal(root: Path, **changes: object) -> None:
     path.write_bytes(render_manifest(seal(replace(manifest, **changes))))  # type: ignore[arg-type]
 
 
+@pytest.mark.medium
 def test_what_it_was_made_with_is_told(compressed: Path) -> None:
     path = data(compressed) / "manifest.json"
     manifest = parse_manifest(path.read_bytes(), "manifest.json")

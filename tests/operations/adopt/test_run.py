@@ -85,6 +85,7 @@ class TestBuild:
         assert (first.unchanged, again.unchanged) == (False, True)
         assert tree(adopter.data()) == before
 
+    @pytest.mark.medium
     def test_two_processes_make_the_same_build(self, adopter) -> None:
         one = adopter.adopt().manifest
         request = AdoptRequest(name="pets", paths=(str(adopter.foreign),))

@@ -75,6 +75,7 @@ def test_nothing_is_paired_with_nothing() -> None:
     assert [len(each) for each in found] == [0, 0, 0, 0]
 
 
+@pytest.mark.medium
 @settings(max_examples=40)
 @given(before=SPLITS, after=SPLITS, cut=st.integers(0, 6))
 def test_examples_are_told_by_what_is_in_them(
@@ -130,6 +131,7 @@ def test_progress_is_of_the_records_whose_shards_differ(tmp_path: Path) -> None:
     assert (progress.total, progress.done) == (4, 4)
 
 
+@pytest.mark.medium
 def test_memory_is_bounded_by_the_rows() -> None:
     """Of 200,000 rows a side that all differ: beside the rows hardly more than their places."""
     count = 200_000

@@ -106,6 +106,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         yield made
 
 
+@pytest.mark.medium
 def test_the_document_does_not_depend_on_the_engine(
     registry: Path, expected: str, small_tasks: None, engine: Engine
 ) -> None:
@@ -192,6 +193,7 @@ def die(readers: Readers, pairs: Pairs) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.medium
 def test_a_killed_worker_is_a_failure(
     registry: Path, small_tasks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,7 @@ def test_class_names_that_tfds_does_not_take_become_numbers(names, wanted, repla
     assert usable_names(names) == (tuple(wanted), replaced)
 
 
+@pytest.mark.medium
 @given(st.lists(st.text(st.sampled_from("a1 \n\r\t\x0b"), max_size=3), max_size=6))
 def test_usable_names_survive_the_way_tfds_reads_them(names: list[str]) -> None:
     usable, replaced = usable_names(names)

@@ -47,6 +47,7 @@ def test_each_shard_has_its_index_beside_it(registry: Registry, tmp_path: Path) 
     assert result.bytes == sum((out / shard).stat().st_size for shard in shards)
 
 
+@pytest.mark.medium
 def test_the_offsets_are_those_of_plain_files(registry: Registry, tmp_path: Path) -> None:
     out = tmp_path / "out"
     export(registry, "things", out, to="index", engine=LocalEngine(2))

@@ -195,6 +195,7 @@ def test_shards_are_links_and_the_build_stays_as_it_was(registry, tmp_path) -> N
         assert path.samefile(root / "data/things" / path.name)
 
 
+@pytest.mark.medium
 def test_the_same_export_has_the_same_bytes_whatever_the_workers(registry, tmp_path) -> None:
     export(registry, "things", tmp_path / "a")
     export(registry, "things", tmp_path / "b", engine=LocalEngine(2))

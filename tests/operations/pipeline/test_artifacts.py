@@ -66,6 +66,7 @@ def test_each_dataset_that_gto_can_name_has_one(root: Path, registry: Registry) 
     assert pipeline(registry, only_artifacts=True).current
 
 
+@pytest.mark.medium
 def test_dvc_reads_them_as_they_are_meant(root: Path, registry: Registry) -> None:
     repo = pytest.importorskip("dvc.repo", reason="the extra `dvc` is not installed")
     pipeline(registry, only_artifacts=True)

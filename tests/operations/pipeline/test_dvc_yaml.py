@@ -197,6 +197,7 @@ def test_what_would_change_a_strangers_stage_is_refused(text: str) -> None:
     assert caught.value.hint == hint + missing
 
 
+@pytest.mark.medium
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20),

@@ -51,6 +51,7 @@ def test_the_only_good_copy_stays(placed: Any, path: str) -> None:
     assert tree(other.root / "versions") == before
 
 
+@pytest.mark.medium
 def test_a_copy_stays_beside_a_damaged_remote(placed: Any) -> None:
     other = with_copy(placed)
     oid = placed.objects("1.0.0")[SHARD]

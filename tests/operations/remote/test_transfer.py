@@ -112,6 +112,7 @@ def test_without_a_remote_what_lacks_is_a_usage_error(story: Any) -> None:
         pull(open_registry(story.root), "digits@1.0.0")
 
 
+@pytest.mark.medium
 def test_a_remote_that_refuses_is_not_a_loss(story: Any) -> None:
     config = story.root / ".dvc/config"
     config.write_text(config.read_text().replace("url = /", "url = s3://no-such-bucket/"))

@@ -117,6 +117,7 @@ def test_plain(
     expect_saved(made, sound, found, doubtful)
 
 
+@pytest.mark.medium
 @settings(max_examples=100)
 @given(hits=HITS, seed=st.integers(0, 99))
 def test_plain_with_records_inside_records(hits: list[tuple[str, float, int]], seed: int) -> None:
@@ -133,6 +134,7 @@ def test_plain_with_records_inside_records(hits: list[tuple[str, float, int]], s
     expect_saved(made, sound, found, doubtful)
 
 
+@pytest.mark.medium
 @settings(max_examples=150)
 @given(sizes=SIZES, hits=HITS, indexed=st.booleans(), seed=st.integers(0, 9))
 def test_gzip(

@@ -81,6 +81,7 @@ def expected(damaged: Path, tmp_path: Path) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.medium
 def test_files_and_report_do_not_depend_on_the_engine(
     damaged: Path, expected: dict[str, bytes], tmp_path: Path, engine: Engine
 ) -> None:

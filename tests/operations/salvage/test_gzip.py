@@ -210,6 +210,7 @@ def test_large_record_in_gzip_streams_by(tmp_path: Path) -> None:
     assert payloads_in(tmp_path / "out/x.tfrecord") == [filler(0), large, filler(1)]
 
 
+@pytest.mark.medium
 def test_one_large_member_is_not_decoded_again_for_each_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +268,7 @@ def test_header_of_a_record_over_the_first_member_costs_only_that(
         assert (shard.lost, shard.exact) == (1, False)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_thousand_members_without_trailers_lose_nothing(tmp_path: Path, indexed: bool) -> None:
     made = make([noise(number) for number in range(1000)])

@@ -280,6 +280,7 @@ def test_headers_that_begin_nothing_take_no_steps_each(
     assert steps.count < len(data) / 32
 
 
+@pytest.mark.medium
 def test_frames_that_lack_a_byte_are_not_all_searched_again_after_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

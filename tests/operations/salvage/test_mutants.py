@@ -138,6 +138,7 @@ def sweep(numbers: range, *, compressed: bool) -> None:
             assert not invented, where
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
 def test_damaged_shards_sampled(compressed: bool) -> None:
     sweep(range(FEW), compressed=compressed)

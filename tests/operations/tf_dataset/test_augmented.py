@@ -76,6 +76,7 @@ def expected(number: int, seed: int, epoch: int) -> bytes:
     return found.tobytes()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("batch_size", [None, 1, 5])
 def test_crops_are_those_of_record_epoch_and_seed(
     tf: Any, ramps: Path, batch_size: int | None
@@ -88,6 +89,7 @@ def test_crops_are_those_of_record_epoch_and_seed(
         assert found == {number: expected(number, 3, epoch) for number in range(COUNT)}
 
 
+@pytest.mark.medium
 def test_hosts_shuffles_and_batches_change_no_crop(tf: Any, ramps: Path) -> None:
     whole = crops(load("odd", registry=ramps, augment="imagenet", seed=3, **SIZE))
     for hosts in (1, 3):
@@ -109,6 +111,7 @@ def test_hosts_shuffles_and_batches_change_no_crop(tf: Any, ramps: Path) -> None
         assert found == whole
 
 
+@pytest.mark.medium
 def test_a_repetition_is_the_next_epoch(tf: Any, ramps: Path) -> None:
     dataset = load(
         "odd", registry=ramps, augment="imagenet", seed=3, repeat=2, batch_size=8, **SIZE
@@ -118,6 +121,7 @@ def test_a_repetition_is_the_next_epoch(tf: Any, ramps: Path) -> None:
     assert crops(batches[3:]) == {number: expected(number, 3, 1) for number in range(COUNT)}
 
 
+@pytest.mark.medium
 def test_another_run_without_a_seed_has_other_crops(tf: Any, ramps: Path) -> None:
     first, second = (
         crops(load("odd", registry=ramps, augment="imagenet", **SIZE)) for _ in range(2)
@@ -125,6 +129,7 @@ def test_another_run_without_a_seed_has_other_crops(tf: Any, ramps: Path) -> Non
     assert first != second
 
 
+@pytest.mark.medium
 def test_a_data_source_has_the_same_crops(tf: Any, ramps: Path) -> None:
     pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
     more: dict[str, Any] = {"image_size": (16, 16), "augment": "imagenet", "seed": 3}
@@ -139,6 +144,7 @@ def test_a_data_source_has_the_same_crops(tf: Any, ramps: Path) -> None:
     assert at == COUNT
 
 
+@pytest.mark.medium
 def test_only_the_crop_of_a_jpeg_is_decoded(tf: Any, odd: Callable[..., Path]) -> None:
     image = tf.io.encode_jpeg(ramp(0), quality=100).numpy()
     root = odd(SCHEMA, [{"image/encoded": [image], "number": [0]}])
@@ -148,6 +154,7 @@ def test_only_the_crop_of_a_jpeg_is_decoded(tf: Any, odd: Callable[..., Path]) -
         assert np.abs(found["image/encoded"].numpy().astype(int) - by_hand).max() <= 12
 
 
+@pytest.mark.medium
 def test_an_image_that_does_not_decode_is_named(tf: Any, odd: Callable[..., Path]) -> None:
     stream = io.BytesIO(tf.io.encode_jpeg(ramp(0)).numpy())
     root = odd(SCHEMA, [{"image/encoded": [stream.getvalue()[:200]], "number": [0]}])

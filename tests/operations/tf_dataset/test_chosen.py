@@ -34,6 +34,7 @@ def wanted(root: Path, split: str = "train", where: str = WHERE) -> list[str]:
     return [str(source.key(at)) for at in range(len(source))]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_the_selected_records_come_in_their_order(
     tf: Any, digits_registry: Path, compression: Any
@@ -50,6 +51,7 @@ def test_the_selected_records_come_in_their_order(
     assert keys(sliced) == wanted(digits_registry, "train[:50%]+test")
 
 
+@pytest.mark.medium
 def test_batches_shuffles_and_hosts_have_each_record_once(tf: Any, digits_registry: Path) -> None:
     options = {"registry": digits_registry, "where": WHERE, "with_key": True}
     expected = wanted(digits_registry)

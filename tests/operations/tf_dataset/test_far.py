@@ -66,6 +66,7 @@ def local(bodies: dict[str, bytes], folder: Path, **options: Any) -> Any:
     return tfrecreg.load(str(folder / "far"), "train", **options)
 
 
+@pytest.mark.medium
 def test_elements_and_their_order_are_those_of_local_shards(
     tf: Any, bodies: dict[str, bytes], port: int, tmp_path: Path
 ) -> None:
@@ -80,6 +81,7 @@ def test_elements_and_their_order_are_those_of_local_shards(
             assert np.array_equal(ours[name].numpy(), theirs[name].numpy())
 
 
+@pytest.mark.medium
 def test_nothing_is_copied_first_and_a_second_epoch_asks_for_nothing(
     tf: Any, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +99,7 @@ def test_nothing_is_copied_first_and_a_second_epoch_asks_for_nothing(
     assert first != second
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("shuffle", [False, 50])
 def test_a_cache_smaller_than_the_data_gives_each_record_once(
     tf: Any, port: int, tmp_path: Path, shuffle: bool | int
@@ -108,6 +111,7 @@ def test_a_cache_smaller_than_the_data_gives_each_record_once(
     assert kept <= 1 << 20
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("hosts", [1, 2, 3, 4, 7])
 def test_hosts_share_the_records(tf: Any, port: int, tmp_path: Path, hosts: int) -> None:
     found = Counter(
@@ -118,6 +122,7 @@ def test_hosts_share_the_records(tf: Any, port: int, tmp_path: Path, hosts: int)
     assert found == Counter(range(RECORDS))
 
 
+@pytest.mark.medium
 def test_slices_and_conditions_read_what_they_name(tf: Any, port: int, tmp_path: Path) -> None:
     every = numbers(loaded(port, tmp_path / "blocks"))
     url = f"http://127.0.0.1:{port}/far/"
@@ -157,6 +162,7 @@ def test_damage_in_the_store_is_named(
     assert "a second read of the store gave the same bytes; its key is `" in told
 
 
+@pytest.mark.medium
 def test_a_flipped_byte_in_the_cache_is_fetched_again(tf: Any, port: int, tmp_path: Path) -> None:
     assert sorted(numbers(loaded(port, tmp_path / "blocks"))) == list(range(RECORDS))
     for block in tmp_path.glob("blocks/**/*.block"):

@@ -69,6 +69,7 @@ def test_a_crop_is_the_largest_part_in_the_middle(
         assert image.tolist() == cropped(ramp(*sides), *size).tolist()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("batch_size", [None, 5])
 def test_padding_keeps_the_shape_and_is_black(tf: Any, ramps: Path, batch_size: int | None) -> None:
     wide, high, *_ = fitted(ramps, batch_size, image_size=(8, 8), fit="pad", method="nearest")
@@ -115,6 +116,7 @@ def test_methods_are_those_of_tensorflow_and_stay_within_bytes(
     assert found.tolist() == np.clip(np.round(exact), 0, 255).astype(np.uint8).tolist()
 
 
+@pytest.mark.medium
 def test_an_antialiased_image_is_another_one(tf: Any, ramps: Path) -> None:
     plain = fitted(ramps, 5, image_size=(2, 2))
     assert not np.array_equal(plain, fitted(ramps, 5, image_size=(2, 2), antialias=True))

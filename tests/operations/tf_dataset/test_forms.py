@@ -26,6 +26,7 @@ def test_boxes_are_batched_as_ragged_tensors(tf: Any, boxes: Path) -> None:
     assert first["box/text"].to_list() == [[b"cat"] * number for number in range(4)]
 
 
+@pytest.mark.medium
 def test_ragged_elements_can_be_batched_in_one_line(tf: Any, boxes: Path) -> None:
     dataset = load("odd", registry=boxes, ragged=True)
     assert next(iter(dataset.skip(2)))["box/xmin"].numpy().tolist() == [0.5, 1.5]
@@ -38,6 +39,7 @@ def test_without_a_choice_boxes_are_sparse(tf: Any, boxes: Path) -> None:
     assert isinstance(spec["box/xmin"], tf.SparseTensorSpec)
 
 
+@pytest.mark.medium
 def test_boxes_are_padded_to_a_length(tf: Any, boxes: Path) -> None:
     dataset = load("odd", registry=boxes, batch_size=4, drop_remainder=True, pad_to=5)
     assert dataset.element_spec["box/xmin"] == tf.TensorSpec((4, 5), tf.float32)
@@ -73,6 +75,7 @@ def test_sides_and_channels_that_the_schema_fixes_are_in_the_shape(
         assert last["image/encoded"].shape == (1, 4, 3, 1)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("cache", [False, True])
 @pytest.mark.parametrize(("shuffle", "whole"), [(False, False), (True, True)])
 def test_boxes_are_padded_to_the_longest_of_a_batch(
@@ -87,6 +90,7 @@ def test_boxes_are_padded_to_the_longest_of_a_batch(
         assert batch["box/xmin"].shape == (len(counts), max(counts))
 
 
+@pytest.mark.medium
 def test_more_values_than_the_length_are_an_error_that_names_the_record(
     tf: Any, boxes: Path
 ) -> None:
@@ -97,6 +101,7 @@ def test_more_values_than_the_length_are_an_error_that_names_the_record(
     assert "`box/text` has more values than the 2 that it is padded to" in message
 
 
+@pytest.mark.medium
 def test_images_of_all_sizes_and_channels_make_a_batch(tf: Any, boxes: Path) -> None:
     found = batches(boxes, batch_size=5, decode=True, channels=3, image_size=(8, 9))
     assert [batch["image/encoded"].shape for batch in found] == [(5, 8, 9, 3)] * 2
@@ -105,6 +110,7 @@ def test_images_of_all_sizes_and_channels_make_a_batch(tf: Any, boxes: Path) -> 
     assert [np.unique(image).tolist() for image in values] == [[0], [1], [2], [3], [4]]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("arguments", "shapes", "hint"),
     [
@@ -176,6 +182,7 @@ def test_channels_are_in_a_tag_of_the_images(
     assert tuple(spec.shape) == (None, None, expected)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("batch_size", [None, 2])
 def test_images_of_other_channels_than_their_tag_are_an_error(
     tf: Any, odd: Callable[..., Path], batch_size: int | None
@@ -189,6 +196,7 @@ def test_images_of_other_channels_than_their_tag_are_an_error(
     ) in caught.value.message
 
 
+@pytest.mark.medium
 def test_stored_tensors_come_as_tensors(tf: Any, odd: Callable[..., Path]) -> None:
     schema = """
         feature { name: "one" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {} }
@@ -206,6 +214,7 @@ def test_stored_tensors_come_as_tensors(tf: Any, odd: Callable[..., Path]) -> No
     assert "`one` of record 0 of `odd-train" in caught.value.message
 
 
+@pytest.mark.medium
 def test_pairs_of_image_and_label_are_found_by_their_names(tf: Any, boxes: Path) -> None:
     dataset = load("odd", registry=boxes, as_supervised=True)
     assert dataset.element_spec == (tf.TensorSpec((), tf.string), tf.TensorSpec((), tf.int64))
@@ -218,6 +227,7 @@ def test_chosen_features_alone_are_parsed(tf: Any, boxes: Path) -> None:
     assert list(dataset.element_spec) == ["image/class/label"]
 
 
+@pytest.mark.medium
 def test_a_folder_with_its_manifest_needs_no_registry(
     tf: Any, digits_original: Path, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ def epoch(dataset: Any) -> list[bytes]:
     return [each.tobytes() for batch in dataset for each in batch["record/digest"].numpy()]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("drop_remainder", [True, False])
 def test_each_epoch_has_every_record_once_in_another_order(
     tf: Any, numbered: Path, drop_remainder: bool
@@ -44,6 +45,7 @@ def test_each_epoch_has_every_record_once_in_another_order(
     assert len(dataset) == len(epochs[0]) // 8 + (len(epochs[0]) % 8 > 0)
 
 
+@pytest.mark.medium
 def test_only_the_first_epoch_reads_shards(tf: Any, numbered: Path, tmp_path: Path) -> None:
     root = tmp_path / "copy"
     shutil.copytree(numbered, root)
@@ -63,6 +65,7 @@ def test_only_the_first_epoch_reads_shards(tf: Any, numbered: Path, tmp_path: Pa
     assert rest != found
 
 
+@pytest.mark.medium
 def test_features_of_varying_length_are_kept_one_by_one(tf: Any, boxes: Path) -> None:
     dataset = load(
         "odd",
@@ -114,6 +117,7 @@ def test_few_images_are_kept_without_being_asked_for(
             _whole(dataset)
 
 
+@pytest.mark.medium
 def test_at_most_250_mib_are_kept_without_being_asked_for(
     tf: Any, numbered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def by_hand(payloads: list[bytes], *names: str) -> Iterator[tuple[str, Any]]:
 NAMES = ("action", "frame", "id", "labels", "rgb", "tokens")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("size", [4, COUNT])
 def test_batches_are_what_tensorflow_parses(
     videos: tr.Registry, payloads: list[bytes], size: int
@@ -81,6 +82,7 @@ def test_batches_are_what_tensorflow_parses(
     assert (batch["rgb"].ragged_rank, batch["tokens"].ragged_rank) == (1, 2)
 
 
+@pytest.mark.medium
 def test_single_elements_are_those_of_data_source(videos: tr.Registry) -> None:
     source = tr.data_source("videos", "train", registry=videos)
     elements = list(tr.load("videos", "train", registry=videos, ragged=True))
@@ -92,6 +94,7 @@ def test_single_elements_are_those_of_data_source(videos: tr.Registry) -> None:
         assert rows(element["tokens"]) == [each.tolist() for each in expected["tokens"]]
 
 
+@pytest.mark.medium
 def test_the_draft_of_an_adoption_reads_as_the_schema_by_hand(
     videos: tr.Registry, tmp_path: Path
 ) -> None:
@@ -119,6 +122,7 @@ def test_lists_are_shuffled_cached_and_chosen(videos: tr.Registry) -> None:
         assert found[b"video%d" % number] == expected
 
 
+@pytest.mark.medium
 def test_lists_are_padded(videos: tr.Registry, payloads: list[bytes]) -> None:
     (batch,) = tr.load("videos", "train", registry=videos, batch_size=COUNT, pad_to="longest")
     most = max(len(video_steps(number)[1]["rgb"]) for number in range(COUNT))
@@ -153,6 +157,7 @@ BAD = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("reason", BAD)
 @pytest.mark.parametrize("size", [None, 2])
 def test_a_record_that_does_not_parse_is_named(

@@ -33,6 +33,7 @@ def test_every_annotation_is_found_under_its_image(raw: Any) -> None:
         assert found == [each for each in annotations if each["image_id"] == number]
 
 
+@pytest.mark.medium
 def test_memory_is_a_few_bytes_an_annotation_however_long_it_is(raw: Any, monkeypatch) -> None:
     monkeypatch.setattr(
         "tfrecreg_coco.annotation_table.ListScan.__init__.__kwdefaults__", {"block": 1 << 16}

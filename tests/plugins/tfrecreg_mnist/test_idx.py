@@ -82,6 +82,7 @@ def test_every_cut_is_found(raw: Any) -> None:
                 content(path)
 
 
+@pytest.mark.medium
 def test_bomb_takes_neither_memory_nor_time(raw: Any) -> None:
     deflate = zlib.compressobj(9, zlib.DEFLATED, 31)
     data = deflate.compress(raw.idx((5, 28, 28), b""))

@@ -41,6 +41,7 @@ def test_quoted_cells_hold_anything(raw) -> None:
     assert raw.made().values("t") == [[odd.encode()], [b"=1+1"]]
 
 
+@pytest.mark.medium
 def test_every_row_is_found_again_behind_batches_and_blocks(raw, monkeypatch) -> None:
     text = "".join(f'{n},"{"é" * (n % 7)}\n,{n}"\n' for n in range(9000))
     raw.put("train.csv", f"n,t\n{text}")

@@ -158,6 +158,7 @@ EXTERNAL = (
 )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("data", "says"),
     [

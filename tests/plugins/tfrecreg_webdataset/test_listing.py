@@ -19,6 +19,7 @@ def codes(made: Made) -> dict[str, str]:
     return {place: code for place, (code, _) in made.skipped.items()}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("files", "splits"),
     [

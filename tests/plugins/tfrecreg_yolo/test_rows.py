@@ -332,6 +332,7 @@ TEXTS = st.tuples(st.sampled_from(["", "\ufeff"]), st.lists(LINES, max_size=5)).
 )
 
 
+@pytest.mark.medium
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS)
 @example(text=b"0 0.5 0.5 0.2 0.5\n1 0.25 0.25 0.2 0.2")

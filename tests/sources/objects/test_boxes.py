@@ -110,6 +110,7 @@ def fits(bbox: list[float], width: int, height: int, clip: int) -> bool:
 sides = st.integers(1, 200) | st.integers(1, 1 << 16)
 
 
+@pytest.mark.medium
 @given(
     st.lists(numbers, max_size=5)
     | st.tuples(*[st.floats(-2, 150)] * 2, *[st.floats(-1, 160)] * 2).map(list),

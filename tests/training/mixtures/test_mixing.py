@@ -33,6 +33,7 @@ def epoch_of(mixing: Mixing, epoch: int) -> list[int]:
     return found
 
 
+@pytest.mark.medium
 @given(members=MEMBERS, seed=st.integers(-(2**70), 2**70), epoch=st.integers(0, 10**6))
 def test_an_epoch_has_each_record_as_often_as_it_says(
     members: list[tuple[int, int]], seed: int, epoch: int
@@ -48,6 +49,7 @@ def test_an_epoch_has_each_record_as_often_as_it_says(
     assert not found
 
 
+@pytest.mark.medium
 @given(members=MEMBERS, epochs=st.integers(0, 9), first=st.integers(0, 5))
 def test_several_epochs_go_on_where_one_ends(
     members: list[tuple[int, int]], epochs: int, first: int

@@ -89,6 +89,7 @@ def sweep(sources: list[tfrecreg.DataSource], seeds: range) -> None:
         assert not mixture.report(certificate, epoch=first, epochs=epochs).is_complete
 
 
+@pytest.mark.medium
 def test_each_record_comes_as_the_mixture_says(sources: list[tfrecreg.DataSource]) -> None:
     sweep(sources, range(QUICK))
 

@@ -49,6 +49,7 @@ class TestKinds:
         found = document([tmp_path])
         assert found["summary"]["kinds"] == {"example": 9, "sequence_example": 4}
 
+    @pytest.mark.medium
     def test_a_record_too_large_to_be_held_is_counted_as_such(self, tmp_path: Path) -> None:
         put(tmp_path / "x.tfrecord", *EXAMPLES, bytes((64 << 20) + 1))
         found = document([tmp_path], only=("manifest",))

@@ -104,6 +104,7 @@ def test_an_exporter_that_does_not_heed_the_choice_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.medium
 def test_the_command_says_the_condition(
     digits_registry: Path,
     tmp_path: Path,
