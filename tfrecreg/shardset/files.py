@@ -99,8 +99,8 @@ def look_ahead(files: Iterable[tuple[str, str]]) -> None:
     sets: dict[tuple[str, str], list[str]] = {}
     for root, path in files:
         folder, _, name = path.rpartition("/")
-        is_new = locate(root, path) not in (remembered() or ())
-        if is_new and parse_shard_name(name.removesuffix(_INDEX)) is not None and not is_web(root):
+        is_shard = parse_shard_name(name.removesuffix(_INDEX)) is not None
+        if is_shard and not is_web(root) and locate(root, path) not in (remembered() or ()):
             sets.setdefault((root, folder), []).append(name)
     for (root, folder), names in sets.items():
         above = f"{folder}/".lstrip("/")
