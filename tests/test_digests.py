@@ -43,6 +43,7 @@ DIGEST = st.binary(min_size=16, max_size=16) | st.sampled_from(
 )
 
 
+@pytest.mark.medium
 @given(st.dictionaries(st.sampled_from(["train", "test", "é", "z", ""]), st.lists(DIGEST)))
 def test_content_digest_is_the_formula(splits: dict[str, list[bytes]]) -> None:
     assert content_digest((n, b"".join(d)) for n, d in splits.items()) == by_the_book(splits)

@@ -56,6 +56,7 @@ class TestCanonicalJson:
     def test_values_are_written_in_one_way(self, value: object, expected: bytes) -> None:
         assert canonical_json(value) == expected
 
+    @pytest.mark.medium
     @given(VALUES)
     def test_is_json_of_the_same_value_and_its_own_canonical_form(self, value: object) -> None:
         data = canonical_json(value)

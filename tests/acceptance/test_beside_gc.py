@@ -95,6 +95,7 @@ def never(at: int) -> bool:
     return False
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", ["growth", "adopt-copy", "release"], indirect=True)
 def test_no_gc_disturbs_a_command_sampled(deed: Deed) -> None:
     total = len(all_steps(deed))

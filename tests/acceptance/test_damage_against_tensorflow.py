@@ -79,6 +79,7 @@ def test_10000_mutants_are_read_as_predicted(
     sweep(tensorflow, range(begin, begin + PART), tmp_path)
 
 
+@pytest.mark.medium
 def test_no_fault_has_an_outcome_that_its_code_does_not_know() -> None:
     for number in range(2_000):
         made = mutant(number)

@@ -123,6 +123,7 @@ def flip_all(sound: Sound, values: Iterable[int], places: Iterable[int]) -> int:
     return tried
 
 
+@pytest.mark.medium
 def test_every_byte_changed_is_found_in_its_record_and_costs_no_other() -> None:
     sound = sample()
     assert flip_all(sound, (0x01, 0x80, 0xFF), range(len(sound.stream))) > 4_000

@@ -67,6 +67,7 @@ def left_behind(root: Path, token: str) -> None:
     (root / f".x.{token}.tmp").write_bytes(b"half of it")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", ["build"], indirect=True)
 def test_each_folder_is_judged_once_and_put_back(deed: Deed) -> None:
     judged = []

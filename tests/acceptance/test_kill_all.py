@@ -41,6 +41,7 @@ def trial(deed: Deed, at: int, *, further: bool = True) -> None:
         raise AssertionError(f"killed at call {at}") from error
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("deed", QUICK, indirect=True)
 def test_a_command_that_is_killed_does_no_harm_sampled(deed: Deed) -> None:
     for at in random.Random(3).sample(range(1, total_of(deed) + 1), SAMPLE):

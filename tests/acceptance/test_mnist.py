@@ -84,6 +84,7 @@ def test_tensorflow_reads_every_image_and_label_as_the_idx_has_them(repository) 
     assert tf.__version__
 
 
+@pytest.mark.medium
 def test_the_release_checks_clean_and_says_its_inflation_on_both_bases(repository) -> None:
     said = tfrecreg(repository, "check", "mnist@1.0.0")
     assert "10,000 records" in said
@@ -107,6 +108,7 @@ def test_the_same_release_again_is_fine_and_other_data_are_refused(repository, t
     tfrecreg(repository, "check", "mnist@1.0.0")
 
 
+@pytest.mark.medium
 def test_git_and_dvc_hold_the_release_and_no_data(repository) -> None:
     pytest.importorskip("dvc", reason="tracking the bytes needs the extra `dvc`")
     git(repository, "add", "--all")
@@ -124,6 +126,7 @@ def test_git_and_dvc_hold_the_release_and_no_data(repository) -> None:
     assert status.returncode == 0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("folder", "message"),
     [

@@ -181,6 +181,7 @@ class TestInABucket:
         (tmp_path / "r/datasets/d.toml").write_text('data = "memory://lake/data"\n')
         return Bench(here, tmp_path)
 
+    @pytest.mark.medium
     def test_shards_that_former_code_made_are_made_again(self, bench: Bench) -> None:
         bench.write(FAILS)
         bench.fails()
@@ -195,6 +196,7 @@ class TestInABucket:
         bench.flag.write_text("0")
         assert bench.build("--anew")["resumed_shards"] == 0
 
+    @pytest.mark.medium
     def test_a_build_that_its_check_refused_leaves_no_receipts(
         self, bench: Bench, memory: Any
     ) -> None:

@@ -82,6 +82,7 @@ def test_what_was_begun_is_completed(press: Press, typed: str, line: str) -> Non
     assert press(typed).line == line
 
 
+@pytest.mark.medium
 def test_paths_are_completed_outside_a_registry_and_nothing_is_said(
     press: Press, shell: Shell, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ def test_the_traceback_of_a_plugin_is_that_of_its_code(here: InProcess) -> None:
     assert "return 1 // 0  # at home" in err
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("_debug")
 def test_a_plugin_whose_failure_is_in_the_report(here: InProcess) -> None:
     plant_validator(here.site, "def finish(self, target, parts): 1 // 0")

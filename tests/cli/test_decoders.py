@@ -221,6 +221,7 @@ def test_load_calls_it(registry: Path, site: dict[str, str], build: Build) -> No
     assert "; its key is `7`" in last
 
 
+@pytest.mark.medium
 def test_without_it_the_value_is_no_image(
     registry: Path, site: dict[str, str], build: Build
 ) -> None:
@@ -231,6 +232,7 @@ def test_without_it_the_value_is_no_image(
     assert "has an image in `depth/encoded` that does not decode: " in done.stderr
 
 
+@pytest.mark.medium
 def test_a_damaged_value_is_named_in_its_words(
     registry: Path, site: dict[str, str], build: Build
 ) -> None:

@@ -42,6 +42,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.medium
 def test_folders_need_no_registry(cli, root: Path, tmp_path: Path, monkeypatch) -> None:
     """A copy that somebody brought, beside the build of a registry: by their paths."""
     copy = tmp_path / "before"

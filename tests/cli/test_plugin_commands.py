@@ -63,6 +63,7 @@ def run(tmp_path: Path) -> Run:
     return call
 
 
+@pytest.mark.medium
 def test_it_runs_with_the_session_of_the_call(run: Run, tmp_path: Path) -> None:
     done = run("names")
     assert (done.returncode, done.stdout, done.stderr) == (0, "0 names\n", "")
@@ -73,6 +74,7 @@ def test_it_runs_with_the_session_of_the_call(run: Run, tmp_path: Path) -> None:
     assert json.loads(done.stdout) == {"format_version": 1, "names": ["birds"]}
 
 
+@pytest.mark.medium
 def test_help_lists_it_in_its_section(run: Run) -> None:
     sections = {
         part.partition(":\n")[0]: part.partition(":\n")[2].split()
@@ -87,6 +89,7 @@ def test_help_lists_it_in_its_section(run: Run) -> None:
     assert "--json" in own
 
 
+@pytest.mark.medium
 def test_completion_knows_it(run: Run) -> None:
     asked = {"_TFRECREG_COMPLETE": "bash_complete", "TFRECREG_WORD": "na"}
     assert run(**asked, TFRECREG_LINE="tfrecreg na").stdout == "plain,names\n"
@@ -146,6 +149,7 @@ def test_it_can_be_switched_off_and_what_is_bundled_cannot(run: Run) -> None:
     assert "the command `salvage` cannot be disabled" in done.stderr
 
 
+@pytest.mark.medium
 def test_a_command_of_the_package_cannot_be_replaced(run: Run, tmp_path: Path) -> None:
     install(tmp_path / "site", "namesake", NAMESAKE)
     assert run("list").stdout.startswith("no datasets yet")

@@ -34,6 +34,7 @@ def test_it_says_where_the_page_is(cli, here: Path) -> None:
     assert read_page((here / "page.html").read_text("utf-8")).images > 100
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("targets", "name"),
     [
@@ -80,6 +81,7 @@ def test_findings_are_shown_and_not_judged(cli, damaged: Path) -> None:
     assert done.out.startswith("train.tfrecord: fail, 1 finding\n")
 
 
+@pytest.mark.medium
 def test_an_incomplete_check_is_3(cli, here: Path) -> None:
     (here / "datasets" / "other.toml").write_text('source = "mnist"\nraw = "raw"\n')
     done = cli("report", "--output", "page.html")

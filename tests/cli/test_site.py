@@ -13,6 +13,7 @@ def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return digits_registry
 
 
+@pytest.mark.medium
 def test_it_says_what_it_wrote(cli, here: Path) -> None:
     done = cli("site", "public")
     assert (done.code, done.err) == (0, "")

@@ -77,6 +77,7 @@ def test_with_stderr_full_too_it_is_3(digits_original: Path, command: str) -> No
         assert run(digits_original, *COMMANDS[command], out=full, err=full).returncode == 3
 
 
+@pytest.mark.medium
 @needs_full
 @pytest.mark.parametrize("command", ["check --json", "an error"])
 def test_messages_that_cannot_be_written_are_3(digits_registry: Path, command: str) -> None:

@@ -125,6 +125,7 @@ def test_raw_data_of_a_build_one_level_away(
     assert done.err.splitlines()[-1] == f"hint: {hint.format(root=root)}"
 
 
+@pytest.mark.medium
 def test_the_folder_of_a_dataset_one_level_away(cli, raw: Path, registry: Path) -> None:
     done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--release", "1.0.0")
     assert done.code == 0, done.err

@@ -58,6 +58,7 @@ def engine(request: pytest.FixtureRequest, engines: Callable[[str], Engine]) -> 
     return engines(request.param)
 
 
+@pytest.mark.medium
 def test_results_come_in_the_order_of_the_tasks(engine: Engine) -> None:
     assert engine.jobs == 2
     assert list(engine.run(late_first, range(7))) == [0, 1, 4, 9, 16, 25, 36]

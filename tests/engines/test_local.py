@@ -61,6 +61,7 @@ def nobody_is_left(light_workers: None) -> Iterator[None]:
     assert children() <= before
 
 
+@pytest.mark.medium
 @JOBS
 def test_results_come_in_the_order_of_the_tasks(jobs: int) -> None:
     assert list(LocalEngine(jobs).run(late_first, range(7))) == [0, 1, 4, 9, 16, 25, 36]
@@ -176,6 +177,7 @@ def test_less_than_one_job_is_a_usage_error(jobs: int) -> None:
     assert caught.value.hint
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("jobs", "most"), [(1, 1), (2, 4)])
 def test_tasks_are_taken_as_they_are_needed(jobs: int, most: int) -> None:
     taken = 0
@@ -193,6 +195,7 @@ def test_tasks_are_taken_as_they_are_needed(jobs: int, most: int) -> None:
     assert taken == 50
 
 
+@pytest.mark.medium
 def test_workers_are_started_only_for_tasks_that_there_are() -> None:
     results = LocalEngine(8).run(late_first, range(2))
     before = children()
@@ -290,6 +293,7 @@ def test_a_parent_that_is_killed_leaves_no_workers(tmp_path: Path, end: int) -> 
         assert parent.wait(10) != 0
 
 
+@pytest.mark.medium
 def test_a_worker_whose_result_nobody_takes_is_quiet(capfd: pytest.CaptureFixture[str]) -> None:
     """As when a plugin has ended the parent, which something else tells."""
     context = multiprocessing.get_context("spawn")

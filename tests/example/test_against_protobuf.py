@@ -157,12 +157,14 @@ def test_strange_encodings_are_read_as_protobuf_reads_them(judge: Judge, payload
     compare(judge, payload)
 
 
+@pytest.mark.medium
 @settings(max_examples=200)
 @given(payload=mutated())
 def test_damaged_examples_are_judged_as_protobuf_judges_them(judge: Judge, payload: bytes) -> None:
     compare(judge, payload)
 
 
+@pytest.mark.medium
 @settings(max_examples=200)
 @given(made=valid)
 @example(made={})

@@ -61,6 +61,7 @@ def ours(value: tuple[str, list[Any]] | None) -> Feature:
     return makers[value[0]](value[1])
 
 
+@pytest.mark.medium
 @settings(max_examples=200)
 @given(content=contents, seed=st.integers(0, 99))
 def test_what_tensorflow_serializes_is_read_and_written_alike(
@@ -78,6 +79,7 @@ def test_what_tensorflow_serializes_is_read_and_written_alike(
     assert str(tf.train.Example.FromString(payload)) == str(message)
 
 
+@pytest.mark.medium
 @settings(max_examples=100)
 @given(content=contents)
 def test_values_are_those_that_tensorflow_sees(tf: Any, content: Values) -> None:

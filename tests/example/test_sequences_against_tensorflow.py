@@ -140,6 +140,7 @@ COLUMNS = (
 )
 
 
+@pytest.mark.medium
 @settings(max_examples=200, deadline=None)
 @given(
     first=st.lists(st.one_of(st.none(), st.lists(st.integers(-9, 9), max_size=2)), max_size=3),

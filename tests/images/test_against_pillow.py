@@ -86,6 +86,7 @@ def test_headers_agree_with_pillow_on_images_from_the_wild(realdata: Path) -> No
     assert compared > 700
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("kind", "mode"), [*((kind, mode) for kind, mode, *_ in CASES), ("PNG", "I;16")]
 )

@@ -97,6 +97,7 @@ def test_tensorflow_does_so(tf: Any, name: str) -> None:
     assert takes(tf, data) == (reason is None)
 
 
+@pytest.mark.medium
 @pytest.mark.realdata
 def test_tensorflow_does_so_with_images_of_other_projects(tf: Any, realdata: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")

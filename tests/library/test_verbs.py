@@ -70,6 +70,7 @@ def test_schemas_are_compared(reg: tr.Registry) -> None:
     )
 
 
+@pytest.mark.medium
 def test_a_registry_is_listed_and_shown(reg: tr.Registry, tmp_path: Path) -> None:
     (listed,) = reg.catalog()
     assert (listed.name, listed.latest, listed.records) == ("digits", "1.0.0", 260)

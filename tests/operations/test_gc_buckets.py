@@ -79,6 +79,7 @@ def age(memory: Any, days: int) -> None:
         memory.store[path].created = datetime.now(timezone.utc) - timedelta(days=days)
 
 
+@pytest.mark.medium
 def test_only_what_nothing_refers_to_goes(registry: Registry, memory: Any) -> None:
     released = made(registry, 1, "1.0.0")
     replaced = made(registry, 2)
@@ -158,6 +159,7 @@ def test_a_release_of_any_ref_is_kept(registry: Registry, memory: Any) -> None:
     assert [each.path for each in found if each.kind == "bucket"] == [released]
 
 
+@pytest.mark.medium
 def test_releases_of_others_have_to_be_fetched(
     registry: Registry, memory: Any, tmp_path: Path
 ) -> None:

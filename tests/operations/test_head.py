@@ -122,6 +122,7 @@ def test_numbers_are_shown_and_long_lists_cut(tmp_path: Path) -> None:
     assert (unset.kind, unset.count, unset.shown) == ("unset", 0, "")
 
 
+@pytest.mark.medium
 def test_of_long_lists_only_the_first_values_are_made(tmp_path: Path) -> None:
     """A record of 6 MB holds 6 million small integers: as Python objects they are 50 MB."""
     path = put(

@@ -56,6 +56,7 @@ def compare(tf: Any, dataset: Any, raw: Path, prefix: str) -> None:
     assert sorted(found) == expected
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("reference", ["digits", "digits@1.0.0", "digits@latest"])
 def test_decoded_images_and_labels_are_those_of_the_raw_data(
     tf: Any, digits_original: Path, reference: str
@@ -67,6 +68,7 @@ def test_decoded_images_and_labels_are_those_of_the_raw_data(
         compare(tf, load("digits", "train", registry=digits_original, decode=True), raw, "train")
 
 
+@pytest.mark.medium
 def test_gzip_shards_are_read_as_well(tf: Any, digits_registry: Path) -> None:
     request = BuildRequest(name="digits", compression="gzip", policy=ShardPolicy(shards=3))
     build(open_registry(digits_registry), request)
@@ -89,6 +91,7 @@ def test_a_release_is_read_from_a_build_of_which_the_schema_alone_changed(
     compare(tf, dataset, digits_registry / "raw", "t10k")
 
 
+@pytest.mark.medium
 def test_without_decoding_images_are_their_bytes(tf: Any, digits_original: Path) -> None:
     dataset = load("digits", "test", registry=digits_original)
     spec = dataset.element_spec
@@ -100,6 +103,7 @@ def test_without_decoding_images_are_their_bytes(tf: Any, digits_original: Path)
     assert sum(1 for _ in dataset) == 60
 
 
+@pytest.mark.medium
 def test_decoded_images_have_a_shape_and_can_be_batched(tf: Any, digits_original: Path) -> None:
     dataset = load("digits", "test", registry=digits_original, decode=True)
     assert dataset.element_spec["image/encoded"].shape.as_list() == [28, 28, 1]
@@ -120,6 +124,7 @@ def test_tensorflow_warns_of_nothing(
     assert [record.getMessage() for record in caplog.records if record.levelno > 20] == []
 
 
+@pytest.mark.medium
 def test_examples_come_in_the_order_of_the_shards(tf: Any, digits_original: Path) -> None:
     folder = digits_original / "data/digits"
     names = sorted(str(path) for path in folder.glob("digits-train.tfrecord-*"))
@@ -132,6 +137,7 @@ def test_examples_come_in_the_order_of_the_shards(tf: Any, digits_original: Path
     assert [example["image/encoded"].numpy() for example in dataset] == expected
 
 
+@pytest.mark.medium
 def test_the_registry_is_found_from_the_current_folder(
     tf: Any, digits_original: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +165,7 @@ IMAGES = """
 """
 
 
+@pytest.mark.medium
 def test_lists_of_images_stay_as_they_are(tf: Any, tmp_path: Path) -> None:
     png = tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)).numpy()
 
@@ -216,6 +223,7 @@ def test_an_image_that_does_not_decode_is_named_by_its_record(
     ) in caught.value.message
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("data", [b"", b"x", b"GIF8", b"BM" + bytes(60), b"\xff\xd8\xff\xd9"])
 def test_whatever_is_no_image_is_named(tf: Any, tmp_path: Path, data: bytes) -> None:
     def feature(*values: bytes) -> Any:
@@ -232,6 +240,7 @@ def test_whatever_is_no_image_is_named(tf: Any, tmp_path: Path, data: bytes) -> 
         )
 
 
+@pytest.mark.medium
 def test_an_empty_split_is_an_empty_dataset(tf: Any, tmp_path: Path) -> None:
     write_examples(tf, tmp_path, IMAGES)
     dataset = load("odd", "train", registry=tmp_path, decode=True)
@@ -361,6 +370,7 @@ def test_a_tensorflow_that_does_not_work_is_not_called_missing(
     )
 
 
+@pytest.mark.medium
 def test_loading_changes_nothing(tf: Any, digits_registry: Path) -> None:
     before = tree(digits_registry)
     for _ in load("digits@1.0.0", "test", registry=digits_registry, decode=True):

@@ -115,6 +115,7 @@ def test_a_link_that_leads_nowhere_is_a_missing_shard(digits_registry: Path) -> 
     assert message.startswith("1 of 2 shards of the split `train` of `digits` are not here; one is")
 
 
+@pytest.mark.medium
 def test_other_splits_are_not_looked_at(tf: Any, digits_registry: Path) -> None:
     write(digits_registry / "data/digits" / SHARD, b"")
     assert len(list(load("digits", "test", registry=digits_registry))) == 60
@@ -123,6 +124,7 @@ def test_other_splits_are_not_looked_at(tf: Any, digits_registry: Path) -> None:
 # While the records come.
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("decode", [False, True])
 def test_a_damaged_record_is_named(tf: Any, digits_registry: Path, decode: bool) -> None:
     path, at = digits_registry / "data/digits" / OTHER, start_of(digits_registry, 30, OTHER)
@@ -134,6 +136,7 @@ def test_a_damaged_record_is_named(tf: Any, digits_registry: Path, decode: bool)
     assert f"; its key is `{key_of(digits_registry, 30, OTHER)}`" in message
 
 
+@pytest.mark.medium
 def test_a_damaged_last_record_is_named(tf: Any, digits_registry: Path) -> None:
     path, last = digits_registry / "data/digits" / OTHER, entry_of(digits_registry, OTHER).records
     data = bytearray(path.read_bytes())
@@ -258,6 +261,7 @@ def test_any_name_of_a_folder_will_do(
     assert len(list(load("digits", "test", registry=root))) == 60
 
 
+@pytest.mark.medium
 def test_options_that_give_up_the_order_are_no_damage(tf: Any, digits_original: Path) -> None:
     options = tf.data.Options()
     options.deterministic = False

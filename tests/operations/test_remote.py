@@ -423,6 +423,7 @@ class TestAfterDvcPull:
         assert done.change.counts is not None
         return "; ".join(done.change.reasons)
 
+    @pytest.mark.medium
     def test_the_next_release_counts_what_was_lost(self, clone: Path) -> None:
         self.rebuild(clone)
         assert self.reason(clone) == f"{LOST} in `image/encoded`"

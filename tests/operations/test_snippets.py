@@ -71,6 +71,7 @@ def test_keras_trains_an_epoch(digits_original: Path, tmp_path: Path) -> None:
     assert "accuracy: " in out
 
 
+@pytest.mark.medium
 def test_numpy_reads_batches(digits_original: Path, tmp_path: Path) -> None:
     out = run(code(digits_original, "numpy"), tmp_path)
     shapes = ast.literal_eval(out)
@@ -115,6 +116,7 @@ def test_code_compiles_and_fits_in_a_line(framework: str, digits_original: Path)
             assert re.search(rf"\(\n? *{resolved.name!r}", script)
 
 
+@pytest.mark.medium
 def test_names_that_come_from_data_stay_literals(digits_original: Path, tmp_path: Path) -> None:
     """A registry in a folder whose name would end a literal or a comment."""
     root = tmp_path / 'it\'s\n"here"\nraise SystemExit(9)\n#'

@@ -298,6 +298,7 @@ class TestYank:
         assert path.read_bytes().startswith(before)
         assert len(path.read_bytes().splitlines()) == 2
 
+    @pytest.mark.medium
     def test_gto_is_told_where_it_knows_the_version(self, root: Path, registry: Registry) -> None:
         tagged = call(registry, "digits@2.0.0")
         result = yank(registry, "digits@2.0.0", "wrong")

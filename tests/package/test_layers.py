@@ -45,12 +45,14 @@ def lint(root: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.medium
 def test_imports_keep_the_contracts() -> None:
     done = lint(CHECKOUT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert ", 0 broken" in done.stdout
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [
@@ -271,6 +273,7 @@ def test_validators_use_little_that_the_api_does_not_have() -> None:
     }
 
 
+@pytest.mark.medium
 def test_plugins_import_nothing_of_the_project_but_its_api(plugin_packages: list[str]) -> None:
     strange = {}
     for package in (*plugin_packages, *ON_THE_API):
@@ -330,6 +333,7 @@ PROGRAMS = {"PIL": {"tfrecreg.images.decoder_child"}}
 """Run as processes of their own, by their paths: what they import, no process of ours does."""
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("package", sorted(HOMES))
 def test_a_heavy_package_has_one_home(package: str) -> None:
     assert importers(package) == HOMES[package] | PROGRAMS.get(package, set())

@@ -73,6 +73,7 @@ def test_what_publishes_is_called_by_its_owner_alone(modules: dict[str, Path], n
     assert found == CALLS[name]
 
 
+@pytest.mark.medium
 def test_no_operation_links_or_removes_in_the_registry_itself(modules: dict[str, Path]) -> None:
     found = {
         (module, what)

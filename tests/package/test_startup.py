@@ -160,6 +160,7 @@ def test_commands_that_read_no_record_do_without_numpy(
     assert "tfrecreg.records.reader" not in modules
 
 
+@pytest.mark.medium
 def test_checksums_alone_need_no_protobuf(
     checked_out: Interpreter, tmp_path: Path, digits_original: Path
 ) -> None:

@@ -46,6 +46,7 @@ def bars(page: tfrecreg.pages.Page, heading: str) -> Bars:
     return found
 
 
+@pytest.mark.medium
 def test_the_page_of_a_release(digits_original: Path) -> None:
     made = tfrecreg.report("digits@1.0.0", registry=digits_original)
     page = read_page(made.html)
@@ -98,6 +99,7 @@ def test_the_sample_depends_on_the_records_only(digits_original: Path, tmp_path:
     assert keys(make_page("digits", registry=root, budget=BUDGET)) == keys(first)
 
 
+@pytest.mark.medium
 def test_the_same_version_gives_the_same_bytes(digits_original: Path) -> None:
     first = tfrecreg.report("digits@1.0.0", registry=digits_original).html
     assert tfrecreg.report("digits@1.0.0", registry=digits_original).html == first
@@ -157,6 +159,7 @@ def test_a_damaged_record_that_shows_nothing_is_named_by_its_key(tmp_path: Path)
     assert "CRC002" in record.problem
 
 
+@pytest.mark.medium
 def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path) -> None:
     root = shutil.copytree(digits_original, tmp_path / "changed")
     labels = root / "raw" / "train-labels-idx1-ubyte.gz"

@@ -473,6 +473,7 @@ def test_repr_says_how_many_of_what(path: Path) -> None:
         assert repr(records[3:]) == f"<Records 57 of {path}>"
 
 
+@pytest.mark.medium
 def test_real_shards_of_other_tools(realdata: Path) -> None:
     looked = 0
     for path in sorted(realdata.rglob("*tfrecord*")):

@@ -85,6 +85,7 @@ def first_end(data: bytes) -> int:
     return len(data) - len(inflater.unused_data)
 
 
+@pytest.mark.medium
 def test_no_member_ends_right_behind_the_end_of_a_buffer() -> None:
     """TensorFlow would lose what follows it: see `tensorflow_reader.InputBuffer`."""
     natural = INPUT_BUFFER - first_end(first_member(INPUT_BUFFER, apart=True)[0]) + INPUT_BUFFER

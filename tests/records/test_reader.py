@@ -66,6 +66,7 @@ def test_any_of_10000_flipped_bytes_is_found_exactly(small_shard: Any, see: Any)
         expect_one(see(data), small_shard, number, code)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "options",
     [
@@ -85,6 +86,7 @@ def test_flips_are_found_whatever_the_size_of_a_batch(
         assert seen.end.blake3 in (None, blake3(data).hexdigest())
 
 
+@pytest.mark.medium
 def test_flips_in_records_too_large_to_hold_are_found(small_shard: Any, see: Any) -> None:
     for data, number, code in flips(small_shard, 200, 3):
         seen = see(data, batch_bytes=16, hold_limit=10)
@@ -347,6 +349,7 @@ def test_trailing_bytes_are_found_where_a_window_ends_between_two_records(
     assert seen.end.records == 3
 
 
+@pytest.mark.medium
 @settings(max_examples=150)
 @given(data=st.data())
 def test_no_bytes_make_it_raise_or_lose_count(data: Any, see: Any, shard: Any) -> None:

@@ -181,6 +181,7 @@ def in_segments(storage: LocalStorage, path: str, parts: list[list[bytes]], apar
     return writer.written
 
 
+@pytest.mark.medium
 def test_segments_made_apart_give_the_same_bytes_wherever_members_end(
     tmp_path: Path, see: Any
 ) -> None:

@@ -159,6 +159,7 @@ def test_an_answer_of_another_type_costs_the_verdict(tmp_path: Path, text: str, 
     assert told in result.crashes[0].reason
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_counts_of_records_become_measures(tmp_path: Path, jobs: int) -> None:
     target = numbers(tmp_path, [1, 2], [3, 40, 1_000_000], [])

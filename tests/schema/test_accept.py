@@ -273,6 +273,7 @@ feature {{ name: "c" type: BYTES {ALWAYS} string_domain {{ value: ["x"] }} }}
 """
 
 
+@pytest.mark.medium
 @settings(max_examples=100)
 @given(st.lists(st.fixed_dictionaries(dict.fromkeys("abcd", features)), min_size=1, max_size=6))
 def test_what_is_not_refused_is_taken_in(records: list[dict[str, object]]) -> None:

@@ -246,6 +246,7 @@ stages = st.sampled_from(["", "", "", "lifecycle_stage: ALPHA", "lifecycle_stage
 bodies = st.builds(" ".join, st.tuples(kinds, presence, lengths, stages)) | st.none()
 
 
+@pytest.mark.medium
 @settings(max_examples=150)
 @given(records=bodies, reader=bodies)
 def test_tensorflow_agrees_on_any_two_schemas(

@@ -99,6 +99,7 @@ def test_a_change_has_a_json_form() -> None:
     assert document["expected"] == ["a"]
 
 
+@pytest.mark.medium
 @pytest.mark.realdata
 def test_real_schemas_differ_from_each_other_and_not_from_themselves(realdata: Path) -> None:
     paths = sorted((realdata / "schema").rglob("*.pbtxt"))

@@ -257,6 +257,7 @@ EXAMPLES = st.lists(
 )
 
 
+@pytest.mark.medium
 @given(EXAMPLES, st.integers(0, 12))
 @settings(max_examples=150)
 def test_a_draft_does_not_depend_on_how_the_data_was_split(

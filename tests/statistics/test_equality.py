@@ -226,6 +226,7 @@ class TestSketches:
             # Both ends of a bucket are off by as much.
             assert abs(bucket.sample_count - inside) <= 2 * options.epsilon * len(ordered)
 
+    @pytest.mark.medium
     def test_values_beyond_memory_are_estimated_and_the_result_says_so(self) -> None:
         rng = random.Random(3)
         often = [b"often"] * 6_000 + [b"seldom"] * 2_000

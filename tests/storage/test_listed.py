@@ -225,6 +225,7 @@ def web(local: LocalStorage) -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.medium
 def test_a_web_server_that_lists_is_read(web: str, local: LocalStorage) -> None:
     storage = listed_storage(f"{web}/")
     storage.expect_folder()

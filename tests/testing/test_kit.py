@@ -31,6 +31,7 @@ def test_a_sound_validator_passes() -> None:
     assert failures(validator_tests(Short)) == {}
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", FAULTY_SOURCES, ids=lambda kind: kind.__name__)
 def test_the_fault_of_a_source_is_found(kind: Any) -> None:
     test, words = FAULTY_SOURCES[kind]

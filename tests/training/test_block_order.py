@@ -27,6 +27,7 @@ def order(records: int, blocks: Blocks, *, seed: int | None = 7, **more: Any) ->
     return Order(records, SOURCE, seed=seed, epoch=more.pop("epoch", 0), blocks=blocks, **more)
 
 
+@pytest.mark.medium
 @given(
     records=st.integers(0, 300),
     size=st.integers(1, 50),

@@ -115,6 +115,7 @@ def test_parts_count_with_the_whole(shard: Path) -> None:
     assert skipped(source) == skipped(first) == skipped(source[40:]) == [3, 77]
 
 
+@pytest.mark.medium
 def test_of_processes_that_pass_the_limit_together_one_is_told(shard: Path) -> None:
     context = multiprocessing.get_context("fork")
     for _ in range(5):

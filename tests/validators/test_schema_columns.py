@@ -115,6 +115,7 @@ PAIRS = st.tuples(*[st.sampled_from(CHANGES)] * 2).map(
 )
 
 
+@pytest.mark.medium
 @settings(max_examples=25)
 @given(
     st.lists(

@@ -83,6 +83,7 @@ def test_what_is_wrong_with_other_data_of_tfx_is_found(realdata: Path) -> None:
     assert ("SCH002", "`pickup_census_tract` should be in every example", 9908) in found
 
 
+@pytest.mark.medium
 @pytest.mark.realdata
 def test_transformed_data_keep_the_schema_that_transform_wrote(realdata: Path) -> None:
     graph = realdata / "schema/tfx/components/testdata/transform/transform_graph"

@@ -82,6 +82,7 @@ def _statistics(records: list[bytes]) -> object:
     return stats_impl.generate_statistics_in_memory(batch, StatsOptions())
 
 
+@pytest.mark.medium
 @pytest.mark.realdata
 @pytest.mark.usefixtures("tfdv")
 def test_sequence_examples_are_said_to_be_not_applicable(realdata: Path) -> None:

@@ -28,6 +28,7 @@ def files() -> Iterator[Path]:
             yield path
 
 
+@pytest.mark.medium
 def test_records_of_other_tools_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     targets = list(files())

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import partial
-from inspect import signature
 from typing import Any
 
 from blake3 import blake3
@@ -20,7 +19,7 @@ from blake3 import blake3
 from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage.file_systems import connect, request
 from tfrecreg.storage.interface import Entry, Follow, Reader, Store
-from tfrecreg.storage.looks import looked, remembered
+from tfrecreg.storage.looks import Info, looked, remembered
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.read_ahead import HeldReader, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, RemoteReader
@@ -35,6 +34,7 @@ from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
+_S3 = ("s3://", "s3a://")
 _SECOND = 1_000_000_000
 
 
@@ -205,7 +205,7 @@ class RemoteStorage:
     def look_ahead(self, start: str) -> bool:
         folder, _, prefix = start.rpartition("/")
         system, full, shown = self._place(folder)
-        if remembered() is None or "prefix" not in signature(system.find).parameters:
+        if self._from_listings() is None:
             return False
         try:
             found = request("list", shown, system, "find", full, prefix=prefix, detail=True)
@@ -213,6 +213,13 @@ class RemoteStorage:
             return False
         deque(self._entries(found.values()), 0)
         return True
+
+    def _from_listings(self) -> dict[str, Info] | None:
+        """Where to remember what a listing says of files; None for nowhere.
+
+        Of S3 alone it is known that a listing says the same of a file as a question about it.
+        """
+        return remembered() if self.root.startswith(_S3) else None
 
     def _known(self, path: str) -> Mapping[str, Any] | None:
         """As :meth:`_info`; of the same state where looks are remembered."""
@@ -230,7 +237,7 @@ class RemoteStorage:
         _, full, _ = self._place("")
         start = f"{full}/"
         found: dict[str, Entry] = {}
-        known = remembered()
+        known = self._from_listings()
         for info in infos:
             name = str(info["name"])
             inside = name[len(start) :] if name.startswith(start) else ""

@@ -24,6 +24,7 @@ def answers(build: tr.Build, *sqls: str) -> list[Any]:
     ]
 
 
+@pytest.mark.medium
 def test_coco(realdata: Path, tmp_path: Path) -> None:
     raw = realdata / "coco/dali"
     told = json.loads((raw / "instances.json").read_text())
@@ -87,6 +88,7 @@ def test_image_folder(realdata: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.medium
 def test_mnist(realdata: Path, tmp_path: Path) -> None:
     raw = realdata / "mnist/two-class"
     labels = {}
@@ -161,6 +163,7 @@ def test_foreign_boxes(realdata: Path, foreign: Any) -> None:
     ]
 
 
+@pytest.mark.medium
 def test_foreign_rows(realdata: Path, foreign: Any) -> None:
     """Rows of a table as TFX wrote them: gzip, values of many kinds, many of them missing. They are
     counted by TensorFlow."""

@@ -185,6 +185,7 @@ def test_a_code_of_a_plugin_is_a_rule_without_a_page() -> None:
     assert log["runs"][0]["tool"]["driver"]["rules"] == [{"id": "ACME01", "name": "data-checksum"}]
 
 
+@pytest.mark.medium
 def test_sarif_pydantic_reads_it() -> None:
     models = pytest.importorskip("sarif_pydantic", reason="sarif-pydantic is not installed")
     log = models.Sarif.model_validate_json(sarif([hostile_report(name) for name in NAMES]))

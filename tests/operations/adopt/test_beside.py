@@ -171,6 +171,7 @@ def test_declared_pixels_are_decoded_and_shown(adopter, pixels: Path) -> None:
     assert page.html.count("data:image/png;base64,") >= 4
 
 
+@pytest.mark.medium
 def test_declared_pixels_are_loaded(adopter, pixels: Path) -> None:
     adopter.adopt(pixels, pixels=DECLARED)
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")

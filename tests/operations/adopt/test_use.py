@@ -47,6 +47,7 @@ def _example(tf: Any, number: int) -> Any:
     )
 
 
+@pytest.mark.medium
 def test_tensorflow_reads_what_tensorflow_wrote(adopter, written) -> None:
     from tfrecreg import load
 
@@ -140,6 +141,7 @@ def test_what_others_published_is_adopted_released_and_checked(
     assert found["summary"]["records"] == sum(splits.values())
 
 
+@pytest.mark.medium
 @pytest.mark.realdata
 def test_images_that_were_adopted_load(adopter, realdata: Path, tf: Any) -> None:
     from tfrecreg import load

@@ -154,6 +154,7 @@ def test_records_that_are_gone_leave_their_shards(story: Story) -> None:
     assert story.clean()
 
 
+@pytest.mark.medium
 def test_small_shards_at_the_end_are_merged_with_what_is_added(story: Story) -> None:
     story.raw.add(5)
     story.build()

@@ -495,6 +495,7 @@ def tfrecreg_validators():
 """
 
 
+@pytest.mark.medium
 def test_a_strangers_visitor_gets_what_the_target_is_compared_with(
     target: Target, install_plugin: Install
 ) -> None:

@@ -45,6 +45,7 @@ def table(entries: list[tuple[int, int, int]]) -> IndexRows:
 ENTRIES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5), st.integers(0, 5)), max_size=40)
 
 
+@pytest.mark.medium
 @settings(max_examples=150)
 @given(before=ENTRIES, after=ENTRIES)
 @pytest.mark.parametrize("columns", [(SPLIT, KEY, DIGEST), (SPLIT, DIGEST), (DIGEST,), (KEY,)])

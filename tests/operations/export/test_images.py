@@ -109,6 +109,7 @@ def test_what_tensorflow_does_not_decode_is_none(data: bytes) -> None:
     assert look_at_image(data) is None
 
 
+@pytest.mark.medium
 @settings(max_examples=300)
 @given(
     st.sampled_from(

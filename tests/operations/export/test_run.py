@@ -236,6 +236,7 @@ class Stopping(LocalEngine):
         raise KeyboardInterrupt
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupted_export_leaves_nothing(registry, tmp_path, jobs) -> None:
     before = tree(tmp_path)
@@ -261,6 +262,7 @@ class Watching:
         pass
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_whenever_it_is_interrupted_nothing_is_left(registry, tmp_path, jobs) -> None:
     with pytest.raises(KeyboardInterrupt):
@@ -268,6 +270,7 @@ def test_whenever_it_is_interrupted_nothing_is_left(registry, tmp_path, jobs) ->
     assert names(tmp_path) == ["registry-root"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_damaged_build_is_not_exported(registry, tmp_path, jobs) -> None:
     shard = Path(registry.storage.root) / "data/things/things-train.tfrecord-00001-of-00002"

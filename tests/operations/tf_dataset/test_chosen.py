@@ -68,6 +68,7 @@ def test_batches_shuffles_and_hosts_have_each_record_once(tf: Any, digits_regist
     assert keys(tr.load("digits", "train", **{**options, "where": "label = '11'"})) == []
 
 
+@pytest.mark.medium
 def test_damage_after_the_question_is_named(tf: Any, digits_registry: Path) -> None:
     dataset = tr.load("digits", "train", registry=digits_registry, where=WHERE, with_key=True)
     every = tr.data_source("digits", "train", registry=digits_registry, raw=True)

@@ -133,6 +133,7 @@ def test_slices_and_conditions_read_what_they_name(tf: Any, port: int, tmp_path:
     assert chosen == [each for each in every if each % 5 == 3]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["cut", "503", "short"])
 def test_a_store_that_fails_now_and_then_costs_no_record(
     tf: Any, port: int, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -180,6 +181,7 @@ def test_a_limit_without_a_folder_is_refused(tf: Any, port: int, cache: bool) ->
     assert caught.value.hint == '`cache="/local/cache", cache_limit="50GB"`'
 
 
+@pytest.mark.medium
 def test_shards_of_this_machine_are_read_as_they_are(
     tf: Any, bodies: dict[str, bytes], tmp_path: Path
 ) -> None:

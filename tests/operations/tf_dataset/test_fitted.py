@@ -59,6 +59,7 @@ def cropped(image: Pixels, height: int, width: int) -> Pixels:
     return nearest(image[top : top + rows, left : left + columns], height, width)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("batch_size", [None, 1, 5])
 @pytest.mark.parametrize("size", [(4, 4), (2, 6), (9, 3)])
 def test_a_crop_is_the_largest_part_in_the_middle(
@@ -89,11 +90,13 @@ def test_the_shorter_side_gets_the_length_and_the_shape_stays(tf: Any, ramps: Pa
         assert image.tolist() == nearest(ramp(*sides), *image.shape[:2]).tolist()
 
 
+@pytest.mark.medium
 def test_images_of_several_shapes_make_no_batch(tf: Any, ramps: Path) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"shapes.* do not fit into one batch"):
         fitted(ramps, 5, image_size=3, fit="short-side")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("fit", ["stretch", "crop", "pad"])
 def test_the_shape_is_static(tf: Any, ramps: Path, fit: str) -> None:
     arguments = {"decode": True, "channels": 3, "image_size": (4, 6), "fit": fit}

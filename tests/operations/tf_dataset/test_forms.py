@@ -51,6 +51,7 @@ def test_boxes_are_padded_to_a_length(tf: Any, boxes: Path) -> None:
     assert isinstance(single.element_spec["box/text"], tf.SparseTensorSpec)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("channels", "expected"), [("min: 1 max: 1", 1), ("min: 1 max: 3", None), ("", None)]
 )
@@ -129,11 +130,13 @@ def test_images_of_several_sizes_make_no_batch_and_the_error_says_how(
     assert f" among them, which do not fit into one batch: {hint}" in message
 
 
+@pytest.mark.medium
 def test_single_images_keep_their_sizes(tf: Any, boxes: Path) -> None:
     found = batches(boxes, decode=True, channels=1)
     assert [each["image/encoded"].shape for each in found] == [(4 + n, 6, 1) for n in range(10)]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("batch_size", "batch"), [(None, ()), (16, (None,))])
 @pytest.mark.parametrize(("channels", "expected"), [(0, 1), (3, 3)])
 def test_a_dataset_of_the_source_mnist_has_static_shapes(

@@ -109,6 +109,7 @@ def test_the_draft_of_an_adoption_reads_as_the_schema_by_hand(
             assert rows(drafted[name]) == rows(own[name])
 
 
+@pytest.mark.medium
 def test_lists_are_shuffled_cached_and_chosen(videos: tr.Registry) -> None:
     names = ["id", "rgb"]
     dataset = tr.load(

@@ -175,6 +175,7 @@ def test_counts_come_back(counts: list[int]) -> None:
     assert decode_rle(encode_rle(counts)) == counts
 
 
+@pytest.mark.medium
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=30))
 def test_the_text_is_that_of_pycocotools(counts: list[int]) -> None:
     size = [1, sum(counts)]

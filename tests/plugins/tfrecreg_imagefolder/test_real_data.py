@@ -185,6 +185,7 @@ MAY_DECODE = {
 }
 
 
+@pytest.mark.medium
 def test_decoding_finds_what_headers_do_not_say(raw, realdata) -> None:
     pytest.importorskip("PIL", reason="Pillow is not installed")
     at(raw, realdata / "images-odd")

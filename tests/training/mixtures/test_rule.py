@@ -63,6 +63,7 @@ def test_a_size_is_shared_by_largest_remainder() -> None:
         assert sum(member_counts(NAMES, [9, 9, 9], weights(0.61, 0.27, 0.12), size=size)) == size
 
 
+@pytest.mark.medium
 def test_temperatures() -> None:
     records = [100, 10_000, 1_000_000]
     assert temperature_weights(records, 1) == records

@@ -160,6 +160,7 @@ class TestINF002:
         (place,) = finding["locations"]
         assert (place["record"], place["offset"], place["feature"]) == (0, 0, "image/raw")
 
+    @pytest.mark.medium
     def test_the_size_after_the_cure_is_that_of_the_cured_dataset(self, tmp_path: Path) -> None:
         payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes(200)]
         found = look(tmp_path, payloads)
