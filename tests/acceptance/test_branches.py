@@ -106,6 +106,7 @@ def test_what_both_say_otherwise_of_one_dataset_is_a_conflict_with_marks(root: P
     assert "<<<<<<< HEAD\nshards = 3\n=======\nshards = 2\n>>>>>>> a\n" in text
 
 
+@pytest.mark.medium
 def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Path) -> None:
     on_branch(root, "a", "one", Turn(2, 1))
     shutil.rmtree(root / "versions/one/2.0.0")  # branch b is another person's, on another machine

@@ -94,6 +94,7 @@ def all_ones(bench: Bench) -> str:
     return str(bench.build("--anew")["content"])
 
 
+@pytest.mark.medium
 def test_shards_that_former_code_made_are_made_again(bench: Bench) -> None:
     bench.write(FAILS)
     expect_one_line(bench.fails(), "not yet")
@@ -122,6 +123,7 @@ def test_the_document_counts_the_shards_that_were_kept(bench: Bench) -> None:
     assert bench.build()["resumed_shards"] == 1
 
 
+@pytest.mark.medium
 def test_anew_keeps_no_shard(bench: Bench) -> None:
     bench.flag.write_text("")
     bench.write(FLAG)

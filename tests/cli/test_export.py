@@ -175,6 +175,7 @@ def test_names_that_could_mislead_are_escaped(cli, released, tmp_path) -> None:
     assert out.is_dir()
 
 
+@pytest.mark.medium
 def test_exporting_needs_no_heavy_package(released, tmp_path) -> None:
     script = (
         "import sys\n"

@@ -144,6 +144,7 @@ def test_shards_are_verified_without_a_line_of_its_own(
     assert sorted([*names, "list.json"]) == document["files"]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("to", "fault", "code", "message"),
     [
@@ -191,6 +192,7 @@ def test_a_damaged_shard_is_no_fault_of_the_exporter(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.medium
 def test_an_exporter_that_is_switched_off_is_none(
     digits_original: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:
@@ -202,6 +204,7 @@ def test_an_exporter_that_is_switched_off_is_none(
     assert "the exporter `hex` is disabled by `TFRECREG_DISABLE`" in done.stderr
 
 
+@pytest.mark.medium
 def test_a_registry_may_do_without_an_exporter(
     digits_registry: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:

@@ -126,6 +126,7 @@ def test_every_format_names_what_was_waived_by_whom_and_until_when(cli, damaged)
     ) in " ".join(cli("check", "digits").out.split())
 
 
+@pytest.mark.medium
 def test_every_format_says_that_the_gate_lowered_severities(cli, damaged) -> None:
     configure('[gates.default]\nseverity = { "*" = "info" }')
     for form in report_formats():

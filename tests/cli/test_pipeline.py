@@ -75,6 +75,7 @@ def test_git_commands_are_said_in_git_where_something_was_written(cli, configure
     assert "git add" not in cli("pipeline").err
 
 
+@pytest.mark.medium
 def test_a_dataset_that_dvc_tracks_has_no_stages_and_hinders_no_other(cli, configured) -> None:
     assert cli("pipeline").code == 0
     Path("datasets/tracked.toml").write_text(FILE)

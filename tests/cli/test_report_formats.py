@@ -202,6 +202,7 @@ def test_what_it_looks_with_finds_nothing(digits_registry: Path, site: dict[str,
     assert "the report format `odds` of `liners` 1.0 failed" in out
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [

@@ -22,6 +22,7 @@ def test_it_says_what_it_wrote(cli, here: Path) -> None:
     assert last.startswith("wrote public, 3 pages, ")
 
 
+@pytest.mark.medium
 def test_json_names_the_folder(cli, here: Path) -> None:
     document = cli("site", "public", "--json").json
     assert document["folder"] == str(here / "public")

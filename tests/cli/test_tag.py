@@ -94,6 +94,7 @@ def test_the_log_says_what_changed_in_numbers(cli, here: Path) -> None:
     assert cli("check", "digits@1.0.1").code == 0
 
 
+@pytest.mark.medium
 def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:
     outside = cli("show", "digits#prod")
     assert outside.code == 2

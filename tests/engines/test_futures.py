@@ -80,6 +80,7 @@ def test_errors_arrive_as_they_were_raised(engine: Engine) -> None:
         list(engine.run(trap, range(3)))
 
 
+@pytest.mark.medium
 def test_tasks_are_taken_as_they_are_needed(engine: Engine) -> None:
     taken = 0
 

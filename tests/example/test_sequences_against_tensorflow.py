@@ -103,6 +103,7 @@ def _check(tf: Any, payload: bytes) -> str:
     return "read"
 
 
+@pytest.mark.medium
 @settings(max_examples=300, deadline=None)
 @given(payload=st.binary(max_size=40))
 def test_bytes_are_never_misread(tf: Any, payload: bytes) -> None:

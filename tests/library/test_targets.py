@@ -28,6 +28,7 @@ def test_every_name_is_there_and_once() -> None:
             getattr(tr, name)
 
 
+@pytest.mark.medium
 def test_a_registry_that_is_open_stands_for_its_folder(reg: tr.Registry) -> None:
     assert tr.check("digits", registry=reg).status == "pass"
     assert tr.diff("digits", "digits@1.0.0", registry=reg).same

@@ -82,6 +82,7 @@ def test_records_that_are_not_held_in_memory_count(tmp_path: Path) -> None:
     assert one.content == other.content
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_damage_is_refused(jobs: int, digits_registry: Path) -> None:
     shard = shards_of(digits_registry, "train")[1]

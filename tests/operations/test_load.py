@@ -345,6 +345,7 @@ def by_process(root: Path, before: str, path: str = "") -> str:
     return done.stderr.strip()
 
 
+@pytest.mark.medium
 def test_without_tensorflow_the_extra_is_named(digits_original: Path) -> None:
     blocked = "sys.modules['tensorflow'] = None  # as if it were not installed"
     assert by_process(digits_original, blocked) == (

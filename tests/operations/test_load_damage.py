@@ -146,6 +146,7 @@ def test_a_damaged_last_record_is_named(tf: Any, digits_registry: Path) -> None:
     assert f"record {last - 1} of `{OTHER}` of digits is damaged: CRC002" in message
 
 
+@pytest.mark.medium
 def test_damaged_gzip_is_named(tf: Any, digits_registry: Path) -> None:
     build(
         open_registry(digits_registry),
@@ -159,6 +160,7 @@ def test_damaged_gzip_is_named(tf: Any, digits_registry: Path) -> None:
     assert f" of `{SHARD}` of digits is damaged: CRC00" in message
 
 
+@pytest.mark.medium
 def test_a_shard_with_fewer_records_in_as_many_bytes_is_named(
     tf: Any, digits_registry: Path
 ) -> None:
@@ -239,6 +241,7 @@ def test_a_shard_that_vanishes_between_two_epochs_is_named(tf: Any, digits_regis
     assert f"record 0 of `{OTHER}` of digits cannot be read: " in message
 
 
+@pytest.mark.medium
 def test_a_shard_that_is_emptied_between_two_epochs_is_named(
     tf: Any, digits_registry: Path
 ) -> None:
@@ -252,6 +255,7 @@ def test_a_shard_that_is_emptied_between_two_epochs_is_named(
 # What the checks do not stand in the way of.
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", ["a*b?", "[x]", "back\\slash", "ünï"])
 def test_any_name_of_a_folder_will_do(
     tf: Any, digits_original: Path, tmp_path: Path, name: str

@@ -182,6 +182,7 @@ def test_here_already_is_not_said_of_a_damaged_folder(root: Path) -> None:
     assert pull(registry, "digits@2.0.0").files == 0
 
 
+@pytest.mark.medium
 def test_an_object_with_other_bytes_than_its_name_says_is_added_again(root: Path) -> None:
     registry = open_registry(root)
     raw = root.with_name("raw3")

@@ -138,6 +138,7 @@ def test_datasets_that_the_job_does_not_have_fail_it(runner: Runner, tmp_path: P
     assert said == "not checked: `absent` is not built\ntfrecreg: digits: pass\n"
 
 
+@pytest.mark.medium
 def test_no_target_is_a_command_or_an_option(runner: Runner) -> None:
     lines = [line for name in NAMES for line in name.encode("utf-8", "replace").decode().split()]
     # What has the form of a reference is refused as one, before any file is looked for.

@@ -88,6 +88,7 @@ def test_statistics_of_tfdv_need_it(python: Interpreter, digits_registry: Path) 
     assert hint.endswith(install_command(extra="tfdv"))
 
 
+@pytest.mark.medium
 def test_a_validator_that_was_asked_for_and_needs_an_extra_makes_the_check_incomplete(
     python: Interpreter, digits_original: Path, tmp_path: Path
 ) -> None:

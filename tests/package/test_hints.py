@@ -42,6 +42,7 @@ def test_a_missing_extra_says_how_to_get_it() -> None:
     assert error.hint == install_command(extra="telepathy")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_every_error_that_is_raised_has_a_hint(path: Path) -> None:
     bare = [

@@ -101,6 +101,7 @@ def test_help_and_version_import_next_to_nothing(
     assert roots(modules) & HEAVY == set()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "arguments",
     [

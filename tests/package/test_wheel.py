@@ -156,6 +156,7 @@ def test_the_wheel_with_the_compiled_scanner_is_for_one_platform_and_any_python(
     assert "Root-Is-Purelib: false" in about
 
 
+@pytest.mark.medium
 @pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 def test_the_wheel_scans_with_its_compiled_scanner(installed: Interpreter) -> None:
     done = installed.tfrecreg("plugins", "list", "--json")

@@ -321,6 +321,7 @@ def test_a_page_of_nothing_and_one_of_many_findings(tmp_path: Path) -> None:
     assert re.search(r"\d+ more findings not on this page", read_page(html).text)
 
 
+@pytest.mark.medium
 def test_growth_is_shown_from_two_states_on(digits_registry: Path) -> None:
     registry = tfrecreg.open(digits_registry)
     alone = make_page("digits@1.0.0", registry=registry, budget=BUDGET)
@@ -382,6 +383,7 @@ def test_what_cannot_be_compared_is_refused(digits_original: Path) -> None:
         tfrecreg.report("digits", registry=digits_original, budget=1000)
 
 
+@pytest.mark.medium
 def test_a_page_is_written_at_once(digits_original: Path, tmp_path: Path) -> None:
     made = tfrecreg.report("digits", tmp_path / "page.html", registry=digits_original)
     assert (tmp_path / "page.html").read_text("utf-8") == made.html

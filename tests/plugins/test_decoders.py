@@ -201,6 +201,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.medium
 def test_one_that_reads_the_first_value_reads_all_that_it_can(site: Site, tmp_path: Path) -> None:
     pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
     for number, (distribution, letter) in enumerate([("first", "a"), ("second", "b")]):

@@ -46,6 +46,7 @@ _VALUES = st.one_of(
 )
 
 
+@pytest.mark.medium
 @given(
     st.lists(
         st.tuples(

@@ -80,6 +80,7 @@ def scan(target: Target, validator: RecordValidator, jobs: int = 1, **options: A
     return run_scan(target, [validator], engine, options={validator.name: options})
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_text_is_the_detail_of_a_location(tmp_path: Path, jobs: int) -> None:
     result = scan(numbers(tmp_path, [1, 2], [3, 4, 5]), Odd(), jobs, note="!")

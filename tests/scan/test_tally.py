@@ -6,6 +6,7 @@ import pickle
 import random
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scan_support import ODD
@@ -94,6 +95,7 @@ def counted(items: list[tuple[Code, str, str, int | None, int]]) -> Tally:
     return tally
 
 
+@pytest.mark.medium
 @settings(max_examples=150)
 @given(occurrences, st.randoms(use_true_random=False), st.integers(1, 6))
 def test_merging_parts_in_any_order_is_counting_in_one_go(

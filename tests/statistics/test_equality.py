@@ -206,6 +206,7 @@ class TestRealData:
 class TestSketches:
     """What sketches leave open, against what is really so. See docs/statistics.md."""
 
+    @pytest.mark.medium
     def test_the_ranks_of_quantiles_are_off_by_less_than_epsilon(self, tmp_path: Path) -> None:
         numbers = np.random.default_rng(1).normal(size=40_000).astype(np.float32)
         payloads = [as_written({"x": float_feature(float(each))}) for each in numbers]

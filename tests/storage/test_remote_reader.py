@@ -224,6 +224,7 @@ def test_a_limit_that_is_no_number(port: int, value: str, monkeypatch: pytest.Mo
     )
 
 
+@pytest.mark.medium
 def test_a_fork_reads_with_connections_of_its_own(port: int) -> None:
     from multiprocessing import get_context
 

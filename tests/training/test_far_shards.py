@@ -256,6 +256,7 @@ def test_a_store_that_alters_bytes_is_said_to(
             source[0]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["cut", "503", "short"])
 def test_a_store_that_fails_now_and_then_is_asked_again(
     files: dict[str, bytes], port: int, folder: Path, kind: str
@@ -522,6 +523,7 @@ def test_a_fork_goes_on_reading(files: dict[str, bytes], port: int, folder: Path
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("zipped", [False, True])
 def test_a_build_in_a_folder_of_a_server(tmp_path: Path, folder: Path, zipped: bool) -> None:
     registry = tfrecreg.init(tmp_path / "reg", with_dvc=False)

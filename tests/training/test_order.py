@@ -108,6 +108,7 @@ def test_hosts_in_step_resume_with_any_number_of_hosts(
     assert sorted(seen) == list(range(records))
 
 
+@pytest.mark.medium
 @given(data=st.data(), records=st.integers(1, 300), seed=SEEDS)
 def test_hosts_that_are_apart_resume_from_all_their_states(
     data: st.DataObject, records: int, seed: int | None

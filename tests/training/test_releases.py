@@ -342,6 +342,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
+@pytest.mark.medium
 def test_nothing_heavy_is_imported(digits_original: Path, tmp_path: Path) -> None:
     import subprocess
     import sys

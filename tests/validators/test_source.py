@@ -363,6 +363,7 @@ def test_it_does_not_apply_where_there_is_nothing_to_compare(pets) -> None:
     )
 
 
+@pytest.mark.medium
 def test_two_jobs_find_the_same(pets) -> None:
     flip(pets.raw / "TEST/dog/07.png", 60)
     (pets.raw / "TRAIN/cat/00.png").unlink()

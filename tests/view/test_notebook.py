@@ -136,6 +136,7 @@ def test_an_origin_is_a_scheme_and_a_host(registry: tr.Registry, origin: str) ->
     assert caught.value.hint == ("as in the address bar of the notebook: `https://hub.example.org`")
 
 
+@pytest.mark.medium
 def test_the_same_cell_again_ends_the_viewer_before(registry: tr.Registry) -> None:
     first = registry.view()
     assert repr(first).startswith("<View the registry: http://127.0.0.1:")

@@ -326,6 +326,7 @@ def test_trust_without_local_plugins_is_refused(local_registry: LocalRegistry) -
     assert "`--always` and `--revoke` exclude each other" in both.stderr
 
 
+@pytest.mark.medium
 def test_a_local_plugin_that_exits_is_named(local_registry: LocalRegistry) -> None:
     local_registry.put("sources/texts.py", f"import os\n{SOURCE}\nos._exit(0)\n")
     local_registry.trust("sources")

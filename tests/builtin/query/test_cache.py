@@ -86,6 +86,7 @@ def killed_at(
     return lived
 
 
+@pytest.mark.medium
 def test_a_killed_writer_leaves_nothing_that_is_used(shards: list[Path], cache: Path) -> None:
     told = rows(*shards)
     files = kept(cache)

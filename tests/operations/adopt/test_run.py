@@ -330,6 +330,7 @@ class TestOtherPayloads:
         digests = [digest.tobytes() for digest in index.digests]
         assert digests == [blake3(payload).digest(16) for payload in SEQUENCES]
 
+    @pytest.mark.medium
     def test_they_can_be_loaded_as_they_are(self, adopter, tmp_path) -> None:
         pytest.importorskip("tensorflow")
         from tfrecreg import load

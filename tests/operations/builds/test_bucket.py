@@ -248,6 +248,7 @@ def test_a_release_names_the_place(registry: Registry, memory: Any, tmp_path: Pa
     assert diff("digits@1.0.0", "digits@1.0.0", registry=elsewhere).same
 
 
+@pytest.mark.medium
 def test_the_store_decides_whose_a_number_is(
     registry: Registry, memory: Any, tmp_path: Path
 ) -> None:

@@ -317,6 +317,7 @@ def test_a_build_that_grows_keeps_shards(registry: Registry, raw: Path, memory: 
     assert sum(split.records for split in grown.manifest.splits) == 13
 
 
+@pytest.mark.medium
 def test_checks_take_the_raw_data_from_the_url(
     registry: Registry, raw: Path, memory: Any, tmp_path: Path
 ) -> None:

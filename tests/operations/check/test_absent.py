@@ -48,6 +48,7 @@ def shown(reports: list[Report]) -> list[tuple[str, str]]:
 # Datasets that are not here.
 
 
+@pytest.mark.medium
 def test_a_dataset_that_is_not_here_makes_the_check_incomplete(digits_registry: Path) -> None:
     write(digits_registry / "datasets/absent.toml", ABSENT)
     absent, digits = check([], registry=digits_registry)

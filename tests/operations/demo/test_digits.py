@@ -68,6 +68,7 @@ def test_looks_like_mnist_to_statistics() -> None:
     assert pixels.max() == 254
 
 
+@pytest.mark.medium
 def test_digits_can_be_told_apart() -> None:
     train, train_labels = draw_digits(3000, seed=4, stream=0)
     test, test_labels = draw_digits(300, seed=4, stream=1)

@@ -120,6 +120,7 @@ def test_the_document_does_not_depend_on_the_pieces(
     assert document(registry, LocalEngine(1)) == expected
 
 
+@pytest.mark.medium
 def test_the_command_prints_the_same_with_threads(
     registry: Path, small_tasks: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,6 +82,7 @@ def test_padding_keeps_the_shape_and_is_black(tf: Any, ramps: Path, batch_size: 
     assert not high[:, 6:].any()
 
 
+@pytest.mark.medium
 def test_the_shorter_side_gets_the_length_and_the_shape_stays(tf: Any, ramps: Path) -> None:
     found = fitted(ramps, image_size=3, fit="short-side", method="nearest")
     shapes = [image.shape[:2] for image in found]

@@ -207,6 +207,7 @@ def registry(tmp_path: Path, capsys, monkeypatch) -> Registry:
     return Registry(tmp_path / "registry", capsys)
 
 
+@pytest.mark.medium
 @built
 def test_a_folder_builds_checks_clean_and_is_released(
     realdata: Path, registry: Registry, folder: str, options: dict[str, str], counts: Counts

@@ -344,6 +344,7 @@ def test_tensorflow_reads_it_by_the_feature_spec_that_is_printed(cli, build, raw
     assert found == images
 
 
+@pytest.mark.medium
 def test_python_loads_it(build, raw) -> None:
     pytest.importorskip("tensorflow")
     raw.puts("cat/1.png", "dog/1.png")

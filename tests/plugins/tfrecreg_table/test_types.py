@@ -46,6 +46,7 @@ def test_the_values_of_a_csv_decide(raw, cells, kind, why) -> None:
     assert why in remarked.get("SRC056", "")
 
 
+@pytest.mark.medium
 def test_the_first_place_that_matters_is_named(raw) -> None:
     rows = "".join(f"{n}.5\n" for n in range(5000))
     raw.put("train.csv", f"v\n{rows}123456.7134\n")

@@ -244,6 +244,7 @@ class TestINF002:
         ]
         assert codes(look(tmp_path, payloads)) == []
 
+    @pytest.mark.medium
     def test_one_decoded_shard_of_five_is_named_and_counted_alone(self, tmp_path: Path) -> None:
         files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes(50)]
         paths = []

@@ -77,6 +77,7 @@ def trials(site, work: str) -> Trials:
     return Trials(site, lambda: site.collect(verify="1"), parts=True)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("work", ["part", "collect"])
 def test_killed_work_of_a_plan_is_completed_sampled(site, work: str) -> None:
     made = trials(site, work)
