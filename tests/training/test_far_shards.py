@@ -124,6 +124,17 @@ def test_opening_asks_about_all_files_at_the_same_time(
     assert len(asked) == len(set(asked)) + SHARDS
 
 
+def test_local_shards_and_those_behind_urls_are_read_together(
+    files: dict[str, bytes], port: int, folder: Path, tmp_path: Path
+) -> None:
+    paths = [tmp_path / f"near-{name.rpartition('/')[2]}" for name in sorted(files)]
+    for path, data in zip(paths, (files[name] for name in sorted(files)), strict=True):
+        path.write_bytes(data)
+    both = [*map(str, paths), *urls(port, files)]
+    source = tfrecreg.data_source(both, raw=True, cache=folder, cache_limit="64MiB")
+    assert list(source) == 2 * EXPECTED
+
+
 def test_a_batch_fetches_its_blocks_once(files: dict[str, bytes], port: int, folder: Path) -> None:
     counted = Faults(0)
     with faulty(port, counted) as before:

@@ -100,7 +100,8 @@ def look_ahead(files: Iterable[tuple[str, str]]) -> None:
     for root, path in files:
         folder, _, name = path.rpartition("/")
         is_shard = parse_shard_name(name.removesuffix(_INDEX)) is not None
-        if is_shard and not is_web(root) and locate(root, path) not in (remembered() or ()):
+        in_bucket = is_url(root) and not is_web(root)
+        if is_shard and in_bucket and locate(root, path) not in (remembered() or ()):
             sets.setdefault((root, folder), []).append(name)
     for (root, folder), names in sets.items():
         above = f"{folder}/".lstrip("/")

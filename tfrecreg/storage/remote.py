@@ -203,10 +203,10 @@ class RemoteStorage:
         return system, full + query_of(shown), shown
 
     def look_ahead(self, start: str) -> bool:
-        folder, _, prefix = start.rpartition("/")
-        system, full, shown = self._place(folder)
         if self._from_listings() is None:
             return False
+        folder, _, prefix = start.rpartition("/")
+        system, full, shown = self._place(folder)
         try:
             found = request("list", shown, system, "find", full, prefix=prefix, detail=True)
         except StorageError:  # reading needs no right to list
