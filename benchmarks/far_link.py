@@ -12,31 +12,26 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-import threading
 import time
-
-__all__ = ["Link"]
 
 _PIECE = 1 << 18
 
 
-class Link:
+class _Link:
     """The wire that all answers share."""
 
     def __init__(self, latency: float, bandwidth: float) -> None:
         self.latency = latency
         self._bandwidth = bandwidth
-        self._lock = threading.Lock()
         self._free = 0.0
         self._bytes = self.requests = 0
 
     def seconds(self, size: int) -> float:
         """How long to wait until so many bytes more have gone through."""
-        with self._lock:
-            self._bytes += size
-            now = time.monotonic()
-            self._free = max(self._free, now) + size / self._bandwidth
-            return self._free - now
+        self._bytes += size
+        now = time.monotonic()
+        self._free = max(self._free, now) + size / self._bandwidth
+        return self._free - now
 
     def stats(self) -> bytes:
         """What `/stats` answers."""
@@ -45,7 +40,7 @@ class Link:
         return json.dumps(found).encode()
 
 
-async def _relay(link: Link, host: str, port: int) -> asyncio.Server:
+async def _relay(link: _Link, host: str, port: int) -> asyncio.Server:
     async def connected(near: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
         data = await near.read(_PIECE)
         if data.startswith(b"GET /stats "):
@@ -67,7 +62,7 @@ async def _relay(link: Link, host: str, port: int) -> asyncio.Server:
     return await asyncio.start_server(connected, "127.0.0.1", 0, limit=_PIECE, backlog=128)
 
 
-async def _answer(link: Link, far: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
+async def _answer(link: _Link, far: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
     while data := await far.read(_PIECE):
         await asyncio.sleep(link.seconds(len(data)))
         answers.write(data)
@@ -77,7 +72,7 @@ async def _answer(link: Link, far: asyncio.StreamReader, answers: asyncio.Stream
 
 async def _main(address: str, latency: str, bandwidth: str) -> None:
     host, _, port = address.rpartition(":")
-    server = await _relay(Link(float(latency), float(bandwidth)), host, int(port))
+    server = await _relay(_Link(float(latency), float(bandwidth)), host, int(port))
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

@@ -62,7 +62,7 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
 
 
 def decode_resized(data: bytes, fit: Resizing) -> npt.NDArray[np.uint8]:
-    """As :func:`resized` of :func:`decode_pixels`, with two copies of all pixels less.
+    """As :func:`resized` of :func:`decode_pixels`, without the two copies of all pixels.
 
     Raises:
         ValueError, MissingExtraError: as :func:`decode_pixels`.

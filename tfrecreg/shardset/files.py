@@ -79,7 +79,7 @@ def find_all(words: Iterable[str]) -> list[BareFile]:
 
 
 def look_at(words: Iterable[str]) -> None:
-    """Ask what all URLs among some words are at the same time, in a block of
+    """Find out what each URL among some words is, all at the same time, in a block of
     :func:`~tfrecreg.storage.looks.looks_remembered`.
     """
     urls = [each for each in words if is_url(each)]

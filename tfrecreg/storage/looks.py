@@ -1,7 +1,7 @@
 """What stores were found to have, remembered for a short while.
 
-Whoever opens a dataset asks about each of its files in several places: whether it is a file, if it
-has an index, which state it is in. Inside of :func:`looks_remembered` a store is asked once.
+Opening a dataset asks about each of its files in several places: whether it is a file, whether it
+has an index, in which state it is. Inside of :func:`looks_remembered` a store is asked once.
 """
 
 from __future__ import annotations

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
-from tfrecreg.training.image_arrays import Decode
+from tfrecreg.training.image_arrays import Decode, DecodeAsIs
 from tfrecreg.training.image_sizes import ImageSize
 
 
-def fitting(decode: Decode | None, size: ImageSize, number: int, seed: int, epoch: int) -> Any:
+def fitting(
+    decode: Decode | None, size: ImageSize, number: int, seed: int, epoch: int
+) -> DecodeAsIs | None:
     """What decodes images, and brings those of one record to their size.
 
     Args:

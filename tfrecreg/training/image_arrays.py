@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import RefusedError
+from tfrecreg.images.pixels import Resizing
 from tfrecreg.text import safe
 
-Decode = Callable[..., npt.NDArray[Any]]
-"""Decodes a value of a feature, from its name and its bytes, and from what says the size that an
-image gets; raises a ValueError for one that is damaged."""
+DecodeAsIs = Callable[[str, bytes], npt.NDArray[Any]]
+"""Decodes a value of a feature; raises a ValueError for one that is damaged."""
 
 
-def image_array(feature: str, value: Any, decode: Decode, *, single: bool) -> Any:
+class Decode(Protocol):
+    """The same; with `fit`, an image gets the size that this says."""
+
+    def __call__(
+        self, feature: str, data: bytes, fit: Resizing | None = None, /
+    ) -> npt.NDArray[Any]: ...
+
+
+def image_array(feature: str, value: Any, decode: DecodeAsIs, *, single: bool) -> Any:
     """What a feature has in an element where its values are decoded.
 
     Args:
@@ -45,7 +53,7 @@ def image_array(feature: str, value: Any, decode: Decode, *, single: bool) -> An
     return images
 
 
-def _decoded(feature: str, data: bytes, decode: Decode) -> npt.NDArray[Any]:
+def _decoded(feature: str, data: bytes, decode: DecodeAsIs) -> npt.NDArray[Any]:
     try:
         return decode(feature, data)
     except ValueError as error:
