@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import itertools
 import os
@@ -18,6 +19,7 @@ import pytest
 
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.far.block_cache import BlockCache, open_cache
+from tfrecreg.storage.flock import exclusive
 
 KIB = 1 << 10
 SIZE = 64 * KIB
@@ -138,6 +140,37 @@ def test_a_failed_fetch_leaves_nothing(cache: BlockCache) -> None:
         cache.keep(name(cache, 1), SIZE, fail, for_used=True)
     assert files(cache) == []
     assert int(Path(cache._used).read_text()) == 0
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_changes_its_name_while_blocks_are_counted(cache: BlockCache, fails: bool) -> None:
+    """Else it would be missed, and more than the limit kept."""
+    keep(cache, 1)
+    fetched, counting = threading.Event(), threading.Event()
+
+    def fetch() -> bytes:
+        fetched.set()
+        assert counting.wait(10)
+        if fails:
+            raise StorageError("gone", hint="")
+        return body(2)
+
+    def kept() -> None:
+        with contextlib.suppress(StorageError):
+            cache.keep(name(cache, 2), SIZE, fetch, for_used=True)
+
+    before = files(cache)
+    writer = threading.Thread(target=kept)
+    writer.start()
+    assert fetched.wait(10)
+    here = files(cache)
+    with exclusive(cache._used):
+        counting.set()
+        writer.join(0.2)
+        assert files(cache) == here
+    writer.join(10)
+    assert len(files(cache)) == len(before) + (not fails)
+    assert cache._read_used() == used(cache)
 
 
 def test_what_a_killed_process_left_is_written_anew_or_removed(cache: BlockCache) -> None:

@@ -255,9 +255,7 @@ class BlockCache:
         self._open.pop(name, None)
         path = self._path(name)
         with contextlib.suppress(OSError):
-            size = os.path.getsize(path)
-            os.unlink(path)
-            self._release(size)
+            self._remove(path, os.path.getsize(path))
 
     def keep(
         self, name: str, size: int, fetch: Callable[[], bytes], *, for_used: bool
@@ -350,16 +348,14 @@ class BlockCache:
             os.ftruncate(handle, 0)
             while left:
                 left = left[os.write(handle, left) :]
-            os.rename(part, path)
+            with exclusive(self._used):  # whoever counts what is here sees it under one name
+                os.rename(part, path)
             kept = True
         except OSError as error:
             self._give_up(error)
         finally:
             if not kept:
-                with contextlib.suppress(OSError):
-                    os.unlink(part)
-                if reserved:
-                    self._release(size)
+                self._remove(part, size if reserved else 0)
         return data
 
     def _give_up(self, error: OSError) -> None:
@@ -391,8 +387,10 @@ class BlockCache:
             self._write_used(used + size * fits)
             return fits
 
-    def _release(self, size: int) -> None:
+    def _remove(self, path: str, size: int) -> None:
+        """Remove a file, and count it no more."""
         with contextlib.suppress(OSError), exclusive(self._used):
+            os.unlink(path)
             used = self._read_used()
             if used is not None:
                 self._write_used(max(0, used - size))
