@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +34,9 @@ from mutation_support import Mutation, compiles, mutated, mutations
 CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGES = ("tfrecreg", "plugins")
 ROUND = 60
-"""Tests that a mutant meets at a time: it meets two rounds at the most."""
+"""Tests that a mutant meets at a time, in two rounds."""
+LAST_SECONDS = 120.0
+"""A third round has all the others, the quickest first, as long as they take together."""
 PATIENCE = 60.0
 """Seconds that a mutant has beyond three times what its tests take."""
 
@@ -63,12 +66,11 @@ class Tests(NamedTuple):
         module is imported, those that execute anything of the module.
 
         A line may be executed by thousands. First come a third named as the module is, which are
-        about it, a third that is quick, and a third by chance; then as many by chance. Tests in the
-        module's own file count even if only a process that they start executes the line, where
-        nothing is measured.
+        about it, a third that is quick, and a third by chance; then as many by chance; then the
+        others. Tests in the module's own file count even if only a process that they start executes
+        the line, where nothing is measured.
         """
-        last = mutant.mutation.line
-        at_line = self.by_line.get((mutant.path, last), frozenset())
+        at_line = self.by_line.get((mutant.path, mutant.mutation.line), frozenset())
         known = [
             each for each in at_line or self.by_file.get(mutant.path, ()) if each in self.seconds
         ]
@@ -83,8 +85,12 @@ class Tests(NamedTuple):
         others = _without(known, chosen)
         random.Random(mutant.place).shuffle(others)
         chosen += others[: ROUND - len(chosen)]
-        rest = _without(others, chosen)[:ROUND]
-        return [sorted(each, key=self._quickest) for each in (chosen, rest) if each]
+        rest = _without(others, chosen)
+        last = sorted(rest[ROUND:], key=self._quickest)
+        taken = itertools.accumulate(self.seconds[each] for each in last)
+        last = last[: bisect_right(list(taken), LAST_SECONDS)]
+        rounds = (chosen, rest[:ROUND], last)
+        return [sorted(each, key=self._quickest) for each in rounds if each]
 
     def _quickest(self, test: str) -> tuple[float, str]:
         return self.seconds[test], test

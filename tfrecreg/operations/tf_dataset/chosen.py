@@ -1,6 +1,7 @@
 """Payloads of records that are read by their numbers. Nothing else of their shards is read.
 
 TensorFlow's own reader would read a shard from its beginning to each of them, and knows no cache.
+And a shuffle of numbers takes no memory, and has nothing to read before its first element.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _OPEN = 16
 """Shards that are open at once."""
 _AHEAD = 16
 """Batches that a store is asked for before they are read."""
+_READ_BYTES = 64 << 20
+"""Payloads that are read at the same time, in up to `_OPEN` threads."""
 
 PayloadReader: TypeAlias = "Callable[[npt.NDArray[np.int64]], Sequence[object]]"
 """The payloads of records, in the order of their numbers; anything else for one without."""
@@ -64,24 +67,7 @@ def read_chosen(
     """
     numbers, far = chosen.numbers, chosen.far
     payloads_of = _of_files(records) if far is None else _of_store(far)
-
-    def read(first: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
-        wanted = numbers[int(first) : int(first) + size]
-        found = payloads_of(wanted)
-        sound = next((at for at, each in enumerate(found) if not isinstance(each, bytes)), size)
-        mark = [(-1 - 2 * int(wanted[sound]), b"")] if sound < len(wanted) else []
-        kept = [*zip(wanted[:sound].tolist(), found[:sound], strict=True), *mark]
-        return (
-            np.array([number for number, _ in kept], np.int64),
-            np.array([payload for _, payload in kept], np.object_),
-        )
-
-    def batch(first: Any) -> tuple[Any, Any]:
-        kinds = tensorflow.int64, tensorflow.string
-        batch_numbers, payloads = tensorflow.numpy_function(read, [first], kinds)
-        batch_numbers.set_shape([None])
-        payloads.set_shape([None])
-        return batch_numbers, payloads
+    read = _reading(tensorflow, lambda first: numbers[int(first) : int(first) + size], payloads_of)
 
     def request(first: Any) -> npt.NDArray[np.int64]:
         assert far is not None
@@ -100,10 +86,65 @@ def read_chosen(
     if far is not None:
         order = order.map(plain(tensorflow, requested)).prefetch(_AHEAD)
     return order.map(
-        plain(tensorflow, batch),
+        plain(tensorflow, read),
         num_parallel_calls=tensorflow.data.AUTOTUNE,
         deterministic=deterministic,
     )
+
+
+def read_numbered(
+    tensorflow: Any,
+    records: SplitRecords,
+    numbers: tf.data.Dataset,
+    size: int,
+    *,
+    deterministic: bool,
+) -> tf.data.Dataset:
+    """The same for batches of numbers of records of local shards, in their order.
+
+    Args:
+        numbers: int64 of shape (n,).
+        size: of a batch.
+        deterministic: whether the order is the same each time.
+    """
+    read = _reading(tensorflow, lambda wanted: wanted, _of_files(records))
+    at_once = _READ_BYTES // max(1, size * records.mean_bytes)
+    return numbers.map(
+        plain(tensorflow, read),
+        num_parallel_calls=max(1, min(_OPEN, at_once)),
+        deterministic=deterministic,
+    )
+
+
+def _reading(
+    tensorflow: Any, numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
+) -> Callable[[Any], tuple[Any, Any]]:
+    """A function for a graph: numbers and payloads of a batch, with a mark for damage.
+
+    Args:
+        numbers_of: those of a batch, given its element.
+    """
+
+    def read(element: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
+        wanted = numbers_of(element)
+        found = payloads_of(wanted)
+        unsound = (at for at, each in enumerate(found) if not isinstance(each, bytes))
+        sound = next(unsound, len(wanted))
+        mark = [(-1 - 2 * int(wanted[sound]), b"")] if sound < len(wanted) else []
+        kept = [*zip(wanted[:sound].tolist(), found[:sound], strict=True), *mark]
+        return (
+            np.array([number for number, _ in kept], np.int64),
+            np.array([payload for _, payload in kept], np.object_),
+        )
+
+    def batch(element: Any) -> tuple[Any, Any]:
+        kinds = tensorflow.int64, tensorflow.string
+        numbers, payloads = tensorflow.numpy_function(read, [element], kinds)
+        numbers.set_shape([None])
+        payloads.set_shape([None])
+        return numbers, payloads
+
+    return batch
 
 
 def _of_files(records: SplitRecords) -> PayloadReader:

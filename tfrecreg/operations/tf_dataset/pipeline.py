@@ -1,6 +1,7 @@
 """All of a pipeline in one dataset, in the order that costs least.
 
-Read, shuffle payloads, batch, parse and decode by the batch. With both a cache and a shuffle,
+Read, shuffle payloads, batch, parse and decode by the batch. Of large records the numbers are
+shuffled, and then they are read: no payload waits in a buffer. With both a cache and a shuffle,
 decoded elements are cached and then shuffled, which takes memory but decodes once.
 """
 
@@ -16,12 +17,12 @@ import numpy as np
 
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.checked import checked_map
-from tfrecreg.operations.tf_dataset.chosen import NumberedRecords
+from tfrecreg.operations.tf_dataset.chosen import NumberedRecords, read_numbered
 from tfrecreg.operations.tf_dataset.elements import ElementReader
 from tfrecreg.operations.tf_dataset.form import ElementForm
 from tfrecreg.operations.tf_dataset.plain import plain
 from tfrecreg.operations.tf_dataset.single_images import decode_single
-from tfrecreg.operations.tf_dataset.source import describe_marks, read_payloads
+from tfrecreg.operations.tf_dataset.source import describe_marks, order_numbers, read_payloads
 from tfrecreg.training.pieces import RecordRun
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _KEPT_BYTES = 250 << 20
 """Decoded elements that are kept without being asked for: as much as TFDS keeps."""
 _BUFFER_BYTES = 256 << 20
 _BUFFER_RECORDS = 100_000
+_ALONE_BYTES = 1 << 14
+"""Mean bytes of records that a shuffle reads when they are due, and does not keep in a buffer."""
 _DECODED_AT_ONCE = 32
 """Number of images decoded together if there is no batch size and all have one shape."""
 _AUTO = -1
@@ -88,16 +91,6 @@ def make_dataset(
             buffer = int(options.shuffle)
         return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
 
-    groups = read_payloads(
-        tensorflow,
-        records,
-        pieces,
-        compression,
-        mixed=bool(options.shuffle) or not options.deterministic,
-        shuffle=bool(options.shuffle) and not is_late,
-        seed=options.seed,
-        deterministic=options.deterministic,
-    )
     inner = None if is_late else size
     # A map over single elements makes ragged tensors dense, which could not be batched again.
     is_dense = form.ragged <= set(form.padded)
@@ -108,10 +101,35 @@ def make_dataset(
     parsed = replace(form, images={}) if apart else form
     seed = secrets.randbits(62) if options.seed is None else options.seed
     reader = ElementReader(tensorflow, records, parsed, single=inner == 1, seed=seed)
-    if options.shuffle and not is_late:
-        groups = shuffled(groups.unbatch()).batch(inner or _DECODED_AT_ONCE)
-    elif inner is not None:
-        groups = groups.unbatch().batch(inner)
+    is_early = bool(options.shuffle) and not is_late
+    at_once = inner or _DECODED_AT_ONCE
+    is_large = compression == "none" and records.mean_bytes >= _ALONE_BYTES
+    if is_early and is_large and not isinstance(pieces, NumberedRecords):
+        numbers = order_numbers(
+            tensorflow, records, pieces, seed=options.seed, deterministic=options.deterministic
+        )
+        groups = read_numbered(
+            tensorflow,
+            records,
+            shuffled(numbers).batch(at_once),
+            at_once,
+            deterministic=options.deterministic,
+        )
+    else:
+        groups = read_payloads(
+            tensorflow,
+            records,
+            pieces,
+            compression,
+            mixed=bool(options.shuffle) or not options.deterministic,
+            shuffle=is_early,
+            seed=options.seed,
+            deterministic=options.deterministic,
+        )
+        if is_early:
+            groups = shuffled(groups.unbatch()).batch(at_once)
+        elif inner is not None:
+            groups = groups.unbatch().batch(inner)
 
     if form.fit.augment is not None:
         groups = _with_epoch(tensorflow, groups, options.epoch)

@@ -8,7 +8,7 @@ payload. :func:`describe_mark` turns it into a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.operations.load_records import DamageSearch, SplitRecords
@@ -54,7 +54,7 @@ def read_payloads(
     kind = "GZIP" if compression == "gzip" else ""
     is_far = isinstance(pieces, NumberedRecords) and pieces.far is not None
     most = _MOST_FAR if is_far else _MOST
-    size = max(1, min(most, _BYTES // max(1, records.mean_bytes)))
+    size = _size(records, most)
     if isinstance(pieces, NumberedRecords):
         return read_chosen(
             tensorflow,
@@ -96,6 +96,85 @@ def read_payloads(
 
         is_whole = tensorflow.equal(found, expected)
         return tuple(tensorflow.cond(is_whole, lambda: (numbers, payloads), with_mark))
+
+    return _in_turn(
+        tensorflow,
+        records,
+        pieces,
+        of_piece,
+        mixed=mixed,
+        shuffle=shuffle,
+        seed=seed,
+        deterministic=deterministic,
+    )
+
+
+def order_numbers(
+    tensorflow: Any,
+    records: SplitRecords,
+    pieces: Sequence[RecordRun],
+    *,
+    seed: int | None,
+    deterministic: bool,
+) -> tf.data.Dataset:
+    """The numbers of the records that a shuffled :func:`read_payloads` gives, in its order.
+
+    Args:
+        pieces: to read.
+        seed: of the order of the pieces.
+        deterministic: whether the order is the same each time.
+    """
+    int64 = tensorflow.int64
+    size = _size(records, _MOST)
+
+    def of_piece(_: Any, __: Any, first: Any, count: Any, is_last: Any) -> Any:
+        stop = first + count
+        # Where one record more would be asked for, a batch of none takes its turn.
+        more = tensorflow.cast(is_last, int64)
+        starts = tensorflow.data.Dataset.range(first, stop + more, size)
+        return starts.map(
+            plain(
+                tensorflow,
+                lambda start: tensorflow.range(
+                    start, tensorflow.minimum(start + size, stop), dtype=int64
+                ),
+            )
+        )
+
+    return _in_turn(
+        tensorflow,
+        records,
+        pieces,
+        of_piece,
+        mixed=True,
+        shuffle=True,
+        seed=seed,
+        deterministic=deterministic,
+    ).unbatch()
+
+
+def _size(records: SplitRecords, most: int) -> int:
+    return max(1, min(most, _BYTES // max(1, records.mean_bytes)))
+
+
+def _in_turn(
+    tensorflow: Any,
+    records: SplitRecords,
+    pieces: Sequence[RecordRun],
+    of_piece: Callable[..., Any],
+    *,
+    mixed: bool,
+    shuffle: bool,
+    seed: int | None,
+    deterministic: bool,
+) -> Any:
+    """What a function returns for each piece: one after the other, or several by turns.
+
+    Args:
+        of_piece: takes a pattern of the path of the shard, the number of the first record in it
+            and in the split, the number of records, and whether the piece ends with its shard.
+    """
+    data, int64 = tensorflow.data, tensorflow.int64
 
     def column(values: Iterable[Any], dtype: Any) -> Any:
         return tensorflow.constant(list(values), dtype)
