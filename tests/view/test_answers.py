@@ -92,6 +92,9 @@ def test_a_record_has_its_place_and_all_features(viewing: Viewing) -> None:
     image = next(each for each in whole["features"] if each["name"] == "image/encoded")
     assert image["hex"].startswith("89 50 4e 47")
     assert image["note"].startswith("PNG image, 16x8")
+    assert (image["count"], image["text"], len(image["hex"])) == (1, None, 3 * 256 - 1)
+    label = next(each for each in whole["features"] if each["name"] == "image/class/text")
+    assert (label["text"], label["hex"]) == (label["values"][0].strip('"'), "")
     assert viewing.ask("/api/t/0/record/0/0")["previous"] is None
     assert viewing.ask("/api/t/0/record/2/1")["next"] is None
 
