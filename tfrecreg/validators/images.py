@@ -32,6 +32,7 @@ from tfrecreg.validators.image_features import (
     differences,
     schema_images,
 )
+from tfrecreg.validators.image_sizes import ImageSizes
 from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
 
@@ -69,6 +70,7 @@ class ImagesPart:
     """Number of images without a readable header."""
     decoded: int = 0
     """Number of images that were decoded without an error."""
+    sizes: ImageSizes = field(default_factory=ImageSizes)
 
     def merge(self, other: ImagesPart) -> None:
         """Add the next shard."""
@@ -77,6 +79,7 @@ class ImagesPart:
             self.formats[name] = self.formats.get(name, 0) + count
         self.unreadable += other.unreadable
         self.decoded += other.decoded
+        self.sizes.merge(other.sizes)
 
 
 class ImagesVisitor(Visitor):
@@ -104,7 +107,7 @@ class ImagesVisitor(Visitor):
         for table in tables.tables:
             names = self._features.of(table.sample)
             if len(names) == 1 and not self._options.decode:
-                positions = self._look_at_table(tables, table, names[0])
+                positions = self._look_at_table(batch, tables, table, names[0])
             else:
                 positions = table.positions.tolist() if names else []
             for position in positions:
@@ -112,26 +115,37 @@ class ImagesVisitor(Visitor):
         for position, example in tables.examples():
             self._look_at(batch, position, example)
 
-    def _look_at_table(self, tables: Tables, table: Table, name: str) -> Iterator[int]:
+    def _look_at_table(
+        self, batch: RecordBatch, tables: Tables, table: Table, name: str
+    ) -> Iterator[int]:
         """Check the images of records of one layout; yield the positions of those with findings."""
         says = declared_columns(tables, table, name)
         rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
         formats, most = self._part.formats, self._options.max_pixels
+        sizes = self._part.sizes
         for position, data, declared in rows:
             try:
                 header = read_header(data)
             except ImageError:
                 yield position
                 continue
+            pixels = header.height * header.width
             if (
                 is_truncated(data)
-                or header.height * header.width > most
+                or pixels > most
                 or not declared.fits(header)
                 or why_undecodable(data, header)
             ):
                 yield position
             else:
                 formats[header.format] = formats.get(header.format, 0) + 1
+                if sizes.add(name, pixels):
+                    self._place(batch, position, name, header)
+
+    def _place(self, batch: RecordBatch, position: int, name: str, header: ImageHeader) -> None:
+        detail = f"{header.width} × {header.height} pixels"
+        place = self._shard.locate(batch, position, feature=name, detail=detail)
+        self._part.sizes.place(name, header.height * header.width, place)
 
     def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
         """Check the images of one record."""
@@ -188,6 +202,8 @@ class ImagesVisitor(Visitor):
             detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"
             self._add(batch, position, IMG004, name, message, detail)
         pixels = header.height * header.width
+        if part.sizes.add(name, pixels):
+            self._place(batch, position, name, header)
         if pixels > self._options.max_pixels:
             message = f"{shown} should have at most {self._options.max_pixels} pixels"
             detail = f"{len(data)} bytes that decode to {header.width} × {header.height} pixels"
@@ -272,6 +288,7 @@ class ImagesValidator(Validator):
             if finding.message.endswith(NOT_BASE64):
                 finding = replace(finding, hint=_DECODE)
             yield finding
+        yield from total.sizes.findings(target.dataset)
 
 
 def _features(target: Target, options: ImagesOptions) -> tuple[str, ...]:
