@@ -51,7 +51,8 @@ class YoloListing:
                 f"`{safe(raw.root, limit=4096)}` holds no image",
                 hint="name the folder with `images` and `labels`, or the one with `data.yaml`",
             )
-        self.folders: set[str] = {parent for path in self.images for parent in parents(path)}
+        direct = {path.rpartition("/")[0] for path in self.images}
+        self.folders = direct.union(*map(parents, direct))
         """Folders with images in them, also below; the raw folder is the empty path."""
         self.links: list[str] = [
             path
