@@ -15,5 +15,6 @@
 - `registry`: releases against their digests, each other, and git's history (``REG``)
 
 Shared by several: `record_tables` for records as columns, `image_features` for features of images,
-`image_sizes` for the sizes of all, `payload_kinds` for records that are not Examples, and `options`.
+`image_sizes` for the sizes of all, `payload_kinds` for records that are not Examples, and
+`options`.
 """

@@ -1,7 +1,7 @@
 """All of a pipeline in one dataset, in the order that costs least.
 
 Read, shuffle payloads, batch, parse and decode by the batch. Of large records the numbers are
-shuffled, and then they are read: no payload waits in a buffer. With both a cache and a shuffle,
+shuffled and batched, and then they are read: no payload waits in a buffer. With both a cache and a shuffle,
 decoded elements are cached and then shuffled, which takes memory but decodes once.
 """
 
@@ -33,7 +33,7 @@ _KEPT_BYTES = 250 << 20
 _BUFFER_BYTES = 256 << 20
 _BUFFER_RECORDS = 100_000
 _ALONE_BYTES = 1 << 14
-"""Mean bytes of records that a shuffle reads when they are due, and does not keep in a buffer."""
+"""Mean bytes of records whose numbers are ordered, and which are read when they are due."""
 _DECODED_AT_ONCE = 32
 """Number of images decoded together if there is no batch size and all have one shape."""
 _AUTO = -1
@@ -103,29 +103,20 @@ def make_dataset(
     reader = ElementReader(tensorflow, records, parsed, single=inner == 1, seed=seed)
     is_early = bool(options.shuffle) and not is_late
     at_once = inner or _DECODED_AT_ONCE
+    ordering: dict[str, Any] = {
+        "mixed": bool(options.shuffle) or not options.deterministic,
+        "shuffle": is_early,
+        "seed": options.seed,
+        "deterministic": options.deterministic,
+    }
     is_large = compression == "none" and records.mean_bytes >= _ALONE_BYTES
-    if is_early and is_large and not isinstance(pieces, NumberedRecords):
-        numbers = order_numbers(
-            tensorflow, records, pieces, seed=options.seed, deterministic=options.deterministic
-        )
-        groups = read_numbered(
-            tensorflow,
-            records,
-            shuffled(numbers).batch(at_once),
-            at_once,
-            deterministic=options.deterministic,
-        )
+    if is_large and records.have_keys and not isinstance(pieces, NumberedRecords):
+        numbers = order_numbers(tensorflow, records, pieces, **ordering)
+        numbers = (shuffled(numbers) if is_early else numbers).batch(at_once)
+        ordered = options.deterministic
+        groups = read_numbered(tensorflow, records, numbers, at_once, deterministic=ordered)
     else:
-        groups = read_payloads(
-            tensorflow,
-            records,
-            pieces,
-            compression,
-            mixed=bool(options.shuffle) or not options.deterministic,
-            shuffle=is_early,
-            seed=options.seed,
-            deterministic=options.deterministic,
-        )
+        groups = read_payloads(tensorflow, records, pieces, compression, **ordering)
         if is_early:
             groups = shuffled(groups.unbatch()).batch(at_once)
         elif inner is not None:

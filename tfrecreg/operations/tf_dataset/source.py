@@ -114,15 +114,13 @@ def order_numbers(
     records: SplitRecords,
     pieces: Sequence[RecordRun],
     *,
+    mixed: bool,
+    shuffle: bool,
     seed: int | None,
     deterministic: bool,
 ) -> tf.data.Dataset:
-    """The numbers of the records that a shuffled :func:`read_payloads` gives, in its order.
-
-    Args:
-        pieces: to read.
-        seed: of the order of the pieces.
-        deterministic: whether the order is the same each time.
+    """The numbers of the records that :func:`read_payloads` gives with the same arguments, in its
+    order.
     """
     int64 = tensorflow.int64
     size = _size(records, _MOST)
@@ -146,8 +144,8 @@ def order_numbers(
         records,
         pieces,
         of_piece,
-        mixed=True,
-        shuffle=True,
+        mixed=mixed,
+        shuffle=shuffle,
         seed=seed,
         deterministic=deterministic,
     ).unbatch()
