@@ -228,6 +228,11 @@ class TestParseReference:
             "the newest one"
         )
 
+    def test_what_is_no_word_is_no_stage(self) -> None:
+        with pytest.raises(UsageError) as caught:
+            parse_reference("mnist@prod_2")
+        assert "#" not in caught.value.hint
+
     @given(st.text(st.sampled_from("a1_@.*vx-0 \n/é"), max_size=12))
     def test_hint_is_never_wrong_itself(self, text: str) -> None:
         try:

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg_table.values import CellError, comes_back, float_of, int64_of
 
 
@@ -91,3 +92,18 @@ def test_what_is_no_int64_is_refused(value) -> None:
 def test_what_float32_would_lose_is_refused(value) -> None:
     with pytest.raises(CellError):
         float_of(value)
+
+
+def test_a_column_has_one_value_a_record_where_every_row_has_it(raw) -> None:
+    raw.put("train.csv", "n,whole,gaps\n1,5,6\n2,7,\n")
+    rules = {each.name: each for each in parse_schema(raw.source().schema()).features}
+    assert rules["whole"].shape == ()
+    assert rules["gaps"].shape is None
+
+
+def test_a_column_that_some_tables_lack_may_have_none(raw) -> None:
+    raw.put("train.csv", "n,whole,other\n1,5,6\n2,7,8\n")
+    raw.put("test.csv", "n,whole\n3,9\n")
+    rules = {each.name: each for each in parse_schema(raw.source().schema()).features}
+    assert rules["whole"].shape == ()
+    assert rules["other"].shape is None
