@@ -223,26 +223,38 @@ def test_opening_asks_a_bucket_about_all_shards_together(
     assert requests() <= most
 
 
-def test_a_bucket_that_may_not_be_listed_is_read_all_the_same(s3: S3, tmp_path: Path) -> None:
+@pytest.mark.parametrize("index", [True, False])
+def test_a_bucket_that_may_not_be_listed_is_read_all_the_same(
+    s3: S3, tmp_path: Path, index: bool
+) -> None:
+    """Who may not list it is forbidden to learn that an index is missing."""
+    bucket = "closed" if index else "closed-without"
     (tmp_path / "closed").mkdir()
-    for number in range(4):  # with indexes: who may not list learns of no file that it is missing
+    for number in range(4):
         name = f"train-{number:05d}-of-00004"
-        with TFRecordWriter(tmp_path / "closed" / name, index=True) as out:
+        with TFRecordWriter(tmp_path / "closed" / name, index=index) as out:
             for _ in range(120):
                 out.write(b"a payload")
-    s3.put("closed", tmp_path / "closed")
+    s3.put(bucket, tmp_path / "closed")
     deny = {"Effect": "Deny", "Principal": "*", "Action": "s3:ListBucket"}
-    policy = {"Version": "2012-10-17", "Statement": [{**deny, "Resource": "arn:aws:s3:::closed"}]}
-    s3.client.put_bucket_policy(Bucket="closed", Policy=json.dumps(policy))
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [{**deny, "Resource": f"arn:aws:s3:::{bucket}"}],
+    }
+    s3.client.put_bucket_policy(Bucket=bucket, Policy=json.dumps(policy))
     try:
-        s3.client.list_objects_v2(Bucket="closed")
+        s3.client.list_objects_v2(Bucket=bucket)
     except s3.client.exceptions.ClientError:
         pass
     else:
         pytest.skip("this server does not heed the policy of a bucket")
-    program = OPENED.replace("lake/large", "closed")
+    program = OPENED.replace("lake/large", bucket)
     done = run("-c", program, str(tmp_path), "files", port=s3.port, home=tmp_path)
     assert done.out.split() == ["480"], done.err
+    one = f"s3://{bucket}/train-00002-of-00004"
+    for command in (("check", "--only", "crc"), ("head", "-n", "1"), ("digest",)):
+        done = run(*command, one, port=s3.port, home=tmp_path)
+        assert done.code == 0, done.err
 
 
 def test_a_listing_and_a_question_give_the_same_state(s3: S3, lake: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tfrecreg.operations.split_target import (
 from tfrecreg.plugins.decoders import DeclaredPixels, decoders_of
 from tfrecreg.progress import Progress
 from tfrecreg.records.batch import Fault
-from tfrecreg.records.offsets import RecordOffsets, own_index
+from tfrecreg.records.offsets import RecordOffsets, has_own_index, own_index
 from tfrecreg.records.reader import scan
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
@@ -516,6 +516,8 @@ def _index_path(shard: Shard) -> str:
 
 def _index_of(storage: Readable, shard: Shard) -> str:
     path = _index_path(shard)
+    if shard.entry is None:
+        return path if has_own_index(storage, shard.path) else ""
     return path if path and storage.stat(path) is not None else ""
 
 

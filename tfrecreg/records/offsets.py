@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.errors import ManifestError, TfrecregError, UsageError
+from tfrecreg.errors import ManifestError, StorageError, TfrecregError, UsageError
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC, Index, load_index, read_index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_length
@@ -63,6 +63,17 @@ def own_index(path: str) -> str:
     """Path of a build's index of the shard at `path`: ``index/<shard>.index`` beside it."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}index/{name}.index"
+
+
+def has_own_index(storage: Readable, path: str) -> bool:
+    """Whether a build's index is beside the shard at `path`.
+
+    S3 forbids whoever may not list a bucket to learn that a file is missing: then there is none.
+    """
+    try:
+        return storage.stat(own_index(path)) is not None
+    except StorageError:
+        return False
 
 
 def find_offsets(

@@ -27,7 +27,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import TfrecregError
 from tfrecreg.index import INDEX_LIMIT
-from tfrecreg.records.offsets import RecordOffsets, find_offsets, own_index
+from tfrecreg.records.offsets import RecordOffsets, find_offsets, has_own_index
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import user_cache
 
@@ -57,7 +57,7 @@ def kept_offsets(
     entry = storage.stat(path)
     # A web server may send neither time nor ETag: then a change would not show.
     is_dated = entry is not None and entry.mtime_ns > 0
-    if cache is None or entry is None or not is_dated or storage.stat(own_index(path)) is not None:
+    if cache is None or entry is None or not is_dated or has_own_index(storage, path):
         return find_offsets(storage, path, None, shown, stream_blake3=stream_blake3)
     name = f"{_FOLDER}/{blake3(os.fsencode(f'{storage.root}/{path}')).hexdigest(16)}"
     stamp = entry.size, entry.mtime_ns

@@ -17,7 +17,7 @@ from tfrecreg.errors import (
     StorageError,
     TfrecregError,
 )
-from tfrecreg.records.offsets import RecordOffsets, own_index
+from tfrecreg.records.offsets import RecordOffsets, has_own_index, own_index
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.shards import in_reading_order
 from tfrecreg.text import safe
@@ -215,7 +215,7 @@ def _seen(
         return seen, place, None
     entry = shard.entry
     index = shard.index
-    if entry is None and shard.storage.stat(own_index(shard.path)) is not None:
+    if entry is None and has_own_index(shard.storage, shard.path):
         index = own_index(shard.path)
     place = place._replace(
         root=shard.storage.root,

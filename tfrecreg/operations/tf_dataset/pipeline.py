@@ -1,8 +1,8 @@
 """All of a pipeline in one dataset, in the order that costs least.
 
 Read, shuffle payloads, batch, parse and decode by the batch. Of large records the numbers are
-shuffled and batched, and then they are read: no payload waits in a buffer. With both a cache and a shuffle,
-decoded elements are cached and then shuffled, which takes memory but decodes once.
+shuffled and batched, and then they are read: no payload waits in a buffer. With both a cache and a
+shuffle, decoded elements are cached and then shuffled, which takes memory but decodes once.
 """
 
 from __future__ import annotations
