@@ -125,7 +125,7 @@ class Records(Sequence[bytes]):
     Example:
         >>> shard = "registry/data/mnist/mnist-test.tfrecord-00000-of-00002"
         >>> records = tr.Records(shard)
-        >>> len(records), len(records[-1]) == records.lengths[-1]
+        >>> len(records), len(records[-1]) == int(records.lengths[-1])
         (30, True)
         >>> first, third = records.read_each([0, 2])
         >>> records.close()
