@@ -226,7 +226,7 @@ def test_a_removal_that_was_cut_short_goes_on(
     with pytest.raises(StorageError):
         gc(registry, buckets=True, apply=True)
     assert removed[0].endswith("/manifest.json")
-    assert removed[1].endswith(".receipts/0.json")
+    assert all(".receipts/" in path for path in removed[1:])  # these at once, in any order
     assert files(memory, replaced)
     monkeypatch.undo()
     assert [each.path for each in gc(registry, buckets=True, apply=True)] == [replaced]
