@@ -242,10 +242,10 @@ class InProcess:
         self._cli, self._root, self.site = cli, place.root, place.site
 
     def run(self, *arguments: str | Path) -> Any:
-        from tfrecreg.code_digest import code_digest, code_of
+        from tfrecreg.code_digest import code_of, digest_of_packages
         from tfrecreg.plugins.manager import plugins
 
-        for each in (plugins, code_of, code_digest):  # as in a new process
+        for each in (plugins, code_of, digest_of_packages):  # as in a new process
             each.cache_clear()
         sys.modules.pop("hostile_plugin", None)
         return self._cli(*arguments)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.bundled import OURS
-from tfrecreg.code_digest import code_beside, code_digest, code_of
+from tfrecreg.code_digest import code_beside, code_digest, code_of, digest_of_packages
 from tfrecreg.guard import PluginId
 from tfrecreg.operations.builds.request import code_of_source
 from tfrecreg.sources.guarded import GuardedSource
@@ -50,7 +50,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 def forget() -> None:
     code_of.cache_clear()
-    code_digest.cache_clear()
+    digest_of_packages.cache_clear()
 
 
 def digest_now(*modules: str) -> str:

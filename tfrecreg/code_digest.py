@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cache
 from importlib import metadata, util
 from importlib.machinery import ModuleSpec
@@ -37,15 +37,20 @@ def code_of(distribution: str, *modules: str) -> str:
     return code_digest(distribution, *modules) if _can_change(distribution) else ""
 
 
-@cache
 def code_digest(distribution: str, *modules: str) -> str:
     """The digest of the packages that a distribution's entry points and `modules` are in, as hex.
 
     It is computed once per process, when the code was just loaded.
     """
     names = {module for module in modules if module} | set(_entry_modules(distribution))
+    return digest_of_packages(frozenset(_packages(names)))
+
+
+@cache
+def digest_of_packages(packages: frozenset[str]) -> str:
+    """The digest of all files of these packages, once per process."""
     hasher = blake3(b"tfrecreg code v1\n")
-    for package, spec in sorted(_packages(names).items()):
+    for package, spec in sorted(_packages(packages).items()):
         for name, path in _files(package, spec):
             _add(hasher, name, path)
     return hasher.hexdigest()
@@ -82,7 +87,7 @@ def _entry_modules(distribution: str) -> Iterator[str]:
     yield from filter(None, (entry.module for entry in declared))
 
 
-def _packages(modules: set[str]) -> dict[str, ModuleSpec]:
+def _packages(modules: Set[str]) -> dict[str, ModuleSpec]:
     """The outermost packages of modules, except namespaces, which distributions share."""
     found: dict[str, ModuleSpec] = {}
     for module in modules:

@@ -21,7 +21,7 @@ from engines_support import (
     trap,
 )
 
-from tfrecreg.code_digest import code_digest, code_of
+from tfrecreg.code_digest import code_of, digest_of_packages
 from tfrecreg.engines.handshake import terms
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.remote import AHEAD
@@ -145,7 +145,7 @@ def plugins_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def forget() -> None:
-    for each in (terms, code_of, code_digest):
+    for each in (terms, code_of, digest_of_packages):
         each.cache_clear()
 
 
