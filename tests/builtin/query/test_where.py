@@ -136,7 +136,8 @@ SAME = "`digest < '1'` always selects the same sixteenth of the records; write d
         ("n = 1 LIMIT 1", 'syntax error at or near "LIMIT", at `^LIMIT 1`', None),
         ("n = 1 ORDER BY n", 'syntax error at or near "ORDER", at `^ORDER BY n`', None),
         ("count(*) > 3", "WHERE clause cannot contain aggregates, at `^count(*) > 3`", None),
-        ("n = 'seven'", "Could not convert string 'seven' to INT64, at `^'seven'`", None),
+        # DuckDB says where from version 2 on.
+        ("n = 'seven'", "Could not convert string 'seven' to INT64", None),
     ],
 )
 def test_what_is_no_condition_is_refused(
