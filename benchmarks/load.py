@@ -23,6 +23,8 @@ _JPEGS = 1000
 _NAMES = {
     "plain": "the tutorials' pipeline",
     "tuned": "a tuned pipeline",
+    "plain-ordered": "the tutorials' pipeline",
+    "tuned-ordered": "a tuned pipeline",
     "imagenet": "the ImageNet recipe by hand",
     "encoded": "a tuned pipeline that does not decode",
     "cached": "a tuned pipeline with a cache",
@@ -54,6 +56,10 @@ def main(arguments: Namespace) -> list[str]:
                 {"plain": "at least 3", "tuned": "at least 1", "encoded": ""},
             ),
             (large, "jpegs", ["32", "224"], "load", {"plain": "", "tuned": "at least 1"}),
+            (
+                *(f"{large}, in order", "jpegs", ["32", "224"], "ordered"),
+                {"plain-ordered": "", "tuned-ordered": "at least 1"},
+            ),
             (f"{small}, kept", "mnist", ["256"], "kept", kept),
             (f"{large}, kept", "jpegs", ["32", "224"], "kept", kept),
             (crops, "jpegs", ["32", "224"], "augmented", {"imagenet": "at least 1"}),

@@ -3,6 +3,8 @@
 `plain` is the pipeline of TensorFlow's tutorials, `tuned` the same as somebody writes it who knows
 the guide to the performance of tf.data. All of them decode, shuffle 2,048 records and batch.
 
+`ordered`, `plain-ordered` and `tuned-ordered` are `load` and these two in the order of the records.
+
 `imagenet` is the recipe for ImageNet as it is written by hand, and `augmented` that of `load`.
 
 `kept` is `load` as it is called, which keeps few decoded images; `cached` is the tuned pipeline
@@ -43,13 +45,14 @@ def _decode(tf: Any, size: int) -> Callable[[Any], Any]:
     return decode
 
 
-def _plain(tf: Any, files: list[str], batch: int, size: int) -> Any:
+def _plain(tf: Any, files: list[str], batch: int, size: int, *, shuffled: bool = True) -> Any:
     """One file after the other, one record at a time."""
     spec, decode, auto = _spec(tf), _decode(tf, size), tf.data.AUTOTUNE
     records = tf.data.TFRecordDataset(files)
     examples = records.map(lambda r: tf.io.parse_single_example(r, spec), num_parallel_calls=auto)
     pairs = examples.map(lambda e: (decode(e[_IMAGE]), e[_LABEL]))
-    return pairs.shuffle(_SHUFFLED).prefetch(auto).batch(batch)
+    pairs = pairs.shuffle(_SHUFFLED) if shuffled else pairs
+    return pairs.prefetch(auto).batch(batch)
 
 
 def _interleaved(tf: Any, files: list[str]) -> Any:
@@ -102,6 +105,19 @@ def _tfds(tf: Any, folder: str, batch: int, size: int) -> Any:
     return pairs.shuffle(_SHUFFLED).batch(batch).prefetch(auto)
 
 
+def _tuned_ordered(tf: Any, files: list[str], batch: int, size: int) -> Any:
+    """One file after the other, parsed by the batch, decoded in parallel."""
+    spec, decode, auto = _spec(tf), _decode(tf, size), tf.data.AUTOTUNE
+    pairs = (
+        tf.data.TFRecordDataset(files, buffer_size=1 << 20)
+        .batch(batch)
+        .map(lambda r: tf.io.parse_example(r, spec), num_parallel_calls=auto)
+        .unbatch()
+        .map(lambda e: (decode(e[_IMAGE]), e[_LABEL]), num_parallel_calls=auto)
+    )
+    return pairs.batch(batch).prefetch(auto)
+
+
 def _load(registry: str, dataset: str, batch: int, size: int, **more: Any) -> Any:
     import tfrecreg
 
@@ -112,11 +128,10 @@ def _load(registry: str, dataset: str, batch: int, size: int, **more: Any) -> An
         "train",
         registry=registry,
         batch_size=batch,
-        shuffle=_SHUFFLED,
         channels=3 if size else 1,
         decode=True,
         as_supervised=True,
-        **more,
+        **{"shuffle": _SHUFFLED, **more},
     )
 
 
@@ -162,6 +177,9 @@ def main() -> None:
     files = [str(each) for each in sorted(Path(registry, "data", dataset).glob("*.tfrecord-*"))]
     pairs = {
         "load": lambda: _load(registry, dataset, int(batch), size, cache=False),
+        "ordered": lambda: _load(registry, dataset, int(batch), size, cache=False, shuffle=False),
+        "plain-ordered": lambda: _plain(tf, files, int(batch), size, shuffled=False),
+        "tuned-ordered": lambda: _tuned_ordered(tf, files, int(batch), size),
         "kept": lambda: _load(registry, dataset, int(batch), size),
         "cached": lambda: _tuned(tf, files, int(batch), size, cached=True),
         "tfds": lambda: _tfds(tf, f"{registry}/{dataset}", int(batch), size),
