@@ -21,6 +21,7 @@ import numpy as np
 
 from tfrecreg.errors import MissingExtraError, RefusedError, UsageError
 from tfrecreg.text import safe
+from tfrecreg.training.augmentation import InEpoch
 from tfrecreg.training.certificate import KEY_FEATURE
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.order import Order
@@ -29,6 +30,14 @@ __all__ = ["Collate", "OrderSampler"]
 
 _AGAIN = ("weights", "bucket_by")
 """Arguments of `order` that `from_state` takes again where they are numbers."""
+_DECIDING = {
+    "seed": "seed",
+    "drop_remainder": "drop_remainder",
+    "weights": "weights",
+    "buckets": "bucket_by",
+    "block": "block",
+}
+"""What decides the order of all epochs, as states say it, and the arguments."""
 
 
 class Ordered(Protocol):
@@ -55,7 +64,8 @@ class OrderSampler:
 
     Each iteration that reaches its end begins the next epoch. The state is that of the order, a
     small JSON object; it may be loaded with other ranks than it was saved with, if all ranks had
-    consumed as many records.
+    consumed as many records. A plain `DataLoader` with workers takes numbers ahead of the batches
+    that it hands out: count these, and save `state_dict(done)`.
 
     Args:
         source: a data source or a mixture.
@@ -93,13 +103,11 @@ class OrderSampler:
         self._source = source
         self._place = {"host": host, "hosts": hosts}
         self._options = {"drop_remainder": drop_remainder, **order}
-        self._order: Order = self._made(epoch)
-        self._done = 0
-
-    def _made(self, epoch: int) -> Order:
-        made = self._source.order(epoch=epoch, **self._place, **self._options)
+        self._augments = source.elements.size.augment is not None
+        made = source.order(epoch=epoch, **self._place, **self._options)
         assert isinstance(made, Order)
-        return made
+        self._order: Order = made
+        self._done = 0
 
     @property
     def epoch(self) -> int:
@@ -108,7 +116,8 @@ class OrderSampler:
 
     def set_epoch(self, epoch: int) -> None:
         """Begin an epoch at its first record, as `DistributedSampler.set_epoch` does."""
-        self._order, self._done = self._made(epoch), 0
+        # Weights and lengths are those of the first epoch: a function of elements reads them all.
+        self._order, self._done = self._order.of_epoch(epoch), 0
 
     def __len__(self) -> int:
         """How many numbers are left of this epoch when an iteration begins."""
@@ -119,27 +128,49 @@ class OrderSampler:
         # With a cache, what workers read next is fetched here, where the order is known.
         for number in getattr(self._source, "reading_ahead", iter)(self._order):
             self._done += 1
-            yield number
+            yield InEpoch(number, self.epoch) if self._augments else number
         self.set_epoch(self.epoch + 1)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The state after the numbers that were taken."""
-        return self._order.state(self._done)
+    def state_dict(self, done: int | None = None) -> dict[str, Any]:
+        """The state after the numbers that were taken.
+
+        Args:
+            done: of how many numbers of this iteration the records were consumed; None for all that
+                were taken, which are more where a plain `DataLoader` has workers.
+
+        Raises:
+            UsageError: there are fewer numbers.
+        """
+        return self._order.state(self._done if done is None else done)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where a state was saved.
 
         Raises:
-            UsageError: it is the state of other records, or none.
+            UsageError: it is the state of other records or of another order, or none.
         """
         again = {
             name: value
             for name in _AGAIN
             if (value := self._options.get(name)) is not None and not isinstance(value, str)
         }
-        self._order, self._done = self._source.from_state(state, **self._place, **again), 0
-        if not self._order.left:
+        order = self._source.from_state(state, **self._place, **again)
+        _expect_same_order(self._order.state(0), order.state(0))
+        self._order, self._done = order, 0
+        left = order.left // order.hosts if order.drop_remainder else order.left
+        if not left:
             self.set_epoch(self.epoch + 1)
+
+
+def _expect_same_order(here: Mapping[str, Any], there: Mapping[str, Any]) -> None:
+    for name in _DECIDING:
+        if here.get(name) != there.get(name):
+            shown = (safe(str(each.get(name)), limit=100) for each in (there, here))
+            raise UsageError(
+                f"the state belongs to another order: its `{_DECIDING[name]}` is `{next(shown)}`, "
+                f"and that of the sampler `{next(shown)}`",
+                hint="make the sampler with the arguments that it was saved with",
+            )
 
 
 class Collate:

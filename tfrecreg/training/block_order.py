@@ -25,12 +25,13 @@ from blake3 import blake3
 from tfrecreg.amounts import parse_size
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
+from tfrecreg.training.consumed import whole_number
 from tfrecreg.training.permutation import Permutation, RecordNumbers
 
 DEFAULT_WINDOW, DEFAULT_LANES = 8, 4
 _PREFIX = "tfrecreg block order v1"
 _CHUNK = 1 << 20
-_MOST_LANES = 1 << 20
+_MOST, _MOST_LANES = 1 << 40, 1 << 20
 BlockSize = int | str
 
 
@@ -39,7 +40,7 @@ class Blocks:
     """How an order cuts records into blocks. States hold it.
 
     Raises:
-        UsageError: a number is less than 1.
+        UsageError: a number is less than 1, or too large.
     """
 
     records: int
@@ -52,9 +53,11 @@ class Blocks:
     def __post_init__(self) -> None:
         names = {"records": "block", "window": "block_window", "lanes": "block_lanes"}
         for name, given in names.items():
-            if getattr(self, name) < 1 or self.lanes > _MOST_LANES:
+            number, most = getattr(self, name), _MOST_LANES if name == "lanes" else _MOST
+            if not 1 <= number <= most:
                 raise UsageError(
-                    f"`{given}` should be a number from 1 on, found {getattr(self, name)}",
+                    f"`{given}` should be a number from 1 {'on' if number < 1 else f'to {most}'}, "
+                    f"found {number}",
                     hint='`order(seed=1, block="16MiB", block_window=8, block_lanes=4)`',
                 )
 
@@ -81,8 +84,9 @@ class Blocks:
         Raises:
             UsageError: it is not a size.
         """
-        if isinstance(block, int):
-            return cls(block, window, lanes)
+        window, lanes = whole_number("block_window", window), whole_number("block_lanes", lanes)
+        if not isinstance(block, str):
+            return cls(whole_number("block", block), window, lanes)
         try:
             size = parse_size(block)
         except ValueError as error:

@@ -8,13 +8,16 @@ may be shared among other hosts, which makes a next stage over it.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
 
 
 class Stage:
@@ -75,6 +78,26 @@ def share(places: int, host: int, hosts: int) -> int:
     return max(0, -(-(places - host) // hosts))
 
 
+def whole_number(name: str, value: Any) -> int:
+    """An integer of Python or NumPy, as Python's: states are JSON, and 1.0 makes other orders.
+
+    Args:
+        name: of the argument, for the message.
+
+    Raises:
+        UsageError: it is a bool, a float or anything else.
+    """
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise UsageError(
+        f"`{name}` should be an integer, found `{safe(repr(value), limit=100)}`",
+        hint=f"`{name}=1`",
+    )
+
+
 def expect_host(host: int, hosts: int) -> None:
     """Refuse a host that is not one of `hosts`.
 
@@ -88,16 +111,16 @@ def expect_host(host: int, hosts: int) -> None:
         )
 
 
-def expect_enough(records: int, hosts: int, name: str) -> None:
-    """Refuse more hosts than there are records.
+def expect_enough(records: int, hosts: int, name: str, what: str = "records") -> None:
+    """Refuse more hosts than there are records, or rows.
 
     Raises:
         UsageError: there are more.
     """
-    if hosts > max(1, records):
+    if whole_number("hosts", hosts) > max(1, records):
         raise UsageError(
-            f"{hosts} hosts cannot share {records} records of `{name}`",
-            hint="use as many hosts as there are records, or fewer",
+            f"{hosts} hosts cannot share {records} {what} of `{name}`",
+            hint=f"use as many hosts as there are {what}, or fewer",
         )
 
 

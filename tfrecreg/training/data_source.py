@@ -16,6 +16,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
+from tfrecreg.training.augmentation import InEpoch, epochs_of
 from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.block_order import DEFAULT_LANES, DEFAULT_WINDOW, Blocks, BlockSize
 from tfrecreg.training.certificate import (
@@ -29,7 +30,7 @@ from tfrecreg.training.far_ahead import PART, cache_of, read_ahead
 from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
-from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
+from tfrecreg.training.order import Order, OrderIterator, buckets_of_states, weights_of_states
 from tfrecreg.training.packed_batches import read_packed
 from tfrecreg.training.packed_orders import MakesRows
 from tfrecreg.training.packing import PackedOrder, Packs, pack_of_states
@@ -124,6 +125,8 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         """
         if isinstance(record, slice):
             return self._with(self._selection.part(record))
+        if isinstance(record, InEpoch):
+            return self.with_epoch(record.epoch)[int(record)]
         number = self._number(record)
         return self._element(number, self._shards.payload(number))
 
@@ -144,7 +147,12 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
         """
-        wanted = [operator.index(record) for record in records]
+        asked = list(records)
+        if self._elements.size.augment is not None:
+            epochs = epochs_of(asked, self._elements.epoch)
+            if len({*epochs, self._elements.epoch}) > 1:
+                return self._in_epochs(asked, epochs)
+        wanted = [operator.index(record) for record in asked]
         count = len(self)
         for position in wanted:
             if not -count <= position < count:
@@ -152,6 +160,17 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         positions = np.array(wanted, np.int64)
         positions[positions < 0] += count
         return list(self._elements_of(self._selection.numbers(positions).tolist()))
+
+    def _in_epochs(self, records: Sequence[SupportsIndex], epochs: Sequence[int]) -> list[Any]:
+        """As :meth:`elements_or_none`, each with the crop of its epoch."""
+        found: list[Any] = [None] * len(records)
+        for epoch in set(epochs):
+            places = [at for at, each in enumerate(epochs) if each == epoch]
+            numbers = [int(operator.index(records[at])) for at in places]
+            elements = self.with_epoch(epoch).elements_or_none(numbers)
+            for at, element in zip(places, elements, strict=True):
+                found[at] = element
+        return found
 
     def __iter__(self) -> Iterator[Any]:
         for numbers in self._selection.parts():
@@ -243,7 +262,9 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
         if isinstance(chosen, PackedOrder):
             rows: Iterable[Any] = numbers
-            return read_packed(self, self.elements, rows, chosen.packs)
+            return read_packed(self.with_epoch(chosen.epoch), self.elements, rows, chosen.packs)
+        if isinstance(chosen, OrderIterator):
+            return read_batches(self.with_epoch(chosen.epoch), self.elements, numbers)
         if isinstance(chosen, Order):
             # Numbers of an iterator are not taken ahead of time.
             numbers = read_ahead(self._shards, self._selection, chosen, numbers)

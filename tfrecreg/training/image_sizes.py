@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -22,6 +24,15 @@ class ImageSize:
     fit: Fit = "stretch"
     augment: Augment | None = None
     """A recipe for random crops and flips."""
+
+    def __post_init__(self) -> None:
+        # Plain integers: sources are saved as JSON, and NumPy's have another type.
+        given: Any = self.size
+        is_pair = isinstance(given, tuple | list)
+        sides: Sequence[Any] = given if is_pair else (given,)
+        if all(hasattr(each, "__index__") and not isinstance(each, bool) for each in sides):
+            whole = tuple(map(operator.index, sides))
+            object.__setattr__(self, "size", whole if is_pair else whole[0])
 
     @property
     def sides(self) -> tuple[int | None, int | None]:
@@ -51,12 +62,12 @@ class ImageSize:
                     hint="`image_size=(224, 224), fit='crop'`",
                 )
         elif self.fit == "short-side":
-            if isinstance(self.size, tuple) or self.size < 1:
+            if type(self.size) is not int or self.size < 1:
                 raise UsageError(
                     f"`image_size` should be the length of the shorter side, found {self.size}",
                     hint="`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
                 )
-        elif not isinstance(self.size, tuple) or min(self.size) < 1:
+        elif not _is_two_sides(self.size):
             raise UsageError(
                 f"`image_size` should be height and width, found {self.size}",
                 hint="`image_size=(224, 224)`",
@@ -69,3 +80,9 @@ class ImageSize:
                 f"`{name}` should be one of {listed(known)}, found `{safe(str(value))}`",
                 hint=f"`{name}={known[0]!r}`" + (" is the default" if name != "augment" else ""),
             )
+
+
+def _is_two_sides(size: Any) -> bool:
+    """Whether it is height and width."""
+    is_pair = isinstance(size, tuple) and len(size) == 2
+    return is_pair and all(type(each) is int and each > 0 for each in size)

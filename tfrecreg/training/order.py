@@ -17,7 +17,7 @@ from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.block_order import Blocks, BlockShuffle, expect_same_blocks
-from tfrecreg.training.consumed import Stage, expect_host, joined, share
+from tfrecreg.training.consumed import Stage, expect_host, joined, share, whole_number
 from tfrecreg.training.length_buckets import Bucketed, LengthBuckets
 from tfrecreg.training.permutation import Permutation, RecordNumbers
 from tfrecreg.training.weights import GIVEN, Draws, Weights
@@ -83,6 +83,8 @@ class Order:
         buckets: LengthBuckets | None = None,
         blocks: Blocks | None = None,
     ) -> None:
+        host, hosts = whole_number("host", host), whole_number("hosts", hosts)
+        seed = None if seed is None else whole_number("seed", seed)
         expect_host(host, hosts)
         for name, given in (("weights", weights), ("lengths", buckets)):
             if given is not None:
@@ -104,7 +106,7 @@ class Order:
         self.source = source
         """Identity of these records."""
         self.seed = seed
-        self.epoch = epoch
+        self.epoch = whole_number("epoch", epoch)
         self.host = host
         self.hosts = hosts
         self.drop_remainder = drop_remainder
@@ -160,6 +162,28 @@ class Order:
         for stage in reversed(self._before):
             found = stage.places(found)
         return found if self._drawn is None else self._drawn(found)
+
+    def of_epoch(self, epoch: int) -> Order:
+        """The share of the same host in another epoch, from its beginning.
+
+        Example:
+            >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, hosts=2)
+            >>> order.of_epoch(4)
+            <Order of 100 of 200 records, seed 1, epoch 4, host 0 of 2>
+        """
+        return type(self)(
+            self.records,
+            self.source,
+            seed=self.seed,
+            epoch=epoch,
+            host=self.host,
+            hosts=self.hosts,
+            drop_remainder=self.drop_remainder,
+            where=self.where,
+            weights=self.weights,
+            buckets=self.buckets,
+            blocks=self.blocks,
+        )
 
     def state(self, done: int | None = None) -> dict[str, Any]:
         """The state of the epoch after this host consumed `done` records of its share.
@@ -276,6 +300,11 @@ class OrderIterator(Iterator[int]):
         self._block: list[int] = []
         self.done = 0
         """How many numbers were taken."""
+
+    @property
+    def epoch(self) -> int:
+        """Of its order."""
+        return self._order.epoch
 
     def __next__(self) -> int:
         at = self.done % _BLOCK

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from tfrecreg.errors import UsageError
+from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.order import Order
 from tfrecreg.training.packed_batches import packed_columns
@@ -63,8 +64,8 @@ class MakesRows:
             window: number of records whose rows are filled together.
 
         Raises:
-            UsageError: a record is longer than a row, lengths are not whole numbers, or `host` is
-                not one of `hosts`.
+            UsageError: a record is longer than a row, lengths are not whole numbers, `host` is not
+                one of `hosts`, or there are more hosts than rows.
             RefusedError: an expression would be evaluated on damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
 
@@ -86,7 +87,9 @@ class MakesRows:
             (by,) = found
         packs = self._packs(by, to, window)
         whole = self.order(seed, epoch)
-        return PackedOrder(whole, packs, host=host, hosts=hosts, drop_remainder=drop_remainder)
+        order = PackedOrder(whole, packs, host=host, hosts=hosts, drop_remainder=drop_remainder)
+        expect_enough(order.rows, hosts, self.name, "rows")
+        return order
 
     def packed_order_from_state(
         self: _Source,

@@ -30,6 +30,14 @@ class MixtureOrder(Order):
     mixture: Mapping[str, Any] = {}
     """What states say of the mixture."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.epoch < 0:
+            raise UsageError(
+                f"`epoch` should be a number from 0 on, found {self.epoch}",
+                hint="the places of a mixture begin with its first epoch, the epoch 0",
+            )
+
     def _draw(self) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
         return _Shift(self.epoch * self.records)
 
@@ -38,6 +46,13 @@ class MixtureOrder(Order):
             f"<MixtureOrder of {len(self)} of {self.records} places, epoch {self.epoch}, "
             f"host {self.host} of {self.hosts}>"
         )
+
+    def of_epoch(self, epoch: int) -> Order:
+        """As :meth:`Order.of_epoch`."""
+        found = super().of_epoch(epoch)
+        assert isinstance(found, MixtureOrder)
+        found.mixture = self.mixture
+        return found
 
     def state(self, done: int | None = None) -> dict[str, Any]:
         """As :meth:`Order.state`, with what the mixture is of.

@@ -11,6 +11,7 @@ import numpy as np
 from blake3 import blake3
 
 from tfrecreg.errors import NoSuchRecordError
+from tfrecreg.training.augmentation import InEpoch
 from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.certificate import Certificate
 from tfrecreg.training.consumed import expect_enough
@@ -64,6 +65,7 @@ class Mixture:
         """The places of each member in an epoch."""
         self.seed = operator.index(seed)
         self._sources = list(self.members.values())
+        self._augments = self.elements.size.augment is not None
         self._mixing = Mixing([len(each) for each in self._sources], counts, seed)
 
     def __len__(self) -> int:
@@ -87,6 +89,8 @@ class Mixture:
             DamagedRecordError, RefusedError, StorageError: as :meth:`DataSource.__getitem__`.
         """
         member, number = self._mixing.member(self._number(place))
+        if self._augments:  # a place is of an epoch
+            number = InEpoch(number, max(0, operator.index(place)) // len(self))
         return self._sources[member][number]
 
     def __getitems__(self, places: Iterable[SupportsIndex]) -> list[Any]:
@@ -105,6 +109,8 @@ class Mixture:
         for member in np.unique(members).tolist():
             rows = np.flatnonzero(members == member)
             inside = (numbers[rows] - self._mixing.starts[member]).tolist()
+            if self._augments:
+                inside = list(map(InEpoch, inside, (wanted[rows] // len(self)).tolist()))
             elements = self._sources[member].elements_or_none(inside)
             for row, element in zip(rows.tolist(), elements, strict=True):
                 found[row] = element
