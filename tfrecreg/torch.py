@@ -15,15 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib import import_module
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 
 from tfrecreg.errors import MissingExtraError, RefusedError, UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.augmentation import InEpoch
+from tfrecreg.training.batches import expect_free_names
 from tfrecreg.training.certificate import KEY_FEATURE
 from tfrecreg.training.elements import Elements
+from tfrecreg.training.epoch_numbers import InEpoch
 from tfrecreg.training.order import Order
 
 __all__ = ["Collate", "OrderSampler"]
@@ -184,6 +186,7 @@ class Collate:
       (batch, steps); those whose steps differ in length are lists of lists of tensors.
     - Images are one tensor of shape (batch, height, width, channels). With `pad_images` they are
       padded at the right and at the bottom, and ``NAME/mask`` has the shape (batch, height, width).
+      Those of a feature that may hold several in a record are lists of lists of tensors.
     - Bytes are lists: of `bytes`, for varying lengths of lists of them. Those of `text` are `str`.
     - Keys are the list ``record/key``, digests a tensor.
 
@@ -223,11 +226,14 @@ class Collate:
             )
         _torch()
         self._with_key = elements.with_key
-        self._pad_images, self._pad_to, self._text = pad_images, dict(pad_to or {}), set(text)
+        self._pad_images, self._pad_to = pad_images, dict(pad_to or {})
+        self._text = {text} if isinstance(text, str) else set(text)
         self._images = set(elements.images)
         self._bytes = {each.name for each in elements.columns if each.kind == 1} - self._images
         self._lists = {each.name for each in elements.columns if each.is_list}
         self._ragged = {each.name for each in elements.columns if each.is_ragged}
+        single = {each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1}
+        self._several = self._images - single - self._lists
         self._varying = {each.name for each in elements.columns if not each.is_fixed}
         self._varying -= self._images | self._ragged
         for name in [*self._pad_to, *self._text]:
@@ -240,6 +246,15 @@ class Collate:
                 raise UsageError(
                     f"`{safe(name)}` is not a feature of {what}",
                     hint=f"{what} are {', '.join(sorted(known)) or 'in no feature'}",
+                )
+        expect_free_names(elements)
+        masked = self._varying - self._bytes | (self._images if pad_images else set())
+        for name in sorted(each.name for each in elements.columns):
+            if name.removesuffix("/mask") in masked - {name}:
+                raise UsageError(
+                    f"the feature `{safe(name)}` has the name of the mask of "
+                    f"`{safe(name.removesuffix('/mask'))}`",
+                    hint="leave one of them out: `data_source(features=…)`",
                 )
 
     def __call__(self, elements: Sequence[Any]) -> dict[str, Any]:
@@ -256,7 +271,9 @@ class Collate:
         torch = _torch()
         for name in elements[0]:
             values = [element[name] for element in elements]
-            if name in self._ragged and name not in self._bytes:
+            if name in self._several:
+                batch[name] = [[torch.from_numpy(each) for each in some.flat] for some in values]
+            elif name in self._ragged and name not in self._bytes:
                 batch[name] = [[torch.from_numpy(step) for step in steps] for steps in values]
             elif name in self._bytes:
                 batch[name] = [self._plain(name, each) for each in values]
@@ -288,6 +305,8 @@ class Collate:
 
     def _padded(self, name: str, values: list[Any], sides: int | None) -> tuple[Any, Any]:
         """One array, and a mask over the batch and the first sides; None for all."""
+        if name in self._images:
+            _expect_one_depth(name, values)
         shape = np.max([value.shape for value in values], axis=0)
         if name in self._pad_to:
             if shape[0] > self._pad_to[name]:
@@ -306,12 +325,23 @@ class Collate:
         return padded, mask
 
 
+def _expect_one_depth(name: str, images: list[Any]) -> None:
+    depths = sorted({each.shape[-1] for each in images})
+    if len(depths) > 1:
+        raise RefusedError(
+            f"images of `{safe(name)}` have {depths[0]} and {depths[-1]} channels in one batch",
+            hint="`data_source(…, channels=3)` gives all of them three",
+        )
+
+
 def _of_one_size(name: str, images: list[Any]) -> list[Any]:
+    _expect_one_depth(name, images)
     sizes = sorted({each.shape for each in images})
     if len(sizes) > 1:
         raise RefusedError(
             f"images of `{safe(name)}` differ in size: {sizes[0]} and {sizes[-1]} in one batch",
-            hint="`Collate(source, pad_images=True)` pads them; or resize them in a transform",
+            hint="`Collate(source, pad_images=True)` pads them; `data_source(…, image_size=…)` "
+            "resizes them",
         )
     return images
 

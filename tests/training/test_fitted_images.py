@@ -15,6 +15,7 @@ from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.errors import UsageError
 from tfrecreg.images.pixels import Resizing
 from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
+from tfrecreg.training.elements import Elements
 from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_sizes import ImageSize
 
@@ -47,7 +48,7 @@ def fitted(image: Any, number: int = 0, seed: int = 0, epoch: int = 0, **size: A
     def decoded(_: str, data: bytes, resizing: Resizing) -> Any:
         return Fixed(image).resized(data, resizing)
 
-    decode = fitting(decoded, ImageSize(**size), number, seed, epoch)
+    decode = fitting(decoded, Elements(size=ImageSize(**size), seed=seed, epoch=epoch), number)
     found: Pixels = decode("image", b"")
     return found
 

@@ -43,7 +43,7 @@ from tfrecreg.training.arrays import ArrayColumn, columns_of
 from tfrecreg.training.augmentation import Augment
 from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
-from tfrecreg.training.image_sizes import Fit, ImageSize
+from tfrecreg.training.image_sizes import Fit, ImageSize, expect_channels
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.sequence_arrays import columns_of_sequences, image_lists
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
@@ -63,6 +63,7 @@ def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     schema: str | os.PathLike[str] | None = None,
     features: Collection[str] | None = None,
     decode: bool | str | Sequence[str] = False,
+    channels: int = 0,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
     augment: Augment | None = None,
@@ -88,6 +89,7 @@ def data_source(
     schema: str | os.PathLike[str] | None = None,
     features: Collection[str] | None = None,
     decode: bool | str | Sequence[str] = False,
+    channels: int = 0,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
     augment: Augment | None = None,
@@ -113,6 +115,7 @@ def data_source(
     schema: str | os.PathLike[str] | None = None,
     features: Collection[str] | None = None,
     decode: bool | str | Sequence[str] = False,
+    channels: int = 0,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
     augment: Augment | None = None,
@@ -145,6 +148,8 @@ def data_source(
         decode: whether images come out as uint8 arrays of shape (height, width, channels): True
             for those of the schema, or the features to decode. Values of other formats come out as
             the decoder of a plugin makes them.
+        channels: of decoded images: 1, 3 or 4; 0 for those that each image has. Opacity is left
+            out of 1 and 3.
         image_size: height and width that decoded images get, resized by Pillow; the length of the
             shorter side with ``fit="short-side"``.
         fit: how they get it: ``"stretch"``, ``"crop"``, ``"pad"`` or ``"short-side"``, as in
@@ -197,6 +202,8 @@ def data_source(
     """
     if not (split is None or isinstance(split, str)):
         targets = named_targets(target)  # an iterable may be read only once
+        split = list(split)
+        _expect_names(targets, split, registry)
         return tuple(
             data_source(
                 targets,
@@ -205,6 +212,7 @@ def data_source(
                 schema=schema,
                 features=features,
                 decode=decode,
+                channels=channels,
                 image_size=image_size,
                 fit=fit,
                 augment=augment,
@@ -230,10 +238,10 @@ def data_source(
 
         far = far_files(cache, cache_limit)
     size = ImageSize(size=image_size, fit=fit, augment=augment)
-    _expect_sense(size, decode, seed)
+    _expect_sense(size, channels, decode, seed)
     group = _find(target, split, registry)
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
-    elements = replace(elements, size=size, seed=seed or 0)
+    elements = replace(elements, size=size, channels=channels, seed=seed or 0)
     if raw or group.is_raw(schema):
         if with_digest:
             raise UsageError(
@@ -310,10 +318,14 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
         ) from None
 
 
-def _expect_sense(size: ImageSize, decode: bool | str | Sequence[str], seed: int | None) -> None:
+def _expect_sense(
+    size: ImageSize, channels: int, decode: bool | str | Sequence[str], seed: int | None
+) -> None:
     size.expect_sense()
-    if size.size is not None and not decode:
-        raise UsageError("`image_size` needs `decode`", hint="add `decode=True`")
+    expect_channels(channels)
+    for name, given in (("image_size", size.size), ("channels", channels or None)):
+        if given is not None and not decode:
+            raise UsageError(f"`{name}` needs `decode`", hint="add `decode=True`")
     if seed is not None and size.augment is None:
         raise UsageError(
             "`seed` is that of `augment`",
@@ -357,7 +369,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
         )
     known = list(dict.fromkeys(shard.split for shard in found))
     if known == [""]:
-        known = ["train"] if split is None else [split.partition("[")[0].strip()]
+        known = ["train" if split is None else _only_split(name, split)]
         shards = [replace(shard, split=known[0]) for shard in found]
     else:
         known = [each or _UNNAMED for each in known]
@@ -368,6 +380,30 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     chosen = [shard for each in splits for shard in shards if shard.split == each]
     group = SplitTarget(name, words, splits, chosen, files=tuple(patterns))
     return group if len(targets) > 1 else of_target(targets[0], group)
+
+
+def _expect_names(
+    targets: TargetsLike, splits: Sequence[str], registry: RegistryLike | None
+) -> None:
+    """Refuse several names for the splits of files whose names say none: each would be all."""
+    found = [find(each, registry) for each in named_targets(targets)]
+    patterns = [each for each in found if isinstance(each, str)]
+    if patterns and len(patterns) == len(found):
+        shards = [shard for target in files_targets(patterns) for shard in target.shards]
+        if shards and not any(shard.split for shard in shards):
+            _only_split(display_name(patterns), "+".join(splits))
+
+
+def _only_split(name: str, words: str) -> str:
+    """The split that an expression calls files whose names say none."""
+    named = {part.partition("[")[0].strip() for part in words.split("+")}
+    if len(named) > 1:
+        raise UsageError(
+            f"the names of the files of `{name}` say no split, and {listed(sorted(named))} would "
+            "all be the same records",
+            hint="`train` or any other one name is all of them; `train[:80%]` is a part",
+        )
+    return named.pop()
 
 
 def _schema(
@@ -413,7 +449,7 @@ def _to_decode(
     columns: tuple[ArrayColumn, ...] | None,
 ) -> tuple[str, ...]:
     """The features to decode."""
-    if decode is False:
+    if decode is False or decode == []:
         return ()
     chosen = images
     if decode is not True:

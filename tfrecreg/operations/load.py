@@ -268,7 +268,11 @@ def load(
         epoch=epoch,
     )
     request = FormRequest(
-        features=None if features is None else tuple(features),
+        features=(features,)
+        if isinstance(features, str)
+        else None
+        if features is None
+        else tuple(features),
         decode=decode,
         channels=channels,
         fit=ImageFit(size=image_size, fit=fit, method=method, antialias=antialias, augment=augment),
@@ -389,6 +393,10 @@ def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
     if request.pad_to == "longest" and chosen.batch_size is None:
         raise UsageError(
             '`pad_to="longest"` needs `batch_size`', hint='`batch_size=32, pad_to="longest"`'
+        )
+    if chosen.prefetch is not None and chosen.prefetch < 0:
+        raise UsageError(
+            f"`prefetch` should be 0 or more, found {chosen.prefetch}", hint="leave out `prefetch`"
         )
     augment = request.fit.augment
     if chosen.seed is not None and chosen.shuffle is False and augment is None:

@@ -180,6 +180,11 @@ def _opened(
     registry: RegistryLike | None,
     keywords: Mapping[str, Any],
 ) -> DataSource:
+    if not (split is None or isinstance(split, str)):
+        raise UsageError(
+            f"a mixture is of one split, found {len(split)}",
+            hint='`mixture({…}, "train+test")` joins two; make a mixture for each otherwise',
+        )
     if not isinstance(member, DataSource):
         found = data_source(member, split, registry=registry, **keywords)
         assert isinstance(found, DataSource)

@@ -15,6 +15,7 @@ from tfrecreg.example.values import to_example
 from tfrecreg.example.wire import NotAnExampleError
 from tfrecreg.records.writer import ShardWriter, WrittenShard
 from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.urls import expect_no_url
 from tfrecreg.text import safe
 
 
@@ -48,6 +49,7 @@ class TFRecordWriter:
         compression: Literal["none", "gzip"] | None = None,
         index: bool = False,
     ) -> None:
+        expect_no_url(os.fsdecode(path), "a file")
         target = Path(os.fsdecode(path))
         if compression is None:
             compression = "gzip" if target.suffix == ".gz" else "none"

@@ -16,6 +16,7 @@ from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.paths import advice
+from tfrecreg.storage.urls import expect_no_url
 from tfrecreg.storage.writer import make_folders
 from tfrecreg.text import safe
 
@@ -44,8 +45,9 @@ def free_folder(
     """
     text = os.fsdecode(folder)
     shown = safe(text, limit=1000)
+    expect_no_url(text, "a folder")
     try:
-        path = Path(text).resolve()
+        path = Path(text).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(
             f"`{shown}` does not name a folder: {safe(str(error))}", hint=_HINT.format(what)

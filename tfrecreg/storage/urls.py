@@ -35,6 +35,23 @@ def is_url(text: str) -> bool:
     return "://" in text and _URL.match(text) is not None
 
 
+def expect_no_url(text: str, what: str) -> None:
+    """Refuse a URL where only a path is written to: it would be a folder called ``s3:``.
+
+    Args:
+        what: is written, for the hint: ``a folder``.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if is_url(text):
+        raise UsageError(
+            f"`{safe(without_secrets(text), limit=1000)}` is a URL, and only files of this machine "
+            "are written here",
+            hint=f"name {what} of this machine, and copy it there",
+        )
+
+
 def is_web(url: str) -> bool:
     """Whether a URL is of a web server, which has no folders."""
     return url.partition("://")[0].lower() in _WEB

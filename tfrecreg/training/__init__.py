@@ -17,7 +17,8 @@ the source.
 - `weights`: draws with replacement, by weights; `length_buckets`: batches of similar length;
   `record_values`: the numbers of records that both are by
 - `packing`: rows of several short records; `packed_orders`, `packed_batches`: of a source
-- `image_sizes`, `augmentation`: what size images get, and random crops; `fitted_images`: by Pillow
+- `image_sizes`, `augmentation`: what size images get, and random crops; `fitted_images`: by Pillow;
+  `epoch_numbers`: numbers that know the epoch of their crops
 - `mixtures`: several sources as one, by proportions
 - `skipped`: damaged records that were left out, by all worker processes together
 - `consumed`, `permutation`: the mathematics of these

@@ -7,7 +7,6 @@ worker or batch reads it. The formula has operations that IEEE 754 rounds in one
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -27,32 +26,6 @@ _TO_32_BITS = np.uint64(30)
 _LEAST_AREA = 0.08
 _LEAST_RATIO, _RATIOS = 0.75, 4 / 3 - 0.75
 """Width by height of a crop, and the range of it."""
-
-
-class InEpoch(int):
-    """The number of a record with the epoch whose crop it gets.
-
-    A sampler gives them to workers, which know no epoch. Picklable.
-    """
-
-    epoch: int
-
-    def __new__(cls, number: int, epoch: int) -> InEpoch:
-        made = super().__new__(cls, number)
-        made.epoch = epoch
-        return made
-
-    def __reduce__(self) -> tuple[type[InEpoch], tuple[int, int]]:
-        return InEpoch, (int(self), self.epoch)
-
-
-def epochs_of(numbers: Iterable[object], otherwise: int) -> list[int]:
-    """The epoch of each number.
-
-    Args:
-        otherwise: of a number that says none.
-    """
-    return [each.epoch if isinstance(each, InEpoch) else otherwise for each in numbers]
 
 
 class CropDraws:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.order import Order
@@ -115,8 +116,32 @@ def read_batches(
             f"no schema says which features of `{source.name}` can be stacked",
             hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
         )
+    expect_free_names(elements)
     fixed = {each.name for each in elements.columns if each.is_fixed} | {DIGEST_FEATURE}
     return _stacked(source, elements, numbers, fixed)
+
+
+def expect_free_names(elements: Elements, more: Collection[str] = ()) -> None:
+    """Refuse features whose names batches give to something else.
+
+    Args:
+        more: names besides those of keys and digests.
+
+    Raises:
+        UsageError: there is one.
+    """
+    taken = [*more]
+    if elements.with_key:
+        taken.append(KEY_FEATURE)
+    if elements.with_digest:
+        taken.append(DIGEST_FEATURE)
+    for column in elements.columns or ():
+        if column.name in taken:
+            raise UsageError(
+                f"the records have a feature `{safe(column.name)}`, and batches call something "
+                "else so",
+                hint="leave it out: `data_source(features=…)`",
+            )
 
 
 def _stacked(

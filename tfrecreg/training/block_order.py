@@ -25,7 +25,7 @@ from blake3 import blake3
 from tfrecreg.amounts import parse_size
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.consumed import whole_number
+from tfrecreg.training.consumed import integer_of
 from tfrecreg.training.permutation import Permutation, RecordNumbers
 
 DEFAULT_WINDOW, DEFAULT_LANES = 8, 4
@@ -84,9 +84,9 @@ class Blocks:
         Raises:
             UsageError: it is not a size.
         """
-        window, lanes = whole_number("block_window", window), whole_number("block_lanes", lanes)
+        window, lanes = integer_of("block_window", window), integer_of("block_lanes", lanes)
         if not isinstance(block, str):
-            return cls(whole_number("block", block), window, lanes)
+            return cls(integer_of("block", block), window, lanes)
         try:
             size = parse_size(block)
         except ValueError as error:

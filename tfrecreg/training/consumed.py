@@ -78,7 +78,7 @@ def share(places: int, host: int, hosts: int) -> int:
     return max(0, -(-(places - host) // hosts))
 
 
-def whole_number(name: str, value: Any) -> int:
+def integer_of(name: str, value: Any) -> int:
     """An integer of Python or NumPy, as Python's: states are JSON, and 1.0 makes other orders.
 
     Args:
@@ -117,7 +117,7 @@ def expect_enough(records: int, hosts: int, name: str, what: str = "records") ->
     Raises:
         UsageError: there are more.
     """
-    if whole_number("hosts", hosts) > max(1, records):
+    if integer_of("hosts", hosts) > max(1, records):
         raise UsageError(
             f"{hosts} hosts cannot share {records} {what} of `{name}`",
             hint=f"use as many hosts as there are {what}, or fewer",

@@ -16,21 +16,17 @@ from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.augmentation import InEpoch, epochs_of
 from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.block_order import DEFAULT_LANES, DEFAULT_WINDOW, Blocks, BlockSize
-from tfrecreg.training.certificate import (
-    DIGEST_FEATURE,
-    RecordName,
-    digest_of,
-)
+from tfrecreg.training.certificate import DIGEST_FEATURE, RecordName, digest_of
 from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.elements import Elements
+from tfrecreg.training.epoch_numbers import InEpoch, elements_in_epochs
 from tfrecreg.training.far_ahead import PART, cache_of, read_ahead
 from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.length_buckets import LengthBuckets
-from tfrecreg.training.order import Order, OrderIterator, buckets_of_states, weights_of_states
+from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
 from tfrecreg.training.packed_batches import read_packed
 from tfrecreg.training.packed_orders import MakesRows
 from tfrecreg.training.packing import PackedOrder, Packs, pack_of_states
@@ -148,29 +144,15 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
         """
         asked = list(records)
-        if self._elements.size.augment is not None:
-            epochs = epochs_of(asked, self._elements.epoch)
-            if len({*epochs, self._elements.epoch}) > 1:
-                return self._in_epochs(asked, epochs)
-        wanted = [operator.index(record) for record in asked]
-        count = len(self)
+        if (found := elements_in_epochs(self, asked)) is not None:
+            return found
+        wanted, count = [operator.index(record) for record in asked], len(self)
         for position in wanted:
             if not -count <= position < count:
                 self._number(position)
         positions = np.array(wanted, np.int64)
         positions[positions < 0] += count
         return list(self._elements_of(self._selection.numbers(positions).tolist()))
-
-    def _in_epochs(self, records: Sequence[SupportsIndex], epochs: Sequence[int]) -> list[Any]:
-        """As :meth:`elements_or_none`, each with the crop of its epoch."""
-        found: list[Any] = [None] * len(records)
-        for epoch in set(epochs):
-            places = [at for at, each in enumerate(epochs) if each == epoch]
-            numbers = [int(operator.index(records[at])) for at in places]
-            elements = self.with_epoch(epoch).elements_or_none(numbers)
-            for at, element in zip(places, elements, strict=True):
-                found[at] = element
-        return found
 
     def __iter__(self) -> Iterator[Any]:
         for numbers in self._selection.parts():
@@ -260,16 +242,14 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         """
         chosen = self.order() if order is None else order
         numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
+        epoch = getattr(chosen, "epoch", None)
+        source = self if epoch is None else self.with_epoch(epoch)
         if isinstance(chosen, PackedOrder):
             rows: Iterable[Any] = numbers
-            return read_packed(self.with_epoch(chosen.epoch), self.elements, rows, chosen.packs)
-        if isinstance(chosen, OrderIterator):
-            return read_batches(self.with_epoch(chosen.epoch), self.elements, numbers)
-        if isinstance(chosen, Order):
-            # Numbers of an iterator are not taken ahead of time.
+            return read_packed(source, self.elements, rows, chosen.packs)
+        if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
             numbers = read_ahead(self._shards, self._selection, chosen, numbers)
-            return read_batches(self.with_epoch(chosen.epoch), self.elements, numbers)
-        return read_batches(self, self.elements, numbers)
+        return read_batches(source, self.elements, numbers)
 
     def reading_ahead(self, order: Order) -> Iterator[int]:
         """The numbers of an order, while the blocks of those that follow come into the cache.
@@ -571,7 +551,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
                     element = self._read(payload)
                 if elements.with_digest:
                     element[DIGEST_FEATURE] = digest_of(payload)
-                decode = fitting(self._decode, elements.size, number, elements.seed, elements.epoch)
+                decode = fitting(self._decode, elements, number)
                 for image in elements.images:
                     if image in element and decode is not None:
                         single, value = image in self._single, element[image]

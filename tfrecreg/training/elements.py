@@ -28,6 +28,8 @@ class Elements:
     """Features whose values are decoded."""
     size: ImageSize = field(default_factory=ImageSize)
     """That decoded images get."""
+    channels: int = 0
+    """That decoded images get: 1, 3 or 4; 0 for those that each has."""
     seed: int = 0
     """Of random crops."""
     epoch: int = 0

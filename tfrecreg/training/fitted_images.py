@@ -9,24 +9,29 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
+from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, DecodeAsIs
 from tfrecreg.training.image_sizes import ImageSize
 
 
-def fitting(
-    decode: Decode | None, size: ImageSize, number: int, seed: int, epoch: int
-) -> DecodeAsIs | None:
-    """What decodes images, and brings those of one record to their size.
+def fitting(decode: Decode | None, form: Elements, number: int) -> DecodeAsIs | None:
+    """What decodes images, and brings those of one record to their size and channels.
 
     Args:
         decode: decodes a value of a feature, in a size; None where nothing is decoded.
-        size: that they get.
+        form: of the elements.
         number: of the record through all shards of its splits, as `load` counts them.
-        seed: of random crops.
-        epoch: of random crops.
     """
-    if decode is None or size.size is None:
+    if decode is None or (form.size.size is None and not form.channels):
         return decode
+    sized = decode if form.size.size is None else _sizing(decode, form, number)
+    if not form.channels:
+        return sized
+    return lambda feature, data: _in_channels(sized(feature, data), form.channels)
+
+
+def _sizing(decode: Decode, form: Elements, number: int) -> DecodeAsIs:
+    size = form.size
 
     def decoded(feature: str, data: bytes) -> npt.NDArray[Any]:
         if size.augment is None:
@@ -35,7 +40,7 @@ def fitting(
 
         def crop(height: int, width: int) -> tuple[tuple[int, int], Sequence[int]]:
             nonlocal flipped
-            draws = CropDraws(seed, epoch)(np.array([number]))
+            draws = CropDraws(form.seed, form.epoch)(np.array([number]))
             (box,) = crop_boxes(draws, np.array([[height, width]], np.float64)).tolist()
             flipped = bool(are_flipped(draws)[0])
             assert isinstance(size.size, tuple)  # else `augment` was refused
@@ -45,6 +50,34 @@ def fitting(
         return np.ascontiguousarray(found[:, ::-1]) if flipped else found
 
     return decoded
+
+
+def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
+    """An image in gray, in colors, or in colors with opacity.
+
+    Opacity is left out, as `tf.io.decode_image` does it; gray is 299 / 1000 red, 587 / 1000 green
+    and 114 / 1000 blue, as Pillow has it (ITU-R BT.601, rounded).
+
+    Args:
+        pixels: shape (height, width, n), where n is 1 to 4, and an even n counts opacity. The
+            decoder of a plugin may make values that are no images: they stay as they are.
+        channels: 1, 3 or 4.
+    """
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[-1] > 4:
+        return pixels
+    has = pixels.shape[-1]
+    if channels == has:
+        return pixels
+    colors, opacity = (pixels[..., :-1], pixels[..., -1:]) if has in (2, 4) else (pixels, None)
+    if channels == 1 and colors.shape[-1] == 3:
+        luma = colors.astype(np.uint32) @ np.array([19595, 38470, 7471], np.uint32)
+        colors = ((luma + 0x8000) >> 16).astype(np.uint8)[..., np.newaxis]
+    elif channels > 1 and colors.shape[-1] == 1:
+        colors = np.repeat(colors, 3, axis=-1)
+    if channels == 4:
+        full = np.full((*pixels.shape[:-1], 1), 255, np.uint8)
+        colors = np.concatenate([colors, full if opacity is None else opacity], axis=-1)
+    return np.ascontiguousarray(colors)
 
 
 def _fitted(decode: Decode, feature: str, data: bytes, size: ImageSize) -> npt.NDArray[Any]:

@@ -15,6 +15,23 @@ from tfrecreg.training.augmentation import Augment
 Fit = Literal["stretch", "crop", "pad", "short-side"]
 
 
+_CHANNELS = (0, 1, 3, 4)
+
+
+def expect_channels(channels: int) -> None:
+    """Refuse a number of channels that images cannot be brought to.
+
+    Raises:
+        UsageError: it is none of 0 (as it is), 1 (gray), 3 (colors) and 4 (with opacity).
+    """
+    if channels not in _CHANNELS:
+        raise UsageError(
+            f"`channels` should be one of {listed(map(str, _CHANNELS))}, "
+            f"found {safe(str(channels))}",
+            hint="`channels=3` decodes to red, green and blue",
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ImageSize:
     """The arguments about the size of images that all readers have."""

@@ -17,7 +17,7 @@ from tfrecreg.install_hint import upgrade_hint
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.block_order import Blocks, BlockShuffle, expect_same_blocks
-from tfrecreg.training.consumed import Stage, expect_host, joined, share, whole_number
+from tfrecreg.training.consumed import Stage, expect_host, integer_of, joined, share
 from tfrecreg.training.length_buckets import Bucketed, LengthBuckets
 from tfrecreg.training.permutation import Permutation, RecordNumbers
 from tfrecreg.training.weights import GIVEN, Draws, Weights
@@ -83,8 +83,8 @@ class Order:
         buckets: LengthBuckets | None = None,
         blocks: Blocks | None = None,
     ) -> None:
-        host, hosts = whole_number("host", host), whole_number("hosts", hosts)
-        seed = None if seed is None else whole_number("seed", seed)
+        host, hosts = integer_of("host", host), integer_of("hosts", hosts)
+        seed = None if seed is None else integer_of("seed", seed)
         expect_host(host, hosts)
         for name, given in (("weights", weights), ("lengths", buckets)):
             if given is not None:
@@ -106,7 +106,7 @@ class Order:
         self.source = source
         """Identity of these records."""
         self.seed = seed
-        self.epoch = whole_number("epoch", epoch)
+        self.epoch = integer_of("epoch", epoch)
         self.host = host
         self.hosts = hosts
         self.drop_remainder = drop_remainder

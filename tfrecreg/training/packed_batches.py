@@ -12,7 +12,7 @@ from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.model import Kind
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn
-from tfrecreg.training.batches import stack
+from tfrecreg.training.batches import expect_free_names, stack
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.packing import Packs
@@ -67,6 +67,7 @@ def read_packed(
             f"no schema says which features of `{source.name}` can be packed",
             hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
         )
+    expect_free_names(elements, (SEGMENT_FEATURE, POSITION_FEATURE, ROW_FEATURE))
     columns = packed_columns(elements.columns)
     fixed = {each.name for each in elements.columns if each.is_fixed} | {DIGEST_FEATURE}
 

@@ -19,7 +19,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.consumed import whole_number
+from tfrecreg.training.consumed import integer_of
 from tfrecreg.training.order import STATE_FORMAT, Order
 from tfrecreg.training.permutation import RecordNumbers
 
@@ -46,7 +46,7 @@ class Packs:
     def __init__(
         self, lengths: npt.ArrayLike, by: str, pack_to: int, window: int, name: str
     ) -> None:
-        pack_to, window = whole_number("to", pack_to), whole_number("window", window)
+        pack_to, window = integer_of("to", pack_to), integer_of("window", window)
         if pack_to < 1 or window < 1:
             raise UsageError(
                 f"a row and `window` should be at least 1, found {pack_to} and {window}",

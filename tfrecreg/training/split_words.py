@@ -1,8 +1,8 @@
 """Expressions for splits and parts of them, in the language of TensorFlow Datasets.
 
 ``train``, ``train[:80%]``, ``train[1000:2000]``, ``train[-500:]``, ``train[:2shard]``,
-``train+validation``, ``all``. Percentages are rounded as TFDS does, by its formula
-``int(round(percent * records / 100.0))``: to the nearest record, halves to the even number.
+``train[3shard]``, ``train+validation``, ``all``. Percentages are rounded as TFDS does, by its
+formula ``int(round(percent * records / 100.0))``: to the nearest record, halves to the even number.
 See https://www.tensorflow.org/datasets/splits.
 """
 
@@ -19,7 +19,10 @@ from tfrecreg.text import safe
 ALL = "all"
 """Names all splits together."""
 
-_PART = re.compile(r"(?P<name>[^\[\]+]+?)\s*(?:\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]:]*)\])?")
+_PART = re.compile(
+    r"(?P<name>[^\[\]+]+?)\s*"
+    r"(?:\[(?:(?P<start>[^\[\]:]*):(?P<stop>[^\[\]:]*)|(?P<one>\s*-?\d+)shard\s*)\])?"
+)
 _BOUND = re.compile(r"(?P<value>-?\d+(?:_\d+)*(?:\.\d+)?)(?P<unit>%|shard)?")
 _FORMS = "`train`, `train[:80%]`, `train[1000:2000]`, `train[:2shard]`, `train+test` and `all` work"
 
@@ -92,10 +95,16 @@ def _parts(words: str) -> Iterator[tuple[str, tuple[str, str] | None]]:
         if match is None:
             raise _malformed(words)
         bounds = None
-        if match["start"] is not None:
+        if match["one"] is not None:
+            one = int(match["one"])
+            # As with TFDS, the last one is -1.
+            bounds = f"{one}shard", f"{one + 1}shard" if one != -1 else ""
+        elif match["start"] is not None:
             bounds = match["start"].strip(), match["stop"].strip()
-            if bounds == ("", "") or match["name"] == ALL:
+            if bounds == ("", ""):
                 raise _malformed(words)
+        if bounds is not None and match["name"] == ALL:
+            raise _malformed(words)
         yield match["name"], bounds
 
 

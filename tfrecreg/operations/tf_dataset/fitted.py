@@ -42,9 +42,10 @@ class ImageFit(ImageSize):
             return images
         tf, size = tensorflow, self.size
         if self.fit == "pad":
-            sized = tf.image.resize_with_pad(
-                images, *self.sides, method=self.method, antialias=self.antialias
-            )
+            inner = _inside(tf, images, *self.sides)
+            sized = tf.image.resize(images, inner, method=self.method, antialias=self.antialias)
+            top, left = (self.sides[0] - inner[0]) // 2, (self.sides[1] - inner[1]) // 2
+            sized = tf.image.pad_to_bounding_box(sized, top, left, *self.sides)
         else:
             if self.fit == "crop":
                 images = _centre(tf, images, *self.sides)
@@ -113,6 +114,18 @@ def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
     columns = tf.clip_by_value(has_height * width // height, 1, has_width)
     top, left = (has_height - rows) // 2, (has_width - columns) // 2
     return images[..., top : top + rows, left : left + columns, :]
+
+
+def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
+    """The largest height and width in this size that have the shape of the images, rounded down.
+
+    `tf.image.resize_with_pad` has the same, but refuses images so thin that a side becomes 0.
+    """
+    tf = tensorflow
+    has_height, has_width = _sides(tf, images)
+    rows = tf.clip_by_value(has_height * width // tf.maximum(has_width, 1), 1, height)
+    columns = tf.clip_by_value(has_width * height // tf.maximum(has_height, 1), 1, width)
+    return tf.cast(tf.stack([rows, columns]), tf.int32)
 
 
 def _by_shorter_side(tensorflow: Any, images: Any, side: int) -> Any:

@@ -15,12 +15,12 @@ from tfrecreg.schema.definition import IntDomain, Schema
 from tfrecreg.schema.spec import TensorSpec
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
+from tfrecreg.training.image_sizes import expect_channels
 
 PAYLOAD_NAME = ""
 """The only feature of records that are not Examples."""
 
 _LABELS = ("image/class/label", "class/label", "label")
-_CHANNELS = (0, 1, 3, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +164,14 @@ def _supervised(
             hint="leave out `features`, `with_key` and `with_digest`",
         )
     if request.as_supervised is not True:
-        _expect_known(request.as_supervised, specs)
-        feature, label = request.as_supervised
+        pair: Any = request.as_supervised
+        if isinstance(pair, str) or len(pair) != 2:
+            raise UsageError(
+                f"`as_supervised` should be two features, found `{safe(repr(pair), limit=200)}`",
+                hint='`as_supervised=("image/encoded", "image/class/label")` names input and label',
+            )
+        _expect_known(pair, specs)
+        feature, label = pair
         return feature, label
     labels = [each for each in schema.labels() if each in specs]
     labels = labels or [each for each in _LABELS if each in specs][:1]
@@ -186,13 +192,11 @@ def _padded(
     if isinstance(request.pad_to, Mapping):
         _expect_known(request.pad_to, specs)
         lengths = {name: size for name, size in request.pad_to.items() if name in varying}
-    elif isinstance(request.pad_to, int):
-        lengths = dict.fromkeys(varying, request.pad_to)
-    else:
+    elif request.pad_to in (None, "longest"):
         lengths = {}
-    if request.pad_to not in (None, "longest") and (
-        isinstance(request.pad_to, str) or any(size < 1 for size in lengths.values())
-    ):
+    else:
+        lengths = dict.fromkeys(varying, request.pad_to)  # type: ignore[arg-type]
+    if any(type(each) is not int or each < 1 for each in lengths.values()):
         raise UsageError(
             f"`pad_to` should be a length, a length by feature, or `longest`; found "
             f"`{safe(str(request.pad_to))}`",
@@ -204,6 +208,11 @@ def _padded(
 def _image_sizes(
     schema: Schema, specs: Mapping[str, TensorSpec], request: FormRequest, chosen: Collection[str]
 ) -> dict[str, tuple[int | None, int | None, int | None]]:
+    if not isinstance(request.decode, bool):
+        raise UsageError(
+            f"`decode` should be True or False, found `{safe(repr(request.decode), limit=100)}`",
+            hint="`decode=True` decodes all images of the schema; `features` chooses among them",
+        )
     if not request.decode:
         if request.channels or request.fit != ImageFit():
             raise UsageError(
@@ -213,11 +222,7 @@ def _image_sizes(
                 hint="add `decode=True`",
             )
         return {}
-    if request.channels not in _CHANNELS:
-        raise UsageError(
-            f"`channels` should be one of {listed(map(str, _CHANNELS))}, found {request.channels}",
-            hint="`channels=3` decodes to red, green and blue",
-        )
+    expect_channels(request.channels)
     request.fit.expect_sense()
     pixels = schema.byte_pixels()
     if not schema.images() and not schema.pixels():

@@ -11,12 +11,12 @@ import numpy as np
 from blake3 import blake3
 
 from tfrecreg.errors import NoSuchRecordError
-from tfrecreg.training.augmentation import InEpoch
 from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.certificate import Certificate
 from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
+from tfrecreg.training.epoch_numbers import InEpoch
 from tfrecreg.training.mixtures.mixing import Mixing
 from tfrecreg.training.mixtures.order import MixtureOrder, expect_mixture
 from tfrecreg.training.mixtures.report import MixtureReport, report_of
