@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import random
@@ -85,6 +86,64 @@ def test_a_state_of_other_records_is_refused(
     other = tfrecreg.data_source("digits@1.0.0", "test", registry=digits_original)
     with pytest.raises(UsageError, match="the state belongs to other records"):
         OrderSampler(source).load_state_dict(OrderSampler(other).state_dict())
+
+
+@pytest.mark.parametrize(
+    ("other", "name", "values"),
+    [
+        ({"seed": 2}, "seed", "`1`, and that of the sampler `2`"),
+        ({"seed": 1, "drop_remainder": True}, "drop_remainder", "`False`, and that .* `True`"),
+        ({"seed": 1, "block": 8}, "block", "`None`, and that of the sampler `.*'records': 8.*`"),
+        ({"seed": 1, "weights": [1] * 200}, "weights", None),
+    ],
+)
+def test_the_state_of_another_order_is_refused(
+    source: tfrecreg.DataSource, other: dict[str, Any], name: str, values: str | None
+) -> None:
+    state = OrderSampler(source, seed=1).state_dict()
+    sampler = OrderSampler(source, **other)
+    with pytest.raises(UsageError, match=f"its `{name}` is {values}" if values else "weights"):
+        sampler.load_state_dict(state)
+    assert (sampler.epoch, len(sampler)) == (0, 200)
+
+
+def test_a_state_at_the_end_of_an_epoch_begins_the_next_one(source: tfrecreg.DataSource) -> None:
+    """Also where a remainder, that no rank gets, is left."""
+    options: dict[str, Any] = {"seed": 1, "hosts": 7, "drop_remainder": True}
+    sampler = OrderSampler(source, host=0, **options)
+    numbers = iter(sampler)
+    taken = [next(numbers) for _ in range(len(sampler))]
+    other = OrderSampler(source, host=0, **options)
+    other.load_state_dict(sampler.state_dict())
+    assert (other.epoch, len(other)) == (1, len(taken))
+
+
+def test_consumed_numbers_can_be_said(source: tfrecreg.DataSource) -> None:
+    """Workers of a plain loader take numbers ahead."""
+    sampler = OrderSampler(source, seed=1)
+    numbers = iter(sampler)
+    taken = [next(numbers) for _ in range(50)]
+    other = OrderSampler(source, seed=1)
+    other.load_state_dict(sampler.state_dict(20))
+    assert [*taken[:20], *other] == list(source.order(1))
+    with pytest.raises(UsageError, match="`done` should be a number from 0 to 200, found 201"):
+        sampler.state_dict(201)
+
+
+def test_a_function_of_elements_is_called_once_for_each(source: tfrecreg.DataSource) -> None:
+    called = []
+
+    def length(element: dict[str, Any]) -> int:
+        called.append(1)
+        return int(element["image/class/label"])
+
+    sampler = OrderSampler(source, seed=1, bucket_by=length, global_batch=8)
+    assert len(called) == 200
+    for epoch in range(2):
+        order = source.order(1, epoch, bucket_by=length, global_batch=8)
+        called.clear()
+        assert list(sampler) == list(order)
+        assert called == []
 
 
 # --- torchdata
@@ -186,6 +245,54 @@ def test_images_are_one_tensor_or_padded(source: tfrecreg.DataSource) -> None:
     assert batch["image/encoded"].shape == (2, 28, 28, 1)
     assert batch["image/encoded/mask"].sum((1, 2)).tolist() == [200, 784]
     assert batch["image/encoded"][0, 20:].sum() == 0
+
+
+def test_images_of_other_channels_are_refused(source: tfrecreg.DataSource) -> None:
+    """Padded with zeros, gray would become red."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    elements = source.__getitems__([3, 5])
+    elements[0]["image/encoded"] = np.repeat(elements[0]["image/encoded"], 3, axis=-1)
+    for pad in (False, True):
+        with pytest.raises(RefusedError, match="have 1 and 3 channels in one batch"):
+            Collate(source, pad_images=pad)(elements)
+
+
+def test_names_that_a_batch_gives_to_something_else_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    registry = tfrecreg.init(tmp_path / "r", with_dvc=False)
+    data = [
+        {"tokens": [1] * at, "tokens/mask": 1, "record/key": "x", "pack/row": 5}
+        for at in range(1, 4)
+    ]
+    registry["named"].build(data={"train": data})
+    for features, more, message in (
+        (["tokens", "tokens/mask"], {}, "`tokens/mask` has the name of the mask of `tokens`"),
+        (["record/key"], {"with_key": True}, "have a feature `record/key`"),
+    ):
+        found = tfrecreg.data_source("named", registry=registry, features=features, **more)
+        with pytest.raises(UsageError, match=message):
+            Collate(found)
+    with pytest.raises(UsageError, match="have a feature `record/key`"):
+        next(found.batches(2))
+    found = tfrecreg.data_source("named", registry=registry, features=["tokens", "pack/row"])
+    with pytest.raises(UsageError, match="have a feature `pack/row`"):
+        next(found.batches(2, found.packed_order(4, [1, 2, 3])))
+    kept = tfrecreg.data_source("named", registry=registry, features=["tokens/mask", "record/key"])
+    assert set(Collate(kept)(list(kept))) == {"tokens/mask", "record/key"}
+
+
+def test_several_images_of_a_record_are_lists(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    image = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+    out = io.BytesIO()
+    image.fromarray(np.full((2, 3), 7, np.uint8)).save(out, "PNG")
+    registry = tfrecreg.init(tmp_path / "r", with_dvc=False)
+    data = [{"views": [out.getvalue()] * at} for at in (1, 2)]
+    registry["views"].build(data={"train": data})
+    found = tfrecreg.data_source("views", registry=registry, decode=["views"])
+    batch = Collate(found, pad_images=True)(list(found))
+    assert sorted(map(len, batch["views"])) == [1, 2]
+    assert torch.equal(batch["views"][0][0], torch.full((2, 3, 1), 7, dtype=torch.uint8))
 
 
 def test_payloads_have_no_form(digits_original: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hostile_plugin_support import EVIL, Place, here, place, plant
 
-from tfrecreg.code_digest import code_digest, code_of
+from tfrecreg.code_digest import code_of, digest_of_packages
 from tfrecreg.engines.handshake import terms
 
 __all__ = ["here", "place"]
@@ -65,10 +65,10 @@ CHECK = ("check", "0.tfrecord", "1.tfrecord")
 @pytest.fixture(autouse=True)
 def fresh_terms() -> Iterator[None]:
     """What workers have to agree on is that of this plugin, and afterwards that of others."""
-    for each in (terms, code_of, code_digest):
+    for each in (terms, code_of, digest_of_packages):
         each.cache_clear()
     yield
-    for each in (terms, code_of, code_digest):
+    for each in (terms, code_of, digest_of_packages):
         each.cache_clear()
 
 

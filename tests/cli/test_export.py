@@ -103,6 +103,7 @@ def test_a_gzip_build_says_that_it_was_decompressed(cli, raw, registry, tmp_path
         (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`", "available: 1.2.0"),
         (("Digits", "--to", "tfds", "out"), "`Digits` is not a dataset name", "write `digits`"),
         (("digits", "--to", "tfds", "full"), "`full` is not empty", "an export never overwrites"),
+        (("digits", "--to", "tfds", "s3://x/y"), "`s3://x/y` is a URL, and", "name a folder of"),
         (
             ("digits", "--to", "tfds", "file"),
             "`file` is not a folder",

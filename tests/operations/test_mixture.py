@@ -347,3 +347,8 @@ def test_load_refuses_a_mixture(made: Callable[..., Mixture]) -> None:
     assert caught.value.hint == (
         f"`tf.data.Dataset.from_generator` reads its batches: {DOCS}/training/tensorflow.md"
     )
+
+
+def test_a_mixture_is_of_one_split(digits_original: Path) -> None:
+    with pytest.raises(UsageError, match="a mixture is of one split, found 2"):
+        tfrecreg.mixture(["digits@1.0.0"], ["train", "test"], registry=digits_original)  # type: ignore[arg-type]

@@ -142,3 +142,10 @@ def test_a_float64_is_never_rounded(tmp_path: Path) -> None:
     assert caught.value.message == (
         "record `1`: feature `x`: float32 does not hold 0.1 of type `float64` exactly"
     )
+
+
+def test_a_url_is_refused() -> None:
+    """It would be a file in a folder called `s3:`."""
+    with pytest.raises(UsageError, match=r"`s3://bucket/x\.tfrecord` is a URL, and only files"):
+        TFRecordWriter("s3://bucket/x.tfrecord")
+    assert not Path("s3:").exists()

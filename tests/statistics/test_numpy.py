@@ -111,6 +111,26 @@ def test_infinite_numbers_have_buckets_of_their_own(tmp_path: Path) -> None:
     assert found.histogram == (1, 1, *[0] * 8, 1, 2)
 
 
+def test_buckets_reach_from_the_least_to_the_greatest_of_many_numbers(tmp_path: Path) -> None:
+    """Beyond 4,096 distinct ones, the quantiles lack the ends."""
+    values = np.random.default_rng(5).normal(size=20_000).astype(np.float32)
+    pattern = write(tmp_path, *dealt([{"x": float_feature(values)}], 1))
+    (feature,) = ours(pattern, StatisticsOptions()).proto.datasets[0].features
+    standard = feature.num_stats.histograms[0]
+    low, high = float(values.min()), float(values.max())
+    assert (standard.buckets[0].low_value, standard.buckets[-1].high_value) == (low, high)
+    counts = [each.sample_count for each in standard.buckets]
+    assert sum(counts) == len(values)
+    reached = np.cumsum(counts) - np.cumsum(np.histogram(values, 10)[0])
+    assert np.abs(reached).max() <= 0.002 * len(values)
+
+
+def test_a_histogram_of_texts_has_ten_bars(tmp_path: Path) -> None:
+    texts = [f"t{number}".encode() for number in range(40) for _ in range(number + 1)]
+    found = summary(tmp_path, {"x": bytes_feature(texts)})["x"]
+    assert found.histogram == tuple(range(40, 30, -1))
+
+
 def test_numbers_that_are_all_nan_and_a_feature_without_values(tmp_path: Path) -> None:
     found = summary(
         tmp_path, {"x": float_feature(math.nan), "y": unset_feature(), "z": bytes_feature([])}

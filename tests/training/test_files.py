@@ -139,6 +139,18 @@ def test_more_shards_than_files_are_held_open(
     assert len(source._shards._open) == 2
 
 
+def test_files_whose_names_say_no_split_are_one(write: Write) -> None:
+    """Otherwise all of them would be the training data and the test data."""
+    path = write("data.tfrecord", [payload(number) for number in range(4)])
+    assert found(tfrecreg.data_source(path, "whatever")) == [0, 1, 2, 3]
+    assert found(tfrecreg.data_source(path, "train[:1]+train[-1:]")) == [0, 3]
+    first, second = tfrecreg.data_source(path, ["train[:75%]", "train[75%:]"])
+    assert (found(first), found(second)) == ([0, 1, 2], [3])
+    for split in ("train+test", ["train", "test"], ["train[:50%]", "validaton"]):
+        with pytest.raises(UsageError, match="would all be the same records"):
+            tfrecreg.data_source(path, split)
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 def test_no_records_at_all(write: Write, zipped: bool) -> None:
     source = tfrecreg.data_source(write("x.tfrecord", [], zipped=zipped))

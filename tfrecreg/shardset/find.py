@@ -23,15 +23,19 @@ Built: TypeAlias = Resolved | FolderBuild
 """A build or a release."""
 
 
-def named_targets(targets: TargetsLike) -> list[str | Resolved]:
-    """The targets, each once, paths as text and URLs without queries.
+def named_targets(targets: TargetsLike, *, once: bool = True) -> list[str | Resolved]:
+    """The targets, paths as text and URLs without queries.
+
+    Args:
+        targets: one or several.
+        once: whether one that is named twice comes once.
 
     Raises:
         UsageError: a URL with a password, or one that names nothing to read.
     """
     several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
     named = (each if isinstance(each, Resolved) else _text_of(each) for each in several)
-    return list(dict.fromkeys(named))
+    return list(dict.fromkeys(named) if once else named)
 
 
 def _text_of(target: str | os.PathLike[str]) -> str:

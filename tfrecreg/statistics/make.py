@@ -133,6 +133,11 @@ def stats_of(
     if where is not None:
         part = _only(target, split)
         chosen = _of_chosen(target, part, where, options, engine or LocalEngine(1), progress)
+        if not any(made.examples for made, _ in chosen.values()):
+            raise UsageError(
+                f"no Example of `{part.name}` meets `{safe(where, limit=200)}`",
+                hint=f"`tfrecreg head {part.name}` shows its records",
+            )
         return replace(_summed_up(part, options, {}, chosen, features), where=where)
     target = _only(target, split)
     known = _recalled(target, options)

@@ -241,7 +241,8 @@ class _Feature:
         values, counts = self.quantiles.counts()
         stats.median = float(ranked(values, counts, 2)[1])
         standard = stats.histograms.add(type=messages().Histogram.STANDARD, num_nan=self.nan)
-        for low, high, count in _equal_width(values, counts, options.num_histogram_buckets):
+        ends, buckets = (self.low, self.high), options.num_histogram_buckets
+        for low, high, count in _equal_width(values, counts, buckets, ends):
             standard.buckets.add(low_value=low, high_value=high, sample_count=count)
         bounds = ranked(values, counts, options.num_quantiles_histogram_buckets)
         bounds[0], bounds[-1] = self.low, self.high
@@ -265,16 +266,26 @@ def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
 
 
 def _equal_width(
-    values: NDArray[np.float64], counts: _Ints, buckets: int
+    values: NDArray[np.float64], counts: _Ints, buckets: int, ends: tuple[float, float]
 ) -> Iterator[tuple[float, float, float]]:
-    """Bounds and counts of buckets of equal width; infinite values have buckets of their own."""
+    """Bounds and counts of buckets of equal width; infinite values have buckets of their own.
+
+    Args:
+        values: ascending; where they are a selection, it may lack the least and the greatest.
+        counts: of each.
+        buckets: how many.
+        ends: the least and the greatest of all.
+    """
     finite = np.isfinite(values)
     below, above = (int(counts[values == bound].sum()) for bound in (-math.inf, math.inf))
     values, counts = values[finite], counts[finite]
     if below:
         yield -math.inf, -math.inf, below
     if len(values):
-        low, high = float(values[0]), float(values[-1])
+        low, high = (
+            end if math.isfinite(end) else float(each)
+            for end, each in zip(ends, (values[0], values[-1]), strict=True)
+        )
         with np.errstate(over="ignore"):
             bounds = np.linspace(low, high, buckets + 1) if low < high else np.array([low, high])
         if np.isfinite(bounds).all():

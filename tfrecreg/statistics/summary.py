@@ -54,6 +54,10 @@ _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
 """Types by TFDV's number. STRING is any bytes, BYTES those with an image domain."""
 
 
+_BARS = 10
+"""Frequent values that a histogram has, as many as numbers have buckets."""
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """Statistics of numbers; NaN counts only in `nan`."""
@@ -111,7 +115,9 @@ class FeatureSummary:
     detail: Numbers | Texts | Image | None
     """None without values."""
     histogram: tuple[float, ...]
-    """Number of values per bucket of equal width, or per rank of the first ranks; may be empty."""
+    """Number of values per bucket of equal width, or of each of the ten most frequent values; may
+    be empty.
+    """
 
 
 def summarize(proto: Any) -> Iterator[FeatureSummary]:
@@ -162,7 +168,7 @@ def _detail(feature: Any, values: int) -> tuple[Numbers | Texts | Image | None, 
         return None, ()
     text = feature.string_stats
     top = tuple((each.value, each.frequency) for each in text.top_values)
-    ranks = tuple(each.sample_count for each in text.rank_histogram.buckets)
+    ranks = tuple(each.sample_count for each in text.rank_histogram.buckets[:_BARS])
     return Texts(text.unique, text.avg_length, text.invalid_utf8_count, top), ranks
 
 

@@ -82,8 +82,10 @@ def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
 
 def _fitted(decode: Decode, feature: str, data: bytes, size: ImageSize) -> npt.NDArray[Any]:
     sides = size.size
+    top = left = 0
 
     def fit(height: int, width: int) -> tuple[tuple[int, int], Sequence[int]]:
+        nonlocal top, left
         whole = (0, 0, height, width)
         if not isinstance(sides, tuple):
             side, shorter = sides or 0, max(1, min(height, width))
@@ -94,6 +96,9 @@ def _fitted(decode: Decode, feature: str, data: bytes, size: ImageSize) -> npt.N
             rows = min(max(width * sides[0] // sides[1], 1), height)
             columns = min(max(height * sides[1] // sides[0], 1), width)
             return sides, ((height - rows) // 2, (width - columns) // 2, rows, columns)
+        # As `tf.image.resize_with_pad` has them, which `load` agrees with.
+        top = max(0, sides[0] * width - height * sides[1]) // (2 * width)
+        left = max(0, sides[1] * height - width * sides[0]) // (2 * height)
         rows = min(sides[0], max(1, height * sides[1] // width))
         columns = min(sides[1], max(1, width * sides[0] // height))
         return (rows, columns), whole
@@ -103,6 +108,5 @@ def _fitted(decode: Decode, feature: str, data: bytes, size: ImageSize) -> npt.N
         return found
     rows, columns, channels = found.shape
     padded = np.zeros((*sides, channels), np.uint8)
-    top, left = (sides[0] - rows) // 2, (sides[1] - columns) // 2
     padded[top : top + rows, left : left + columns] = found
     return padded

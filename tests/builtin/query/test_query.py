@@ -282,8 +282,75 @@ def test_formats(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("a.csv", b"n\n0\n"),
+        ("a.json", b"{"),
+        ("a.jsonl", b'{"n": 0}\n'),
+        ("A.PARQUET", b"PAR1"),
+        ("a.md", b"| n |\n"),
+        ("a.txt", b"  n\n  0\n"),
+    ],
+)
+def test_the_suffix_of_a_file_is_its_format(
+    name: str, start: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    payloads = [encode({"n": int64_feature(number)}) for number in range(1200)]
+    path, target = written(tmp_path / "x.tfrecord", *payloads), tmp_path / name
+    sql = "SELECT n FROM records ORDER BY n"
+    assert asked(capfd, path, sql, "--output", target)[0] == 0
+    assert target.read_bytes().startswith(start)
+    if name == "a.csv":
+        assert target.read_bytes().count(b"\n") == 1201
+    code, _, err = asked(capfd, path, sql, "--output", target, "--format", "parquet")
+    assert code == (0 if name in ("A.PARQUET", "a.txt") else 2)
+    assert code == 0 or "has the name of another format than `parquet`" in err
+
+
+@pytest.mark.parametrize("sql", ["", " \n"])
+def test_an_empty_question_is_refused(
+    sql: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "x.tfrecord", encode({"n": int64_feature(1)}))
+    code, _, err = asked(capfd, path, sql)
+    assert (code, err.splitlines()[0]) == (2, "error: the question is empty")
+
+
+def test_a_comment_may_come_first(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "x.tfrecord", encode({"n": int64_feature(5)}))
+    assert asked(capfd, path, "/* n */ SELECT n FROM records", "--format", "csv")[1] == "n\n5\n"
+
+
+def test_a_target_may_be_named_twice(tmp_path: Path) -> None:
+    path = str(written(tmp_path / "x.tfrecord", encode({"n": int64_feature(5)})))
+    with ask([path, path]) as questions:
+        assert questions.answer("SELECT a.n + b.n AS s FROM a, b").rows() == [{"s": 10}]
+
+
+@pytest.mark.parametrize(
+    ("name", "measure"), [("numbers", "count"), ("text", "size")], ids=["list", "text"]
+)
+def test_a_column_of_long_values_says_why_it_is_not_there(
+    name: str, measure: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    example = {"numbers": float_feature([0.5] * 32), "text": bytes_feature(b"z" * 80)}
+    path = written(tmp_path / "x.tfrecord", encode(example))
+    code, _, err = asked(capfd, path, f"SELECT {name} FROM records")
+    assert code == 2
+    assert err.splitlines()[1] == (
+        f'hint: all values of `{name}` are too long for a catalog, which has `"{name}.{measure}"`'
+    )
+
+
+@pytest.mark.parametrize(
     ("sql", "error", "hint"),
     [
+        (
+            "SELECT * FROM nothere",
+            "error: Table with name nothere does not exist",
+            "hint: `tfrecreg query TARGET` alone shows",
+        ),
+        ("SELECT 'x'::INT FROM records", "error: Could not convert string 'x' to INT32", "hint: "),
         (
             "SELECT recrd FROM records",
             'error: Referenced column "recrd" not found in FROM clause',

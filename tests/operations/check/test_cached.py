@@ -12,7 +12,7 @@ import pytest
 from check_support import framed
 from tests_support import flip, tree
 
-from tfrecreg.code_digest import code_digest, code_of
+from tfrecreg.code_digest import code_of, digest_of_packages
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError
 from tfrecreg.example.encode import encode
@@ -297,7 +297,7 @@ def test_what_other_code_of_a_validator_found_is_not_found_again(
     module = Path(sys.modules["fake_stranger"].__file__ or "")
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     module.write_text(module.read_text().replace("return None", "return 'four'"))
-    for cache in (plugins, code_of, code_digest):  # as in a new process
+    for cache in (plugins, code_of, digest_of_packages):  # as in a new process
         cache.cache_clear()
     del sys.modules["fake_stranger"]
     again = checked(str(bare), only=("lengths",), fail_on=FailOn.WARNING)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tfrecreg import data_source
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.load import load
 from tfrecreg.operations.tf_dataset.fitted import ImageFit
@@ -98,6 +99,40 @@ def test_images_of_several_shapes_make_no_batch(tf: Any, ramps: Path) -> None:
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("sides", [(2, 300), (300, 1), (1, 1)])
+def test_a_thin_image_keeps_a_row_when_it_is_padded(
+    tf: Any, odd: Callable[..., Path], sides: tuple[int, int]
+) -> None:
+    root = odd(
+        SCHEMA, [{"image/encoded": [tf.io.encode_png(np.full((*sides, 1), 9, np.uint8)).numpy()]}]
+    )
+    (found,) = fitted(root, image_size=(5, 6), fit="pad")
+    (other,) = data_source(
+        "odd", registry=root, decode=True, image_size=(5, 6), fit="pad", features=["image/encoded"]
+    )
+    assert found.any()
+    assert np.array_equal(found, other["image/encoded"])
+
+
+@pytest.mark.parametrize("sides", [(40, 30), (7, 90), (90, 11), (13, 11), (3, 2)])
+def test_padding_lies_alike_for_both_readers(
+    tf: Any, odd: Callable[..., Path], sides: tuple[int, int]
+) -> None:
+    white = tf.io.encode_png(np.full((*sides, 1), 255, np.uint8)).numpy()
+    root = odd(SCHEMA, [{"image/encoded": [white]}])
+    (found,) = fitted(root, image_size=(24, 17), fit="pad")
+    (other,) = data_source("odd", registry=root, decode=True, image_size=(24, 17), fit="pad")
+    assert np.array_equal(found, other["image/encoded"])
+
+
+def test_padding_is_that_of_tensorflow(tf: Any) -> None:
+    fit = ImageFit(size=(24, 17), fit="pad")
+    for sides in [(40, 30), (7, 90), (13, 11), (64, 64), (3, 2)]:
+        image = np.random.default_rng(sides[0]).integers(0, 256, (*sides, 3), np.uint8)
+        theirs = tf.cast(tf.round(tf.image.resize_with_pad(image, 24, 17)), tf.uint8)
+        assert np.array_equal(fit.applied(tf, tf.constant(image)), theirs)
+
+
 @pytest.mark.parametrize("fit", ["stretch", "crop", "pad"])
 def test_the_shape_is_static(tf: Any, ramps: Path, fit: str) -> None:
     arguments = {"decode": True, "channels": 3, "image_size": (4, 6), "fit": fit}

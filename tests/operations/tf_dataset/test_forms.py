@@ -346,3 +346,27 @@ def test_a_schema_without_a_label_makes_no_pairs(digits_registry: Path) -> None:
     assert caught.value.hint == (
         '`as_supervised=("image/encoded", "image/class/label")` names input and label'
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"decode": ["nope"]}, "`decode` should be True or False, found"),
+        ({"decode": "image/encoded"}, "`decode` should be True or False, found"),
+        ({"as_supervised": "box/xmin"}, "`as_supervised` should be two features, found"),
+        ({"as_supervised": ("box/xmin",)}, "`as_supervised` should be two features, found"),
+        ({"pad_to": 2.5}, "`pad_to` should be a length, a length by feature, or `longest`"),
+        ({"pad_to": {"box/xmin": "longest"}}, "`pad_to` should be a length"),
+        ({"prefetch": -5}, "`prefetch` should be 0 or more, found -5"),
+        ({"features": "box"}, "the schema has no feature `box`"),
+    ],
+)
+def test_values_of_other_kinds_are_refused(
+    boxes: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        load("odd", registry=boxes, **arguments)
+
+
+def test_one_feature_may_be_a_text(tf: Any, boxes: Path) -> None:
+    assert list(load("odd", registry=boxes, features="box/xmin").element_spec) == ["box/xmin"]

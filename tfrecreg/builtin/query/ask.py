@@ -177,7 +177,7 @@ def ask(
         MissingExtraError: the extra `query` is not installed.
         FailureError: a shard cannot be read.
     """
-    named = named_targets(targets)
+    named = named_targets(targets, once=False)  # each has tables of its own
     if not named or len(named) > len(_LETTERS):
         raise UsageError(
             f"expected 1 to {len(_LETTERS)} targets, found {len(named)}",

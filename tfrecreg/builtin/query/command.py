@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +13,20 @@ from tfrecreg.commands import complete
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
-_SQL = re.compile(r"[\s(]*[A-Za-z]+[\s(*]", re.ASCII)
+_SUFFIXES = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".parquet": "parquet",
+    ".md": "markdown",
+}
+_SQL = re.compile(r"(?:[\s(]|--.*\n|/\*(?s:.*?)\*/)*[A-Za-z]+[\s(*]", re.ASCII)
 
 
 @session_command("query")
@@ -28,7 +37,7 @@ _SQL = re.compile(r"[\s(]*[A-Za-z]+[\s(*]", re.ASCII)
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="Format of the answer. Default: table; with --json: json.",
+    help="Format of the answer. Default: that of FILE's suffix, or table; with --json: json.",
 )
 @click.option(
     "--output",
@@ -64,7 +73,15 @@ def command(
     from tfrecreg.builtin.query.printed import print_answer, print_tables
 
     named, sql = split_arguments(targets)
-    form = form or ("json" if session.as_json else "table")
+    if sql is not None and not sql.strip():
+        raise UsageError("the question is empty", hint='"SELECT count(*) FROM records" is one')
+    meant = None if output is None or sql is None else _SUFFIXES.get(Path(output).suffix.lower())
+    form = form or ("json" if session.as_json else meant or "table")
+    if output is not None and meant is not None and form != meant:
+        raise UsageError(
+            f"`{safe(output)}` has the name of another format than `{form}`",
+            hint=f"`--format {meant}`, or another name",
+        )
     if session.as_json and form != "json":
         raise UsageError(
             f"`--format {form}` and `--json` exclude each other", hint="give one of them"
@@ -90,9 +107,11 @@ def command(
 
 def split_arguments(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
     """The targets, and the SQL: a last argument that begins with a word, goes on after it and names
-    no file.
+    no file; or is empty, or begins with a comment.
     """
     *named, last = arguments
+    if named and not last.strip():
+        return tuple(named), last
     if named and _SQL.match(last) and not _exists(last):
         return tuple(named), last
     return arguments, None

@@ -199,6 +199,11 @@ class Connection:
         if unknown is None:
             return sql_error(error, sql)
         columns = {name for view in self._views for name, _ in self.describe(view)}
+        for measure in ("count", "size"):
+            if f"{unknown[1]}.{measure}" in columns:  # no value is short enough for a catalog
+                name = safe(unknown[1], limit=100)
+                hint = f"all values of `{name}` are too long for a catalog, which has "
+                return sql_error(error, sql, f'{hint}`"{name}.{measure}"`')
         # It may be a column of another table than the question is about.
         near = did_you_mean(unknown[1], sorted(columns - {unknown[1]}))
         return sql_error(error, sql, near.removeprefix("; ") if near else "")
@@ -278,7 +283,9 @@ def sql_error(error: Exception, sql: str, hint: str = "") -> UsageError | Failur
     message = first.partition(" Error: ")[2] or first
     alike = _ALIKE.search(rest)
     if alike and not hint:
-        hint = f"did you mean {safe(rest[alike.end() :].strip().splitlines()[0], limit=300)}"
+        names = rest[alike.end() :].strip().splitlines()[0]
+        if not names.lstrip('"').startswith(_ABOUT_TABLES):  # DuckDB's own tables
+            hint = f"did you mean {safe(names, limit=300)}"
     where = _place(places[1], sql, int(places[0])) if places else ""
     return UsageError(
         f"{safe(message.rstrip('! '), limit=500)}{where}",
@@ -296,4 +303,4 @@ def _place(shown: str, sql: str, number: int) -> str:
     at = line[column : column + 30]
     if not whole or at[:5] not in whole[0]:
         return ""  # inside of a view, which the user did not write
-    return f", at `^{safe(at, limit=40)}`"
+    return f", at `{safe(f'^{at}', limit=41)}`"

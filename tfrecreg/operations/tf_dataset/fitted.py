@@ -42,10 +42,9 @@ class ImageFit(ImageSize):
             return images
         tf, size = tensorflow, self.size
         if self.fit == "pad":
-            inner = _inside(tf, images, *self.sides)
+            inner, start = _inside(tf, images, *self.sides)
             sized = tf.image.resize(images, inner, method=self.method, antialias=self.antialias)
-            top, left = (self.sides[0] - inner[0]) // 2, (self.sides[1] - inner[1]) // 2
-            sized = tf.image.pad_to_bounding_box(sized, top, left, *self.sides)
+            sized = tf.image.pad_to_bounding_box(sized, *start, *self.sides)
         else:
             if self.fit == "crop":
                 images = _centre(tf, images, *self.sides)
@@ -116,16 +115,20 @@ def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
     return images[..., top : top + rows, left : left + columns, :]
 
 
-def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
-    """The largest height and width in this size that have the shape of the images, rounded down.
+def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> tuple[Any, tuple[Any, Any]]:
+    """The largest height and width in this size that have the shape of the images, rounded down;
+    and where they begin, at the top and at the left.
 
     `tf.image.resize_with_pad` has the same, but refuses images so thin that a side becomes 0.
     """
     tf = tensorflow
-    has_height, has_width = _sides(tf, images)
-    rows = tf.clip_by_value(has_height * width // tf.maximum(has_width, 1), 1, height)
-    columns = tf.clip_by_value(has_width * height // tf.maximum(has_height, 1), 1, width)
-    return tf.cast(tf.stack([rows, columns]), tf.int32)
+    high, wide = (tf.maximum(side, 1) for side in _sides(tf, images))
+    rows = tf.clip_by_value(high * width // wide, 1, height)
+    columns = tf.clip_by_value(wide * height // high, 1, width)
+    top = tf.maximum(height * wide - high * width, 0) // (2 * wide)
+    left = tf.maximum(width * high - wide * height, 0) // (2 * high)
+    inner = tf.cast(tf.stack([rows, columns]), tf.int32)
+    return inner, (tf.cast(top, tf.int32), tf.cast(left, tf.int32))
 
 
 def _by_shorter_side(tensorflow: Any, images: Any, side: int) -> Any:
