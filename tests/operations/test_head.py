@@ -53,6 +53,7 @@ def described(folder: Path, example: Example) -> dict[str, ShownFeature]:
         (gif(5, 4, frames=3), "GIF image, 5x4, 89 B, animated"),
         (webp(7, 9), "WebP image, 7x9, "),
         (bmp(3, 2), "BMP image, 3x2, 78 B"),
+        ("ü\n\tb\r\n0".encode(), '"ü\\x0a\\x09b\\x0d\\x0a0"'),
         (jpeg(640, 480, scan=bytes(900), end=b""), "JPEG image, 640x480, 953 B, cut short"),
         (
             b"\xff\xd8\xff\xe0" + bytes(1500),

@@ -83,7 +83,9 @@ def test_without_a_registry_it_says_where_it_looked(
         f"no registry here: neither `{tmp_path.resolve()}` nor a folder above it has a "
         "`tfrecreg.toml`"
     )
-    assert caught.value.hint == "`tfrecreg init` makes one, `-C DIR` names one"
+    assert caught.value.hint == (
+        "`tfrecreg init` makes one; `-C DIR`, in Python `registry=DIR`, names one"
+    )
 
 
 @pytest.mark.parametrize("kind", ["missing", "file"])

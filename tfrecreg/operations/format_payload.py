@@ -139,13 +139,15 @@ def _tensor(tensor: Tensor, data: bytes) -> str:
 
 
 def _as_text(data: bytes) -> str | None:
-    """The text that bytes are, where nine of ten characters of its start can be printed."""
+    """The text that bytes are, where nine of ten characters of its start can be printed, or are
+    tabs and ends of lines.
+    """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
     start = text[:_TEXT]
-    printable = sum(character.isprintable() for character in start)
+    printable = sum(character.isprintable() or character in "\t\n\r" for character in start)
     return text if printable * 10 >= len(start) * 9 else None
 
 

@@ -69,7 +69,7 @@ def open_registry(folder: RegistryLike | None = None) -> Registry:
         raise UsageError(
             f"no registry here: neither `{path_text(str(_resolved(start)))}` nor a folder above it "
             f"has a `{CONFIG_NAME}`",
-            hint="`tfrecreg init` makes one, `-C DIR` names one",
+            hint="`tfrecreg init` makes one; `-C DIR`, in Python `registry=DIR`, names one",
         )
     return Registry(LocalStorage(root))
 
