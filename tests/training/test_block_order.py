@@ -181,6 +181,8 @@ def test_a_source_shuffles_by_blocks_of_a_size(numbers: Path) -> None:
         ({"block": 10}, "`block` needs a seed"),
         ({"seed": 1, "block": 0}, "`block` should be a number from 1 on, found 0"),
         ({"seed": 1, "block": 9, "block_lanes": 0}, "`block_lanes` should be a number from 1 on"),
+        ({"seed": 1, "block_window": 3}, "are about blocks, and `block` is not given"),
+        ({"seed": 1, "block_lanes": 3}, "are about blocks, and `block` is not given"),
         ({"seed": 1, "block": 9, "block_window": -1}, "`block_window` should be a number from 1"),
         ({"seed": 1, "block": "much"}, "expected a size such as `256MiB`, `1.5GB` or a number"),
         (

@@ -226,6 +226,11 @@ def test_a_state_with_other_buckets_is_refused(
     [
         ({"bucket_by": "tokens"}, "`bucket_by` and `global_batch` belong together"),
         ({"global_batch": 9}, "`bucket_by` and `global_batch` belong together"),
+        (
+            {"buckets": [3]},
+            "`bucket_by` and `global_batch` belong together, and `buckets` is about them",
+        ),
+        ({"bucket_by": "tokens", "global_batch": 9, "buckets": 1.5}, "`buckets` should be an int"),
         ({"bucket_by": [1], "global_batch": 9}, "there are 1 lengths for 90 records"),
         ({"bucket_by": [[1]], "global_batch": 9}, "lengths should be one number a record, found"),
         ({"bucket_by": "NULL", "global_batch": 9}, "the length of record 0 of `texts` is NULL"),

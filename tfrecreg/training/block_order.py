@@ -72,18 +72,25 @@ class Blocks:
 
     @classmethod
     def of_size(
-        cls, block: BlockSize, window: int, lanes: int, mean_bytes: float, name: str
-    ) -> Blocks:
+        cls, block: BlockSize | None, window: int, lanes: int, mean_bytes: float, name: str
+    ) -> Blocks | None:
         """Blocks by a number of records, or by about so many bytes.
 
         Args:
-            block: records, or a size such as ``"16MiB"``.
+            block: records, or a size such as ``"16MiB"``; None for none.
             mean_bytes: of a record.
             name: of the records, for messages, escaped.
 
         Raises:
-            UsageError: it is not a size.
+            UsageError: it is not a size, or there is none, and something of it.
         """
+        if block is None:
+            if (window, lanes) != (DEFAULT_WINDOW, DEFAULT_LANES):
+                raise UsageError(
+                    "`block_window` and `block_lanes` are about blocks, and `block` is not given",
+                    hint='`order(seed=1, block="16MiB", block_window=8)`',
+                )
+            return None
         window, lanes = integer_of("block_window", window), integer_of("block_lanes", lanes)
         if not isinstance(block, str):
             return cls(integer_of("block", block), window, lanes)

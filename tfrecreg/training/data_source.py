@@ -25,7 +25,7 @@ from tfrecreg.training.epoch_numbers import InEpoch, elements_in_epochs
 from tfrecreg.training.far_ahead import PART, cache_of, read_ahead
 from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_arrays import Decode, image_array
-from tfrecreg.training.length_buckets import LengthBuckets
+from tfrecreg.training.length_buckets import DEFAULT_BUCKETS, LengthBuckets
 from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
 from tfrecreg.training.packed_batches import read_packed
 from tfrecreg.training.packed_orders import MakesRows
@@ -323,7 +323,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         drop_remainder: bool = False,
         weights: str | npt.ArrayLike | None = None,
         bucket_by: LengthsLike | None = None,
-        buckets: int | Sequence[float] = 16,
+        buckets: int | Sequence[float] = DEFAULT_BUCKETS,
         global_batch: int | None = None,
         block: BlockSize | None = None,
         block_window: int = DEFAULT_WINDOW,
@@ -383,9 +383,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
             where=self.where,
             weights=None if weights is None else self._record_values.weights(weights),
             buckets=self._buckets(bucket_by, buckets, global_batch),
-            blocks=None
-            if block is None
-            else Blocks.of_size(
+            blocks=Blocks.of_size(
                 block, block_window, block_lanes, self._shards.mean_bytes, self.name
             ),
         )
@@ -396,11 +394,11 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         buckets: int | Sequence[float],
         global_batch: int | None,
     ) -> LengthBuckets | None:
-        if lengths is None and global_batch is None:
+        if lengths is None and global_batch is None and buckets is DEFAULT_BUCKETS:
             return None
         if lengths is None or global_batch is None:
             raise UsageError(
-                "`bucket_by` and `global_batch` belong together",
+                "`bucket_by` and `global_batch` belong together, and `buckets` is about them",
                 hint='`order(seed=1, bucket_by="tokens", global_batch=256)`',
             )
         measured = self._measured(lengths)

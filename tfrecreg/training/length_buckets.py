@@ -11,7 +11,7 @@ batch, and not the longest records.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,10 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
+from tfrecreg.training.consumed import integer_of
 from tfrecreg.training.permutation import Permutation, RecordNumbers
+
+DEFAULT_BUCKETS = 16
 
 
 class LengthBuckets:
@@ -67,7 +70,8 @@ class LengthBuckets:
         self.by, self.global_batch = by, global_batch
         self.buckets: int | list[float]
         """How many, or the lengths at which the next one begins."""
-        if isinstance(buckets, int):
+        if not isinstance(buckets, Iterable):
+            buckets = integer_of("buckets", buckets)
             if buckets < 1:
                 raise UsageError(
                     f"`buckets` should be at least 1, found {buckets}", hint="`buckets=16`"
