@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -121,3 +123,20 @@ def test_a_draft_of_damaged_data_says_what_it_left_out(cli, shard: Path, tmp_pat
         assert f"hint: tfrecreg check {shard}" in done.err
     assert document.err == ""
     assert document.json["damage"][0]["reason"].startswith("CRC002: ")
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_without_unicode_gets_escapes(tmp_path: Path, encoding: str) -> None:
+    script = "from tfrecreg.testing import write_digits; write_digits('raw')"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    for command in (
+        [sys.executable, "-c", script],
+        [sys.executable, "-m", "tfrecreg", "init", "--no-dvc"],
+        [sys.executable, "-m", "tfrecreg", "build", "mnist", "--source", "mnist", "--raw", "raw"],
+        [sys.executable, "-m", "tfrecreg", "show", "mnist"],
+        [sys.executable, "-m", "tfrecreg", "check", "mnist"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    assert ("×" if encoding != "ascii" else "\\xd7").encode(encoding) in done.stdout

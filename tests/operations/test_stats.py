@@ -11,11 +11,12 @@ from scan_support import framed
 from statistics_support import IMAGES, alike_examples, dealt, odd_examples, write
 from tests_support import flip
 
-from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.errors import FailureError, StorageError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import int64_feature
 from tfrecreg.json_data import json_data
 from tfrecreg.operations.stats import stats
+from tfrecreg.storage.local import LocalStorage
 
 
 def cached(root: Path) -> list[Path]:
@@ -176,3 +177,15 @@ def test_a_condition_that_nothing_meets_says_so(digits_registry: Path) -> None:
     pytest.importorskip("duckdb", reason="the extra `query` is not installed")
     with pytest.raises(UsageError, match=r"no Example of `digits@1\.0\.0` meets `label = 'x'`"):
         stats("digits@1.0.0", registry=digits_registry, where="label = 'x'")
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: LocalStorage, path: str, *, durable: bool = True) -> None:
+        raise StorageError(f"cannot write `{path}`: Read-only file system", hint="none")
+
+    monkeypatch.setattr(LocalStorage, "create", refuse)
+    found = stats("digits@1.0.0", registry=digits_registry)
+    assert [each.statistics.examples for each in found.splits] == [60, 200]
+    assert cached(digits_registry) == []

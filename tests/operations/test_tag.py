@@ -73,6 +73,17 @@ def test_a_release_is_tagged_at_the_commit_that_holds_it(root: Path, registry: R
     assert str(release_.dvc) in git(root, "show", "digits@v1.0.0:data/digits.dvc")
 
 
+def test_a_shallow_clone_does_not_know_the_commit(root: Path, tmp_path: Path) -> None:
+    """Its only commit would seem to have added everything."""
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{root}", str(tmp_path / "clone"))
+    clone = open_registry(tmp_path / "clone")
+    with pytest.raises(FailureError, match="this is a shallow clone, which does not have") as told:
+        call(clone, "digits@1.0.0", stage="prod")
+    assert told.value.hint == "git fetch --unshallow, or name the commit: --commit REV"
+    assert git(tmp_path / "clone", "tag") == ""
+    assert call(clone, "digits@2.0.0", commit="HEAD").made == ("digits@v2.0.0",)
+
+
 def test_a_release_may_be_in_the_commit_of_a_merge(root: Path, registry: Registry) -> None:
     before, after = "after-1.0.0", "after-2.0.0"
     side = git(root, "commit-tree", f"{before}^{{tree}}", "-p", before, "-m", "on a branch")

@@ -197,7 +197,7 @@ def test_exit_codes(digits_original: Path, capsys: pytest.CaptureFixture[str]) -
         (
             ("digits", "--expect", "train"),
             "`--expect train` should be `--expect KEY=VALUE`",
-            "as in `--expect prefix=train`",
+            "as in `--expect train=60000`",
         ),
         (
             ("digits", "--expect", "train=-1"),

@@ -170,7 +170,7 @@ def _counts(text: str | None) -> dict[str, int]:
     from tfrecreg.text import safe
 
     counts: dict[str, int] = {}
-    for split, number in pairs(_names(text), "--expect").items():
+    for split, number in pairs(_names(text), "--expect", example="train=60000").items():
         # Names of splits come from data, numbers do not.
         if not (number.isascii() and number.isdigit()):
             raise UsageError(

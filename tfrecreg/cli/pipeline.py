@@ -53,5 +53,5 @@ def _print_all(session: Session, result: PipelineResult, look: bool, only_artifa
             )
         return
     if not result.is_dvc:
-        session.err.print("this is not a DVC repository yet: tfrecreg init makes it one")
+        session.err.print("this is not a DVC repository yet: tfrecreg init --dvc makes it one")
     session.commands(result.commands)

@@ -36,7 +36,7 @@ def watched(descriptor: int, like: TextIO) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
         encoding=like.encoding,
-        errors=like.errors,
+        errors="backslashreplace",  # a terminal that is not UTF-8 has no `×`
         line_buffering=getattr(like, "line_buffering", False),
         write_through=getattr(like, "write_through", False),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tfrecreg.errors import ConflictError, ManifestError, UsageError
+from tfrecreg.errors import ConflictError, FailureError, ManifestError, UsageError
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME
 from tfrecreg.progress import SILENT, Progress
@@ -102,6 +102,11 @@ def _tag(release: Release, request: TagRequest) -> TagResult:
         raise UsageError(
             "the registry is not in a git work tree, so there is nothing to tag",
             hint="git init, git add and git commit; then tag",
+        )
+    if request.commit is None and git.is_shallow(root):
+        raise FailureError(
+            f"this is a shallow clone, which does not have the commit that added `{release.name}`",
+            hint="git fetch --unshallow, or name the commit: --commit REV",
         )
     name = gto.artifact(release.dataset.name, git.folder_in_tree(root))
     commit = commit_of(release, request.commit)

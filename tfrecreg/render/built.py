@@ -86,7 +86,8 @@ def print_growth(console: Console, growth: Growth, *, would: bool = False) -> No
         )
         if number
     ]
-    cost = "" if would else f"; a push sends {si_bytes(growth.written_bytes)} and the indexes"
+    sent = growth.written_bytes
+    cost = "" if would or not sent else f"; a push sends {si_bytes(sent)} and the indexes"
     console.print(line(f"grown from {growth.base}: {', '.join(parts)}{cost}"))
 
 

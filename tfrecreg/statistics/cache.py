@@ -6,6 +6,7 @@ A file is a line of JSON and the serialized proto. What does not hold is made ag
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 from blake3 import blake3
 
@@ -20,7 +21,7 @@ from tfrecreg.statistics.summary import parse_proto
 from tfrecreg.statistics.tfdv import tfdv_version
 from tfrecreg.storage.interface import Storage
 
-_FORMAT = 2
+_FORMAT = 3
 """Version of the file format and of the computation: a new number discards old files."""
 
 
@@ -84,7 +85,11 @@ class StatisticsCache:
             "large": left_out.large,
             "sketched": list(statistics.sketched),
         }
-        with self._storage.create(_path(content, options), durable=False) as writer:
+        # They are made again where a registry cannot be written.
+        with (
+            suppress(StorageError),
+            self._storage.create(_path(content, options), durable=False) as writer,
+        ):
             writer.write(json.dumps(head).encode() + b"\n" + body)
 
 

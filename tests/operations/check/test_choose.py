@@ -91,6 +91,22 @@ def test_an_unknown_name_in_a_gate_is_an_error_of_the_configuration(target: Targ
         chosen(target, validators=("crk",))
 
 
+@pytest.mark.parametrize("name", ["crc", "items", "source"])
+def test_options_of_a_validator_without_any_are_refused(target: Target, name: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        chosen(target, limits={name: {"nonsense": 1}})
+    assert told.value.message == (
+        f"`tfrecreg.toml`: `limits.{name}.nonsense` is unknown: the validator `{name}` has no "
+        "options"
+    )
+
+
+@pytest.mark.parametrize("name", ["drift", "statistics", "images"])
+def test_options_of_a_validator_that_does_not_run_are_judged(target: Target, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"`limits.{name}.nonsense` is not known"):
+        chosen(target, limits={name: {"nonsense": 1}})
+
+
 def test_limits_for_nobody_are_refused(target: Target) -> None:
     with pytest.raises(ConfigError) as caught:
         chosen(target, limits={"scheme": {"x": 1}})

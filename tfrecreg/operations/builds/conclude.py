@@ -107,12 +107,19 @@ def conclude(
         resumed=resumed,
         growth=growth_of(
             start.plan,
-            {shard.entry.path for shard in made if shard.kept},
+            {shard.entry.path for shard in made if shard.kept} | _as_in_base(start, made),
             {shard.entry.path: shard.entry.bytes for shard in made},
         ),
         unchanged=unchanged,
         settings=start.settings,
     )
+
+
+def _as_in_base(start: BuildStart, made: Sequence[MadeShard]) -> set[str]:
+    """Shards that were made again and are the base's, byte for byte."""
+    base = start.plan.base
+    there = {} if base is None else {each.entry.path: each.entry.blake3 for each in base.shards}
+    return {each.entry.path for each in made if there.get(each.entry.path) == each.entry.blake3}
 
 
 def _complete(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -112,6 +113,7 @@ def choose(
         if announced.qualified not in left_out:
             must = named or announced in limited
             _consider(choice, known, announced, target, gate, must=must)
+    _judge_other_limits(known, {each.qualified for each in chosen}, gate)
     if not choice.running and not choice.problems:
         choice.problems.append(f"no validator applies to `{target.name}`")
     return choice
@@ -170,10 +172,7 @@ def _consider(
             reason: object = validator.applies(target)
             if reason is not None and not (isinstance(reason, str) and reason):
                 raise TypeError(f"its `applies` returned {reason!r}, expected None or a reason")
-        declared = getattr(kind, "Options", None)
-        if reason is None and declared is not None:
-            with calling(plugin, "Options"):
-                read_limits(declared, gate.options_of(announced.name), announced.name)
+        _judge_limits(announced, kind, gate)
     except Exception as error:
         _not_running(choice, plugin, error, must=must)
         return
@@ -184,6 +183,39 @@ def _consider(
         choice.announced.append((plugin, codes))
     else:
         choice.skipped.append(SkippedValidator(announced.name, str(reason)))
+
+
+def _judge_limits(
+    announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
+) -> None:
+    """Hold the gate's limits for a validator against the options that it declares.
+
+    Raises:
+        ConfigError: they do not fit.
+    """
+    plugin, options = announced.plugin_id, gate.options_of(announced.name)
+    declared = getattr(kind, "Options", None)
+    if declared is not None:
+        with calling(plugin, "Options"):
+            read_limits(declared, options, announced.name)
+    elif plugin.is_ours and options:
+        raise ConfigError(
+            f"`{CONFIG_NAME}`: `limits.{announced.name}.{safe(next(iter(options)))}` is unknown: "
+            f"the validator `{announced.name}` has no options",
+            hint="remove it",
+        )
+
+
+def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig) -> None:
+    """The same for validators that do not run now.
+
+    Raises:
+        ConfigError: limits do not fit.
+    """
+    for announced in known.every(ValidatorRecord):
+        if announced.name in gate.limits and announced.qualified not in chosen:
+            with suppress(PluginError, MissingExtraError):  # it is told where it runs
+                _judge_limits(announced, known.load(ValidatorRecord, announced.qualified), gate)
 
 
 def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bool) -> None:
