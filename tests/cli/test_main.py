@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests_support import interruptible
 
+from tfrecreg.cli.main import main
+from tfrecreg.commands.session import Session
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
 from tfrecreg.storage.local import LocalStorage
@@ -186,3 +188,18 @@ def test_a_registry_in_a_folder_that_is_not_utf8_is_told_of(cli, tmp_path: Path)
     done = cli("init", os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"), "--no-dvc")
     assert done.code == 0, done.err
     assert f"registry at {tmp_path}/caf\\xe9: made " in done.out
+
+
+def test_an_interrupt_with_json_prints_one_document(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(self: Session) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "open", interrupt)
+    assert main(["list", "--json"]) == 130
+    out, err = capfd.readouterr()
+    assert err.strip() == "error: interrupted"
+    document = json.loads(out)
+    assert document["status"] == "error"
+    assert document["error"] == {"message": "interrupted", "hint": "", "exit_code": 130}

@@ -105,6 +105,7 @@ def _main(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort) as error:
         _print_error("error: interrupted", "")
         guard.traced(error)
+        _document(session, arguments, "interrupted", "", _INTERRUPTED, [])
         return _INTERRUPTED
     return code if isinstance(code, int) else 0
 
