@@ -188,7 +188,8 @@ def _consider(
 def _judge_limits(
     announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
 ) -> None:
-    """Hold the gate's limits for a validator against the options that it declares.
+    """Hold the gate's limits for a validator against the options that it declares. One that runs
+    for limits alone reads them itself.
 
     Raises:
         ConfigError: they do not fit.
@@ -198,7 +199,7 @@ def _judge_limits(
     if declared is not None:
         with calling(plugin, "Options"):
             read_limits(declared, options, announced.name)
-    elif plugin.is_ours and options:
+    elif plugin.is_ours and options and announced.record.runs_with != "limits":
         raise ConfigError(
             f"`{CONFIG_NAME}`: `limits.{announced.name}.{safe(next(iter(options)))}` is unknown: "
             f"the validator `{announced.name}` has no options",
