@@ -32,7 +32,7 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
     assert not Path("dvc.yaml").exists()
     done = cli("pipeline")
     assert done.code == 0
-    assert "this is not a DVC repository yet" in done.err
+    assert "this is not a DVC repository yet: tfrecreg init --dvc makes it one" in done.err
     assert Path("schemas/digits.pbtxt").read_text("utf-8")
     assert (
         Path("dvc.yaml")

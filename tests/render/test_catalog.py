@@ -302,6 +302,16 @@ def test_a_list_of_datasets(pipe) -> None:
             bytes=None,
             problem="`data/bad/manifest.json` is no JSON",
         ),
+        Listed(name="gone", state="released", latest="", releases=2, records=7, bytes=999),
+        Listed(
+            name="worse",
+            state="broken",
+            latest="",
+            releases=2,
+            records=None,
+            bytes=None,
+            problem="its yanks are no JSON",
+        ),
     ]
     assert (
         pipe(lambda console: print_list(console, listed))
@@ -311,7 +321,10 @@ a        1.10.0              12        7   999 B
 built    (built)              0   70,000  3.0 GB
 new      (configured)         0
 bad      (broken)             0
+gone     (yanked)             2        7   999 B
+worse    (broken)             2
 broken: `data/bad/manifest.json` is no JSON
+broken: its yanks are no JSON
 """
     )
 

@@ -256,6 +256,8 @@ def load(
         >>> len(train), len(test)
         (7, 2)
     """
+    if isinstance(features, str):
+        features = (features,)
     chosen = PipelineOptions(
         batch_size=batch_size,
         drop_remainder=drop_remainder,
@@ -268,11 +270,7 @@ def load(
         epoch=epoch,
     )
     request = FormRequest(
-        features=(features,)
-        if isinstance(features, str)
-        else None
-        if features is None
-        else tuple(features),
+        features=None if features is None else tuple(features),
         decode=decode,
         channels=channels,
         fit=ImageFit(size=image_size, fit=fit, method=method, antialias=antialias, augment=augment),

@@ -65,7 +65,7 @@ def print_list(console: Console, listed: Sequence[Listed]) -> None:
     for each in listed:
         table.add_row(
             safe(each.name),
-            each.latest or ("(yanked)" if each.releases else f"({each.state})"),
+            each.latest or ("(yanked)" if each.state == "released" else f"({each.state})"),
             str(each.releases),
             "" if each.records is None else f"{each.records:,}",
             "" if each.bytes is None else si_bytes(each.bytes),

@@ -138,8 +138,8 @@ def expect_free_names(elements: Elements, more: Collection[str] = ()) -> None:
     for column in elements.columns or ():
         if column.name in taken:
             raise UsageError(
-                f"the records have a feature `{safe(column.name)}`, and batches call something "
-                "else so",
+                f"the records have a feature `{safe(column.name)}`, and batches use this name for "
+                "something else",
                 hint="leave it out: `data_source(features=…)`",
             )
 

@@ -394,7 +394,8 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         buckets: int | Sequence[float],
         global_batch: int | None,
     ) -> LengthBuckets | None:
-        if lengths is None and global_batch is None and buckets is DEFAULT_BUCKETS:
+        is_default = isinstance(buckets, int) and buckets == DEFAULT_BUCKETS
+        if lengths is None and global_batch is None and is_default:
             return None
         if lengths is None or global_batch is None:
             raise UsageError(

@@ -350,7 +350,11 @@ def test_a_column_of_long_values_says_why_it_is_not_there(
             "error: Table with name nothere does not exist",
             "hint: `tfrecreg query TARGET` alone shows",
         ),
-        ("SELECT 'x'::INT FROM records", "error: Could not convert string 'x' to INT32", "hint: "),
+        (
+            "SELECT * FROM records WHERE n ::: 1",
+            'error: syntax error at or near ":", at `^: 1`',
+            "hint: ",
+        ),
         (
             "SELECT recrd FROM records",
             'error: Referenced column "recrd" not found in FROM clause',

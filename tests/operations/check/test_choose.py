@@ -107,6 +107,15 @@ def test_options_of_a_validator_that_does_not_run_are_judged(target: Target, nam
         chosen(target, limits={name: {"nonsense": 1}})
 
 
+def test_what_else_is_wrong_with_a_validator_that_does_not_run_is_no_matter(
+    install_plugin: Install, target: Target
+) -> None:
+    limits = "[gates.default]\nlimits.even = { least = 4 }\n"
+    install_plugin(more="Even.Options = 3\n\n" + dedent(DECLARED).replace("Even.Options", "_"))
+    assert checked(target, limits, only=("crc",)).validators == ("crc",)
+    assert checked(target, limits, only=("even",)).status == "error"
+
+
 def test_limits_for_nobody_are_refused(target: Target) -> None:
     with pytest.raises(ConfigError) as caught:
         chosen(target, limits={"scheme": {"x": 1}})

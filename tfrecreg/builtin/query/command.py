@@ -75,9 +75,9 @@ def command(
     named, sql = split_arguments(targets)
     if sql is not None and not sql.strip():
         raise UsageError("the question is empty", hint='"SELECT count(*) FROM records" is one')
-    meant = None if output is None or sql is None else _SUFFIXES.get(Path(output).suffix.lower())
+    meant = _SUFFIXES.get(Path(output or "").suffix.lower()) if sql is not None else None
     form = form or ("json" if session.as_json else meant or "table")
-    if output is not None and meant is not None and form != meant:
+    if output and meant not in (None, form):
         raise UsageError(
             f"`{safe(output)}` has the name of another format than `{form}`",
             hint=f"`--format {meant}`, or another name",

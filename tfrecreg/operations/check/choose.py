@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -208,15 +207,19 @@ def _judge_limits(
 
 
 def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig) -> None:
-    """The same for validators that do not run now.
+    """The same for validators that do not run now: what else is wrong with one of them shows where
+    it runs.
 
     Raises:
         ConfigError: limits do not fit.
     """
     for announced in known.every(ValidatorRecord):
         if announced.name in gate.limits and announced.qualified not in chosen:
-            with suppress(PluginError, MissingExtraError):  # it is told where it runs
+            try:
                 _judge_limits(announced, known.load(ValidatorRecord, announced.qualified), gate)
+            except Exception as error:
+                if isinstance(error, ConfigError) and is_told(error):
+                    raise
 
 
 def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bool) -> None:
