@@ -67,7 +67,7 @@ class OrderSampler:
     Each iteration that reaches its end begins the next epoch. The state is that of the order, a
     small JSON object; it may be loaded with other ranks than it was saved with, if all ranks had
     consumed as many records. A plain `DataLoader` with workers takes numbers ahead of the batches
-    that it hands out: count these, and save `state_dict(done)`.
+    that it hands out: count the records of those, and save `state_dict(done)`.
 
     Args:
         source: a data source or a mixture.

@@ -29,7 +29,7 @@ _LEAST_RATIO, _RATIOS = 0.75, 4 / 3 - 0.75
 
 
 class CropDraws:
-    """Numbers for records.
+    """Random numbers for records.
 
     Args:
         seed: any integer.
