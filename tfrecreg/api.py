@@ -4,7 +4,8 @@
   `EngineRecord`, `CommandRecord`, `DecoderRecord`; whether a source fits a folder: `RawPreview`,
   `Recognition`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
-  `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `Splitter`
+  `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `missing_files`,
+  `Splitter`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
   `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`,
   `class_summary`; their files: `list_files`, `Symlinks`, `link_problem`, `read_text`,
@@ -77,6 +78,7 @@ from tfrecreg.shards import is_split_name, normal_splits
 from tfrecreg.sources.bundled import bundled_schema
 from tfrecreg.sources.file_splits import splits_of_files
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.sources.numbered_files import missing_files
 from tfrecreg.sources.schema_text import feature_schema, image_schema
 from tfrecreg.sources.splitter import Splitter
 from tfrecreg.storage.file_object import ReadingFile
@@ -292,6 +294,7 @@ __all__ = [
     "media_features",
     "media_kind",
     "media_schema",
+    "missing_files",
     "new_exchange",
     "normal_splits",
     "object_schema",

@@ -4,7 +4,7 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tfrecreg.api import Entry, RawDataError, Remark, Storage, link_problem, safe
@@ -67,6 +67,11 @@ class FileFinder:
                 hint="name the folder of the files with --raw",
             )
         return sorted(self._below("", ((here.device, here.inode),)))
+
+    def leave_out(self, files: Iterable[FoundFile]) -> None:
+        """Count files among the names that are left out."""
+        for each in files:
+            _count(self.stray, each.path)
 
     def remarks(self, split: str) -> Iterator[Remark]:
         """The names left out."""

@@ -68,7 +68,10 @@ class Grouping:
                 f"`{safe(raw.root, limit=4096)}` holds no file with {some}",
                 hint="name the folder of the files with --raw",
             )
-        self.splits = _split_folders(found, options, raw)
+        self.splits, loose = _split_folders(found, options, raw)
+        left_out = set(loose)
+        found = [each for each in found if each not in left_out]
+        finder.leave_out(loose)
         self.files = [each for each in found if not each.code]
         kinds = sorted({media_kind(each.name) for each in self.files})
         self.parts = paired_parts(options) or [FilePart("", kind, kind) for kind in kinds]
@@ -156,25 +159,34 @@ def paired_parts(options: FolderOptions) -> list[FilePart]:
 
 def _split_folders(
     found: Sequence[FoundFile], options: FolderOptions, raw: Storage
-) -> Mapping[str, str]:
-    """Split by name of its folder; empty without splits."""
+) -> tuple[Mapping[str, str], list[FoundFile]]:
+    """Split by name of its folder, empty without splits; and the files beside them, left out.
+
+    A `README.md` beside `train/*.wav` is no data. A `.wav` there may be.
+    """
     if options.layout == "flat":
-        return {}
+        return {}, []
     tops = list(dict.fromkeys(each.path.partition("/")[0] for each in found if "/" in each.path))
     splits = normal_splits(tops)
     usual = [each for each in tops if splits[each] in _USUAL]
     if options.layout == "auto" and not usual:
-        return {}
+        return {}, []
     root = safe(raw.root, limit=4096)
-    loose = [each.path for each in found if "/" not in each.path]
-    others = loose + (
-        [each for each in tops if each not in usual] if options.layout == "auto" else []
-    )
-    if others:
+    loose = [each for each in found if "/" not in each.path]
+    if options.layout == "auto":
+        usual_suffixes = {each.suffix for each in found if "/" in each.path}
+        others = [each.path for each in loose if each.suffix in usual_suffixes]
+        others += [each for each in tops if each not in usual]
+        if others:
+            raise RawDataError(
+                f"`{root}` holds folders of splits ({_names(usual)}) and others ({_names(others)})",
+                hint="`--option layout=split` makes each folder a split and leaves out files "
+                "beside them; `layout=flat` makes none of them a split",
+            )
+    if not tops:
         raise RawDataError(
-            f"`{root}` holds folders of splits ({_names(usual or tops)}) and others "
-            f"({_names(others)})",
-            hint="--option layout=split if all folders are splits, `layout=flat` if none is",
+            f"`{root}` holds no folder, and with `layout=split` each folder is a split",
+            hint="leave `layout` out, or name the folder that holds those of the splits",
         )
     for name in tops:
         if not is_split_name(name):
@@ -183,7 +195,7 @@ def _split_folders(
                 "expected letters, digits and `_`",
                 hint="rename it: the name becomes part of file names",
             )
-    return splits
+    return splits, loose
 
 
 def _classes(files: Sequence[FoundFile], splits: Mapping[str, str], raw: Storage) -> list[str]:

@@ -159,11 +159,14 @@ class Cells:
         if self._round and not too_large.any():
             return single
         if lost.any():
+            bad = found[too_large if too_large.any() else lost][0]
+            leave = "leave the column out: `--option columns=NAME,NAME`"
             raise RawDataError(
-                f"float32 does not hold {found[lost][0]} of the column `{safe(leaf.column)}` "
+                f"float32 does not hold {bad} of the column `{safe(leaf.column)}` "
                 "exactly, and an example has no other floats",
-                hint="round them: `--option float64=round`; or leave the column out: "
-                "`--option columns=NAME,NAME`",
+                hint=leave
+                if too_large.any()
+                else f"round them: `--option float64=round`; or {leave}",
             )
         return single
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfrecreg.api import (
     ParquetReader,
     RawDataError,
+    Skipped,
     Storage,
     UsageError,
     did_you_mean,
+    missing_files,
     normal_splits,
     safe,
     splits_of_files,
@@ -35,6 +37,19 @@ class DataFile:
     """Rows and decompressed bytes of each row group."""
 
 
+class DataFiles(NamedTuple):
+    """The Parquet files of a folder."""
+
+    config: str
+    """The name of the configuration."""
+    files: list[DataFile]
+    """In order of their paths."""
+    left_out: list[str]
+    """Those of other configurations, or of no split."""
+    missing: list[Skipped]
+    """One for each numbered set that lacks files."""
+
+
 @dataclass
 class Footers:
     """What the footers of all files say."""
@@ -47,10 +62,8 @@ class Footers:
     """By the path of a column: whether no number is negative, for all that is known."""
 
 
-def find_data_files(
-    raw: Storage, options: HuggingFaceOptions, readme: Readme
-) -> tuple[str, list[DataFile], list[str]]:
-    """The name of the configuration, its files in order of their paths, and files left out.
+def find_data_files(raw: Storage, options: HuggingFaceOptions, readme: Readme) -> DataFiles:
+    """The files of the configuration that the options or the README choose.
 
     Raises:
         RawDataError: there are none, or the README names files that are not there.
@@ -81,7 +94,8 @@ def find_data_files(
     name, chosen = _config(options.config, readme.configs(), sizes)
     splits = _splits(options, chosen, list(sizes), name)
     files = [DataFile(path, splits[path], sizes[path]) for path in sizes if path in splits]
-    return name, files, [path for path in sizes if path not in splits]
+    left_out = [path for path in sizes if path not in splits]
+    return DataFiles(name, files, left_out, [*missing_files(sizes, splits)])
 
 
 def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
@@ -99,7 +113,8 @@ def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
             elif not schema.equals(footers.schema):
                 raise _differs(files[0].path, each.path, footers.schema, schema)
             for number in range(metadata.num_row_groups):
-                _add_statistics(footers, metadata.row_group(number))
+                if metadata.row_group(number).num_rows:  # others have no statistics
+                    _add_statistics(footers, metadata.row_group(number))
             each.groups = parquet.groups()
             for number, group in enumerate(each.groups):
                 if group.bytes > MAX_GROUP_BYTES:
@@ -139,8 +154,8 @@ def _config(
             return wanted, {"data_dir": wanted}
         known = sorted({*named, *(path.partition("/")[0] for path in sizes if "/" in path)})
         raise UsageError(
-            f"there is no configuration or folder `{safe(wanted)}`",
-            hint=did_you_mean(wanted, known) or f"there are {_listed(known)}",
+            f"there is no configuration or folder `{safe(wanted)}`{did_you_mean(wanted, known)}",
+            hint=f"there are {_listed(known)}",
         )
     if not named:
         return "default", {}

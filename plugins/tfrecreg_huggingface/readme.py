@@ -42,6 +42,16 @@ class Readme:
             return named[0]
         return infos[0] if len(infos) == 1 else {}
 
+    def examples(self, config: str) -> dict[str, int]:
+        """The number of rows of each split, where it is told."""
+        found: dict[str, int] = {}
+        for each in _as_list(self.info(config).get("splits")):
+            if isinstance(each, dict):
+                name, count = each.get("name"), each.get("num_examples")
+                if isinstance(name, str) and name and type(count) is int:
+                    found[name] = count
+        return found
+
     def suggestions(self, config: str) -> dict[str, str]:
         """What could go into `datasets/NAME.toml`: key to text, escaped."""
         info = self.info(config)

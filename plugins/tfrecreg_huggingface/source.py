@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -22,11 +23,18 @@ from tfrecreg.api import (
     Storage,
     Written,
     decode,
+    normal_splits,
     safe,
 )
 from tfrecreg_huggingface.cells import Cells, UnusableValue
 from tfrecreg_huggingface.columns import ColumnPlan, Leaf, exported_columns, plan_columns
-from tfrecreg_huggingface.data_files import DataFile, Footers, find_data_files, read_footers
+from tfrecreg_huggingface.data_files import (
+    DataFile,
+    DataFiles,
+    Footers,
+    find_data_files,
+    read_footers,
+)
 from tfrecreg_huggingface.hub_types import HubTypes, types_from_metadata, types_from_readme
 from tfrecreg_huggingface.huggingface_options import HuggingFaceOptions
 from tfrecreg_huggingface.readme import Readme, read_readme
@@ -60,11 +68,8 @@ class _Context(msgspec.Struct, frozen=True):
 
 @dataclass
 class _Listing:
-    config: str
+    found: DataFiles
     readme: Readme
-    files: list[DataFile]
-    left_out: list[str]
-    """Parquet files."""
     columns: ColumnPlan
     labels: Mapping[str, Sequence[str]]
     schema: str
@@ -95,7 +100,7 @@ class HuggingFaceSource(Source):
         return type(self), (self._raw, self._options), {"_context": self._known()}
 
     def raw_files(self) -> Iterator[RawFile]:
-        for each in self._list().files:
+        for each in self._list().found.files:
             decoded = sum(group.bytes for group in each.groups)
             yield RawFile(each.path, each.size, max(each.size, decoded))
 
@@ -104,17 +109,23 @@ class HuggingFaceSource(Source):
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         listing = self._list()
-        split = listing.files[0].split
-        if listing.left_out:
-            first, times = listing.left_out[0], len(listing.left_out)
+        files, left_out = listing.found.files, listing.found.left_out
+        split = files[0].split
+        if left_out:
+            first, times = left_out[0], len(left_out)
             some = "1 Parquet file is left out," if times == 1 else f"{times} Parquet files are "
             some += "" if times == 1 else "left out, the first"
             detail = f"{some} `{safe(first)}`"
             yield Remark(split, first, "SRC080", detail, times)
         for column, why in listing.columns.left_out.items():
             yield Remark(split, column, "SRC080", f"the column `{safe(column)}` {why}")
-        seen: dict[str, set[str]] = {each.split: set() for each in listing.files}
-        for number, file in enumerate(listing.files):
+        yield from listing.found.missing
+        yield from self._other_counts()
+        for each in files:
+            if not any(group.rows for group in each.groups):
+                yield Remark(each.split, each.path, "SRC059", f"`{safe(each.path)}` has no rows")
+        seen: dict[str, set[str]] = {each.split: set() for each in files}
+        for number, file in enumerate(files):
             stem = file.path.rpartition(".")[0]
             at = 0
             for group, keys in zip(range(len(file.groups)), self._keys(file), strict=False):
@@ -125,6 +136,10 @@ class HuggingFaceSource(Source):
                     at += 1
                     if keys is not None:
                         given = keys[row]
+                        if given is None and not self._known().is_exported:
+                            detail = f"`{safe(self._options.key)}` has no value"
+                            yield Skipped(file.split, key, "SRC083", detail)
+                            continue
                         key = key if given is None else str(given)
                         if key in seen[file.split]:
                             detail = f"another row has this key already; this is row {at - 1}"
@@ -141,10 +156,9 @@ class HuggingFaceSource(Source):
     def describe(self) -> Mapping[str, str]:
         """Summary of the raw data, for `--dry-run`."""
         listing = self._list()
-        found = {"configuration": safe(listing.config)}
-        for split in sorted({each.split for each in listing.files}):
-            files = [each for each in listing.files if each.split == split]
-            rows = sum(group.rows for each in files for group in each.groups)
+        found = {"configuration": safe(listing.found.config)}
+        for split, rows in self._rows().items():
+            files = [each for each in listing.found.files if each.split == split]
             some = "1 row" if rows == 1 else f"{rows:,} rows"
             where = "1 file" if len(files) == 1 else f"{len(files)} files"
             found[f"split {split}"] = f"{some} in {where}"
@@ -152,7 +166,7 @@ class HuggingFaceSource(Source):
         found["columns"] = ", ".join(safe(name, limit=60) for name in columns)
         for column, why in listing.columns.left_out.items():
             found[f"left out {safe(column, limit=60)}"] = safe(why, limit=200)
-        for key, value in listing.readme.suggestions(listing.config).items():
+        for key, value in listing.readme.suggestions(listing.found.config).items():
             found[f"{key}, for datasets/NAME.toml"] = value
         if self._known().is_exported:
             found["layout"] = "exported by tfrecreg: its records are restored"
@@ -187,6 +201,26 @@ class HuggingFaceSource(Source):
             return Skipped(item.split, item.key, error.code, error.detail)
         return Written(features, remarks) if remarks else features
 
+    def _rows(self) -> dict[str, int]:
+        """The number of rows of each split, in order of their names."""
+        rows: Counter[str] = Counter()
+        for each in self._list().found.files:
+            rows[each.split] += sum(group.rows for group in each.groups)
+        return dict(sorted(rows.items()))
+
+    def _other_counts(self) -> Iterator[Remark]:
+        """Splits that do not have as many rows as the README says."""
+        if self._options.splits:
+            return
+        listing, found = self._list(), self._rows()
+        said = listing.readme.examples(listing.found.config)
+        normal = normal_splits(list(said))
+        for name, count in said.items():
+            rows = found.get(normal[name], 0)
+            if rows != count:
+                detail = f"README.md says {count:,} rows of `{safe(name)}`, the files have {rows:,}"
+                yield Remark(normal[name] if rows else min(found), name, "SRC084", detail)
+
     def _keys(self, file: DataFile) -> Iterator[list[Any] | None]:
         """The keys of each row group; None where rows have no keys of their own."""
         column = _KEY if self._known().is_exported else self._options.key
@@ -203,13 +237,14 @@ class HuggingFaceSource(Source):
     def _list(self) -> _Listing:
         if self._listing is None:
             readme = read_readme(self._raw)
-            config, files, left_out = find_data_files(self._raw, self._options, readme)
+            found = find_data_files(self._raw, self._options, readme)
+            files = found.files
             footers = read_footers(self._raw, files)
             exported = self._exported(footers)
             if exported is not None:
                 columns, labels, schema = exported
             else:
-                types = self._types(footers, readme, config)
+                types = self._types(footers, readme, found.config)
                 columns = plan_columns(footers, types, self._options.columns)
                 classes = [leaf for leaf in columns.leaves if leaf.form == "class" and leaf.names]
                 labels = {leaf.label: leaf.names for leaf in classes}
@@ -221,7 +256,7 @@ class HuggingFaceSource(Source):
                 in_memory=size <= MEMORY_BYTES,
                 is_exported=exported is not None,
             )
-            self._listing = _Listing(config, readme, files, left_out, columns, labels, schema)
+            self._listing = _Listing(found, readme, columns, labels, schema)
         return self._listing
 
     def _types(self, footers: Footers, readme: Readme, config: str) -> HubTypes:

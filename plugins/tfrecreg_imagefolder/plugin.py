@@ -20,7 +20,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         _load,
         recognizes=[
             f"{split}*/*.{suffix}"
-            for split in ("[tT]rain*/", "[vV]al*/", "[tT]est*/", "")
+            for split in ("[tT][rR]*/", "[vV][aA]*/", "[tT][eE]*/", "")
             for suffix in ("[jJ][pP]*[gG]", "[pP][nN][gG]", "[wW][eE][bB][pP]")
         ],
         examine=_examine,

@@ -8,6 +8,7 @@ blocks into columns of inferred types, and its error ends the reading.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -72,7 +73,8 @@ class CsvRows:
                             rows, batch = [], RowBatch([], {})
                     elif cells:
                         number += 1
-                        detail = f"{len(cells)} cells, and the table has {width} columns"
+                        some = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+                        detail = f"{some}, and the table has {width} columns"
                         batch.bad.append(BadRow(self._line, "SRC050", detail))
                     start = lines.start = end
                     self._line = lines.count + 1
@@ -131,7 +133,8 @@ class CsvRows:
         if self._name.lower().endswith((".tsv", ".tab")):
             return "\t"
         line = next(iter(Lines(self._file, self._name, self._start)), "")
-        return next((each for each in ",\t;" if each in line), ",")
+        bare = re.sub(r'"[^"]*"', "", line)
+        return next((each for each in ",\t;" if each in bare), ",")
 
     def _read_names(self) -> list[str]:
         lines = Lines(self._file, self._name, self._start)

@@ -7,6 +7,7 @@ rounded, and lets names that occur twice be seen.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -48,6 +49,11 @@ class JsonRows:
             start, lines.start = lines.start, lines.end
             if line.isspace():
                 continue
+            if not number and line.lstrip().startswith("["):
+                raise RawDataError(
+                    f"`{safe(self._name)}` begins with `[`: it is an array, not JSON Lines",
+                    hint=f"write an object per line: `jq -c '.[]' {safe(self._name)}`",
+                )
             number += 1
             try:
                 rows.append(_parse(line))
@@ -116,8 +122,17 @@ def _int(text: str) -> int:
     return int(text)
 
 
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number `{safe(text, limit=30)}` is beyond float64")
+    return number
+
+
 def _constant(text: str) -> float:
     raise ValueError(f"`{text}` is not a number of JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_int, parse_constant=_constant)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_float, parse_int=_int, parse_constant=_constant
+)

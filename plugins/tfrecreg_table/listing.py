@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from struct import Struct
 from typing import Any
 
@@ -20,6 +21,7 @@ from tfrecreg.api import (
     did_you_mean,
     is_split_name,
     media_kind,
+    missing_files,
     normal_splits,
     safe,
 )
@@ -70,6 +72,9 @@ class TableListing:
         if self._key is None and len(self._naming) == 1:
             self._key = self._naming[0].name
         self.files, self._left_tables = find_tables(raw, options)
+        here = [*(each.path for each in self.files), *self._left_tables]
+        taken = {each.path: each.split for each in self.files}
+        self._missing = [] if options.file else list(missing_files(here, taken))
         self._sizes = _file_sizes(raw) if self._naming else {}
         self._surveys: dict[str, ColumnSurvey | None] = {}
         self._total = 0
@@ -77,6 +82,7 @@ class TableListing:
         self._seen_keys: dict[tuple[int, str], set[str]] = {}
         self._tables: list[_Rows] = []
         self._skipped: list[tuple[TableFile, Skipped]] = []
+        self._empty: list[TableFile] = []
         self._lacking: list[tuple[TableFile, list[str]]] = []
         self.named_files: dict[str, int] = {}
         """Path to size of each file that a row names."""
@@ -139,6 +145,8 @@ class TableListing:
                     split, key, size, ROW_STATE.pack(number, start, length, min(line, 0xFFFFFFFF))
                 )
         some = min(self._splits.values(), default=UNNAMED_SPLIT)
+        for each in self._missing:
+            yield each._replace(split=some) if self._options.split_column else each
         for file, skipped in self._skipped:
             yield skipped._replace(split=some if self._options.split_column else file.split)
         yield from self._remarks(some if self._options.split_column else self.files[0].split)
@@ -150,6 +158,13 @@ class TableListing:
             names = ", ".join(ticked(name) for name in self.left_out[:5])
             detail = f"not in `columns`: {names}"
             yield Remark(split, self.left_out[0], "SRC057", detail, len(self.left_out))
+        for file in self._empty:
+            yield Remark(
+                split if self._options.split_column else file.split,
+                file.path,
+                "SRC059",
+                f"`{safe(file.path)}` has no rows",
+            )
         for file, lacking in self._lacking:
             for name in lacking:
                 detail = f"`{safe(file.path)}` has no column {ticked(name)}: no value in its rows"
@@ -177,6 +192,8 @@ class TableListing:
                     survey.add(name, values, batch.places)
             if batch.places:
                 self._add_rows(file, reader, rows, batch)
+        if not seen and not any(each is file for each, _ in self._skipped):
+            self._empty.append(file)
         wanted = [name for name in self._by_name if name != "*" and not self._is_skipped(name)]
         lacking = [name for name in wanted if name not in seen]
         if lacking and rows.starts:
@@ -324,6 +341,12 @@ class TableListing:
         known = list(self._surveys)
         if not known:
             names = ", ".join(f"`{safe(each.path)}`" for each in self.files)
+            if self._skipped:
+                _, first = self._skipped[0]
+                raise RawDataError(
+                    f"no row of {names} can be read; {first.detail}",
+                    hint=f"`tfrecreg explain {first.code}` tells more",
+                )
             raise RawDataError(
                 f"no row in {names}", hint="each row makes a record: name a table that has some"
             )
@@ -338,8 +361,9 @@ class TableListing:
             if name not in known:
                 shown_names = ", ".join(ticked(each) for each in known[:8])
                 raise UsageError(
-                    f"the option `{option}` names the column {ticked(name)}, which no table has",
-                    hint=did_you_mean(name, known) or f"columns: {shown_names}",
+                    f"the option `{option}` names the column {ticked(name)}, which no table has"
+                    f"{did_you_mean(name, known)}",
+                    hint=f"columns: {shown_names}",
                 )
 
     def _columns(self) -> Iterator[TableColumn]:
@@ -405,9 +429,9 @@ def _file_sizes(raw: Storage) -> dict[str, int]:
 
 
 def _class_names(names: set[str]) -> Sequence[str]:
-    """Names in the order of their numbers: as numbers if they all are, else by their bytes."""
-    if all(re.fullmatch(r"0|[1-9][0-9]{0,17}", name) for name in names):
-        return sorted(names, key=int)
+    """Names in the order of their numbers: by value if all are decimals, else by their bytes."""
+    if all(re.fullmatch(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,20})?", name) for name in names):
+        return sorted(names, key=lambda name: (Decimal(name), name))
     try:
         return sorted(names, key=str.encode)
     except UnicodeEncodeError as error:

@@ -35,6 +35,7 @@ from tfrecreg_table.values import (
     feature_maker,
     text_of,
     ticked,
+    without_nulls,
 )
 
 
@@ -175,7 +176,8 @@ class TableSource(Source):
             example[column.feature] = int64_feature(())
             example[column.text_feature] = bytes_feature(())
             return
-        texts = [text_of(each) for each in (value if type(value) is list else (value,))]
+        parts = without_nulls(value) if type(value) is list else (value,)
+        texts = [text_of(each) for each in parts]
         try:
             found = [by_name[each] for each in texts]
         except KeyError as error:

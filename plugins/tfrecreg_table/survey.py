@@ -10,6 +10,7 @@ The rule for a column that was given no type:
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -58,6 +59,8 @@ class ColumnSurvey:
         self._text = _TextKind(rounds)
         self._kinds: dict[type, RowPlace] = {}
         self._beyond: tuple[RowPlace, str] | None = None
+        self._can_round = False
+        """Whether the option `decimals=round` takes the value that float32 does not hold."""
         self._no_float: tuple[RowPlace, str] | None = None
 
     def add(self, name: str, values: Sequence[Any], places: Sequence[RowPlace]) -> None:
@@ -94,14 +97,14 @@ class ColumnSurvey:
                     hint=f"leave it out: --option 'columns=*,{safe(name, limit=30)}:skip'",
                 )
         if self._in_classes:
-            self._add_classes(name, values)
+            self._add_classes(name, types, values)
         elif not self._typed:
             self._add_types(types, values, places)
 
-    def _add_classes(self, name: str, values: Sequence[Any]) -> None:
+    def _add_classes(self, name: str, types: set[type], values: Sequence[Any]) -> None:
         try:
-            self.names.update(values if self.first.__class__ is str else map(text_of, values))
-        except (CellError, TypeError) as error:
+            self.names.update(values if types == {str} else map(text_of, values))
+        except CellError as error:
             raise RawDataError(
                 f"the column {ticked(name)} does not name classes: {error}", hint=_TYPE_HINT
             ) from error
@@ -122,8 +125,9 @@ class ColumnSurvey:
         elif self._beyond is None and types <= {int, float}:
             for value, place in zip(values, places, strict=True):
                 if type(value) is float:
-                    if value == value and not comes_back(repr(value), rounds=self._rounds):
+                    if math.isfinite(value) and not comes_back(repr(value), rounds=self._rounds):
                         self._beyond = place, f"float32 does not hold {value!r}"
+                        self._can_round = comes_back(repr(value), rounds=True)
                         return
                 elif not -(1 << 63) <= value < 1 << 63:
                     self._beyond = place, f"{ticked(value)} is beyond int64"
@@ -171,7 +175,7 @@ class ColumnSurvey:
             raise RawDataError(
                 f"the column {ticked(name)}, row {place.number}: {why}",
                 hint=f"--option decimals=round rounds it, {column}:text' keeps the digits"
-                if float in kinds and beyond is self._beyond
+                if beyond is self._beyond and self._can_round
                 else f"{column}:text' keeps the digits",
             )
         if float in kinds:

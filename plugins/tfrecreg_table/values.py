@@ -114,7 +114,8 @@ def float_of(value: Any) -> float:
     held = float32(number)
     if held is None:
         raise CellError(f"float32 does not hold {ticked(value)}: expected at most 3.4028235e38")
-    if (number and not held) or (number == number and _is_whole(number) and held != number):
+    is_rounded = held != number and _is_whole(number)
+    if (number and not held) or (is_rounded and not comes_back(str(value))):
         raise CellError(f"float32 does not hold {ticked(value)}, it would become {held!r}")
     return held
 
@@ -135,7 +136,8 @@ def float32(number: float) -> float | None:
 def comes_back(text: str, *, rounds: bool = False) -> bool:
     """Whether a decimal can be read from the float32 next to it as it was written.
 
-    A fraction: with as many significant digits it is the same number. An integer: it is equal.
+    With as many significant digits it is the same number. An integer is equal: `16777217` is not
+    held, and `1e11` is, although the nearest float32 is 99999997952.
 
     Args:
         rounds: a fraction may be rounded, but not to 0 nor to infinity.
@@ -150,8 +152,8 @@ def comes_back(text: str, *, rounds: bool = False) -> bool:
     if held is None or math.isinf(held):
         return False
     number = Decimal(text)
-    if rounds:
-        return bool(held) or not number
+    if rounds and number != number.to_integral_value():
+        return bool(held)
     digits = max(1, len(number.normalize().as_tuple().digits))
     return Decimal(f"{held:.{digits - 1}e}") == number
 
@@ -189,6 +191,17 @@ def bytes_of(value: Any) -> bytes:
         raise CellError(f"a lone surrogate at character {error.start + 1}") from error
 
 
+def without_nulls(values: list[Any]) -> list[Any]:
+    """The values of a list.
+
+    Raises:
+        CellError: one is null, which would move those behind it.
+    """
+    if None in values:
+        raise CellError(f"value {values.index(None) + 1} of the list is null")
+    return values
+
+
 FeatureMaker = Callable[[Any], Feature]
 
 _SHORT = re.compile(r"-?[0-9.]{1,7}")
@@ -221,7 +234,7 @@ def feature_maker(kind: str) -> FeatureMaker:
         if value is None:
             return make(())
         if type(value) is list:
-            return make([convert(each) for each in value if each is not None])
+            return make([convert(each) for each in without_nulls(value)])
         return make(convert(value))
 
     return made

@@ -20,7 +20,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         _load,
         recognizes=[
             *("Annotations/*.xml", "VOC*/Annotations/*.xml", "annotations/*.xml"),
-            *("[tT]rain*/*.xml", "[vV]al*/*.xml", "[tT]est*/*.xml", "*.xml"),
+            *("[tT][rR]*/*.xml", "[vV][aA]*/*.xml", "[tT][eE]*/*.xml", "*.xml"),
         ],
         examine=_examine,
     )

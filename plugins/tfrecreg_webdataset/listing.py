@@ -22,6 +22,7 @@ from tfrecreg.api import (
     Remark,
     Skipped,
     Storage,
+    missing_files,
     safe,
     splits_of_files,
 )
@@ -121,6 +122,7 @@ def list_samples(raw: Storage, options: WebDatasetOptions, exported: Exported | 
         split = splits[paths[0]]
         detail = _counted("tar", left_out[0], len(left_out))
         listing.entries.append(Remark(split, left_out[0], "SRC070", detail, len(left_out)))
+    listing.entries += missing_files(sizes, splits)
     keys: dict[str, set[str]] = {split: set() for split in splits.values()}
     for number, path in enumerate(paths):
         before = listing.samples

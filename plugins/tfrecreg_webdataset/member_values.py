@@ -174,6 +174,15 @@ def _json(data: bytes) -> Any:
         raise UnusableMember(f"is not JSON: {safe(str(error), limit=100)}") from None
 
 
+def json_names(data: bytes) -> set[str]:
+    """The names of the fields in a member `json`; empty if it is no object."""
+    try:
+        found = _json(data)
+    except UnusableMember:
+        return set()
+    return set(found) if isinstance(found, dict) else set()
+
+
 def _fields(suffix: str, found: Any, fields: Sequence[JsonField]) -> Example:
     if not isinstance(found, Mapping):
         raise UnusableMember(f"should be a JSON object, found {_kind(found)}")

@@ -18,7 +18,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "webdataset",
         "samples in tar files, as WebDataset reads them",
         _load,
-        recognizes=["*.tar", "[tT]rain*/*.tar", "[vV]al*/*.tar", "[tT]est*/*.tar"],
+        recognizes=["*.tar", "[tT][rR]*/*.tar", "[vV][aA]*/*.tar", "[tT][eE]*/*.tar"],
         examine=_examine,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 import msgspec
@@ -21,18 +22,21 @@ from tfrecreg.api import (
     Source,
     Storage,
     Written,
+    did_you_mean,
     safe,
 )
 from tfrecreg_webdataset.class_names import read_class_names
 from tfrecreg_webdataset.exported import Exported, read_exported, restored
 from tfrecreg_webdataset.listing import SamplePlace, TarListing, is_image_suffix, list_samples
-from tfrecreg_webdataset.member_values import MemberValues, UnusableMember
+from tfrecreg_webdataset.member_values import MemberValues, UnusableMember, json_names
 from tfrecreg_webdataset.webdataset_options import WebDatasetOptions
 
 _OPEN = 32
 """Tar files that a worker keeps open."""
 _GAP = 1 << 16
 """Bytes between members that are read along with them: a read costs more."""
+_LOOKED_AT = 20
+"""Members `json` that are read for the names of their fields."""
 _PLACE = msgspec.msgpack.Decoder(SamplePlace)
 
 
@@ -89,6 +93,8 @@ class WebDatasetSource(Source):
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         yield from self._list().entries
+        if self._options.fields:
+            yield from self._absent_fields()
 
     def schema(self) -> str:
         listing = self._list()
@@ -149,6 +155,32 @@ class WebDatasetSource(Source):
         except UnusableMember as error:
             return Skipped(item.split, item.key, "SRC073", str(error))
         return Written(features, remarks) if remarks else features
+
+    def _absent_fields(self) -> Iterator[Remark]:
+        """Fields of `json_fields` that no sample has, as a misspelt one, by the first samples."""
+        documents = list(islice(self._documents(), _LOOKED_AT))
+        names = {name for _, data in documents for name in json_names(data)}
+        for field in self._options.fields if documents else ():
+            if field.name not in names:
+                count = len(documents)
+                some = "the only member" if count == 1 else f"the first {count} members"
+                detail = f"no `{safe(field.name)}` in {some} `json`"
+                near = did_you_mean(field.name, names)
+                yield Remark(documents[0][0], field.name, "SRC076", detail + near)
+
+    def _documents(self) -> Iterator[tuple[str, bytes]]:
+        """The members `json` of all samples, with their splits."""
+        listing = self._list()
+        if self._exported is not None:
+            return
+        suffixes = [name.rpartition(".")[2] for name in listing.suffixes]
+        for entry in listing.entries:
+            if isinstance(entry, Item):
+                place = _PLACE.decode(entry.state)
+                for each in place.members:
+                    if suffixes[each.suffix] == "json":
+                        reader = self._reader(listing.paths[place.file], place.file)
+                        yield entry.split, reader.read_at(each.offset, each.size)
 
     def _read(self, context: _Context, place: SamplePlace) -> dict[str, bytes]:
         """The members of a sample by suffix. Neighbors are read at once."""

@@ -138,6 +138,28 @@ def test_what_has_no_lossless_place_is_refused(value: Any, says: str, hint: str,
     assert hint in (caught.value.hint or "")
 
 
+def test_a_mask_is_not_dropped() -> None:
+    values = np.ma.array([1, 2, 3], mask=[False, True, False])
+    with pytest.raises(UsageError) as caught:
+        to_example({"x": values})
+    assert caught.value.message == (
+        "feature `x`: a masked array has values that are missing, and a feature has no mask"
+    )
+    assert caught.value.hint == (
+        "`array.compressed()` leaves them out, `array.filled(0)` gives them a value"
+    )
+    assert to_example({"x": values.compressed()})["x"].values == (1, 3)
+    unmasked = np.ma.array([1, 2], mask=[False, False])
+    assert to_example({"x": unmasked})["x"].values == (1, 2)
+
+
+@pytest.mark.parametrize("value", [[1], None, "x"])
+def test_what_is_no_dictionary_is_refused(value: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        to_example(value)
+    assert caught.value.message.startswith("an example is a dictionary of features, found ")
+
+
 def test_a_name_that_is_no_string_is_refused() -> None:
     with pytest.raises(UsageError, match="a feature has the name 1, which is not a string"):
         to_example({1: 2})  # type: ignore[dict-item]

@@ -243,3 +243,21 @@ def test_features_that_only_the_text_of_a_readme_speaks_of_decide_nothing(
         ("table", "1 table (`train.parquet`)"),
         ("huggingface", "1 Parquet file without Hugging Face's features"),
     ]
+
+
+@pytest.mark.parametrize("split", ["TRAIN", "Val", "tEST", "testing"])
+@pytest.mark.parametrize(
+    ("file", "data", "source"),
+    [
+        ("cat/1.png", image(), "imagefolder"),
+        ("1.tar", tar("a.txt"), "webdataset"),
+        ("1.xml", XML, "voc"),
+    ],
+)
+def test_folders_of_splits_are_seen_in_any_case_of_letters(
+    known: Plugins, tmp_path: Path, split: str, file: str, data: bytes, source: str
+) -> None:
+    files = {f"{split}/{file}": data}
+    if source == "voc":
+        files[f"{split}/1.jpg"] = image()
+    assert found(tmp_path, known, files)[0].source == source

@@ -172,7 +172,7 @@ def test_skipped_rows_fail_a_build_in_one_line(raw, tmp_path, monkeypatch, capsy
     assert main(arguments) == 1
     error = capsys.readouterr().err
     assert "1 of 2 items were skipped (SRC050: 1)" in error
-    assert "`train.csv`, line 3: 1 cells, and the table has 2 columns" in error
+    assert "`train.csv`, line 3: 1 cell, and the table has 2 columns" in error
     assert main([*arguments, "--max-skipped", "1"]) == 0
     (raw / "kaggle/train.csv").write_bytes(b"a,b\n1,\xff\n")
     assert main(arguments) == 2

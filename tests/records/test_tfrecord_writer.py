@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 from pathlib import Path
 from typing import Any
@@ -149,3 +150,47 @@ def test_a_url_is_refused() -> None:
     with pytest.raises(UsageError, match=r"`s3://bucket/x\.tfrecord` is a URL, and only files"):
         TFRecordWriter("s3://bucket/x.tfrecord")
     assert not Path("s3:").exists()
+
+
+@pytest.mark.parametrize("how", ["close", "with", "error"])
+def test_nothing_is_written_after_the_end(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "a.tfrecord"
+    writer = TFRecordWriter(path)
+    writer.write({"x": 1})
+    if how == "close":
+        writer.close()
+    else:
+        with contextlib.suppress(ZeroDivisionError), writer:
+            _ = 1 / (how == "with")
+    before = path.read_bytes() if path.exists() else None
+    with pytest.raises(UsageError) as caught:
+        writer.write({"x": 2})
+    assert caught.value.message == f"the writer of `{path}` is closed"
+    assert caught.value.hint == "write inside the `with` block, before `close()`"
+    assert writer.records == 1
+    assert (before is None) == (how == "error")
+    if how != "error":
+        assert writer.close().records == 1
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("record", "key", "message"),
+    [
+        ("text", None, "record `0` is an object of type `str`, expected bytes or a dictionary"),
+        (3, None, "record `0` is an object of type `int`, expected bytes or a dictionary"),
+        ([1], "k", "record `k` is an object of type `list`, expected bytes or a dictionary"),
+        (None, None, "record `0` is None, expected bytes or a dictionary"),
+        (b"x", 5, "a key is a string, found an object of type `int`"),
+    ],
+)
+def test_what_is_no_record_is_refused(tmp_path: Path, record: Any, key: Any, message: str) -> None:
+    with TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        with pytest.raises(UsageError) as caught:
+            writer.write(record, key=key)
+        assert caught.value.message == message
+        assert caught.value.hint
+        writer.write(bytearray(b"a"))
+        writer.write(memoryview(b"b"))
+        assert writer.records == 2
+    assert list(tfrecreg.Records(tmp_path / "a.tfrecord")) == [b"a", b"b"]

@@ -14,7 +14,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.model import Example, Feature
 from tfrecreg.example.tensors import serialize_tensor
-from tfrecreg.text import safe
+from tfrecreg.text import safe, type_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,13 +49,19 @@ def to_example(values: Mapping[str, object]) -> Example:
     Tensors of TensorFlow, PyTorch and JAX count as arrays.
 
     Raises:
-        UsageError: a name is not a string, or a value cannot be stored in an example without loss.
+        UsageError: it is no dictionary, a name is not a string, or a value cannot be stored in an
+            example without loss.
 
     Example:
         >>> example = tr.to_example({"label": 7, "name": "seven"})
         >>> example["name"].values
         (b'seven',)
     """
+    if not isinstance(values, Mapping):
+        raise UsageError(
+            f"an example is a dictionary of features, found {type_text(values)}",
+            hint='to_example({"label": 7})',
+        )
     example: dict[str, Feature] = {}
     for name, value in values.items():
         if not isinstance(name, str):
@@ -116,6 +122,11 @@ def _as_array(value: Any) -> NDArray[Any]:
 
     if hasattr(value, "detach"):  # PyTorch: a tensor that takes part in a gradient has no array
         value = value.detach().cpu()
+    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+        raise _UnfitError(
+            "a masked array has values that are missing, and a feature has no mask",
+            "`array.compressed()` leaves them out, `array.filled(0)` gives them a value",
+        )
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         return np.asarray(value)
     raise _UnfitError(f"a value of type `{type(value).__name__}` cannot be stored in an example")

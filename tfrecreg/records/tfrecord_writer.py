@@ -16,7 +16,7 @@ from tfrecreg.example.wire import NotAnExampleError
 from tfrecreg.records.writer import ShardWriter, WrittenShard
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import expect_no_url
-from tfrecreg.text import safe
+from tfrecreg.text import safe, type_text
 
 
 class TFRecordWriter:
@@ -68,6 +68,7 @@ class TFRecordWriter:
             index_path=f"index/{target.name}.index" if index else None,
         )
         self._keys: set[str] | None = set() if index else None
+        self._is_closed = False
 
     def write(self, record: bytes | Mapping[str, object], *, key: str | None = None) -> None:
         """Append one record.
@@ -78,11 +79,19 @@ class TFRecordWriter:
             key: of the record in the index; None for its number.
 
         Raises:
-            UsageError: the record cannot be stored in an example without loss, is larger
-                than a record may be, or its key is taken.
+            UsageError: the record is neither bytes nor a dictionary that an example stores without
+                loss, or is larger than a record may be; its key is taken or is not a string; or
+                the writer is closed.
             StorageError: the file cannot be written.
         """
+        if self._is_closed:
+            raise UsageError(
+                f"the writer of `{safe(self._path)}` is closed",
+                hint="write inside the `with` block, before `close()`",
+            )
         key = str(self.records) if key is None else key
+        if not isinstance(key, str):
+            raise UsageError(f"a key is a string, found {type_text(key)}", hint="`key=str(number)`")
         if isinstance(record, Mapping):
             try:
                 payload = encode(to_example(record))
@@ -90,9 +99,14 @@ class TFRecordWriter:
                 error.message = f"record `{safe(key)}`: {error.message}"
                 raise
             same = payload
-        else:
+        elif isinstance(record, (bytes, bytearray, memoryview)):
             payload = bytes(record)
             same = _canonical(payload)
+        else:
+            raise UsageError(
+                f"record `{safe(key)}` is {type_text(record)}, expected bytes or a dictionary",
+                hint="a protobuf message gives its bytes by `message.SerializeToString()`",
+            )
         if self._keys is not None:
             if key in self._keys:
                 raise UsageError(
@@ -115,12 +129,14 @@ class TFRecordWriter:
             >>> file.close().records
             1
         """
+        self._is_closed = True
         return self._shard.close()
 
     def __enter__(self) -> TFRecordWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._is_closed = True
         self._shard.__exit__(kind, *rest)
 
 

@@ -5,6 +5,7 @@
 - `splitter`: splits by shares: which split an item is dealt to
 - `deal`: the options by which any source is dealt to other splits
 - `file_splits`: splits by the names of files
+- `numbered_files`: numbered sets of files that lack one
 - `schema_text`: schemas that a source writes
 - `parquet`: Parquet files, whose sizes are checked before they take memory
 - `parquet_pages`: the headers of their pages

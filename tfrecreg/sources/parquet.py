@@ -110,6 +110,8 @@ class ParquetReader:
             RawDataError: the row group cannot be decoded, or is not what its footer says.
         """
         expected = self._group(group)
+        if not expected.rows:  # its columns have no pages
+            return
         limit = max(_ANY_SIZE, expected.bytes + min(_MAX_GROWTH * expected.bytes, _GROWN))
         chunks = self._chunks(group, {*columns})
         largest = max((self._dictionary(group, chunk) for chunk in chunks), default=0)

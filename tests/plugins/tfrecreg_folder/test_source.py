@@ -142,6 +142,39 @@ def test_folders_named_like_splits_are_splits(raw) -> None:
     )
 
 
+def test_a_note_beside_folders_of_splits_is_left_out(raw) -> None:
+    raw.put("train/a.wav", wav())
+    raw.put("test/a.wav", wav())
+    raw.put("README.md", "# Words")
+    raw.put("LICENSE", "")
+    made = raw.made()
+    assert list(made.written) == [("test", "a.wav"), ("train", "a.wav")]
+    assert made.remarked() == {"SRC015": "2 stray names, the first of them `LICENSE`"}
+    assert {each.path for each in raw.source().raw_files()} == {"test/a.wav", "train/a.wav"}
+
+
+def test_a_file_beside_folders_of_splits_that_may_be_data_is_not_left_out_unasked(raw) -> None:
+    raw.put("train/a.wav", wav())
+    raw.put("b.WAV", wav())
+    error = raw.error()
+    assert "holds folders of splits (`train`) and others (`b.WAV`)" in error.message
+    assert error.hint == (
+        "`--option layout=split` makes each folder a split and leaves out files beside them; "
+        "`layout=flat` makes none of them a split"
+    )
+    made = raw.made("layout=split")
+    assert list(made.written) == [("train", "a.wav")]
+    assert made.remarked() == {"SRC015": "1 stray name, `b.WAV`"}
+    assert list(raw.made("layout=flat").written) == [("train", "b.WAV"), ("train", "train/a.wav")]
+
+
+def test_folders_of_splits_that_are_asked_for_exist(raw) -> None:
+    raw.put("a.wav", wav())
+    error = raw.error("layout=split")
+    assert error.message.endswith("holds no folder, and with `layout=split` each folder is a split")
+    assert error.hint.startswith("leave `layout` out")
+
+
 def test_files_of_one_stem_are_one_record(raw) -> None:
     raw.put("x/clip.wav", wav())
     raw.put("x/clip.TXT", "hello")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from image_support import png
 
-from tfrecreg.errors import MissingExtraError
+from tfrecreg.errors import MissingExtraError, RawDataError
 from tfrecreg.sources import parquet
 from tfrecreg_huggingface import columns, data_files, row_groups
 
@@ -112,8 +112,8 @@ def test_one_of_several_configurations_is_to_be_chosen(raw: Raw) -> None:
     assert error.message == "the README has 2 configurations: `en`, `fr`"
     assert error.hint == "choose one: --option config=en"
     error = raw.error("config=eng")
-    assert error.message == "there is no configuration or folder `eng`"
-    assert "en" in error.hint
+    assert error.message == "there is no configuration or folder `eng`; did you mean `en`?"
+    assert error.hint == "there are `en`, `fr`"
     raw.put(
         "README.md",
         CONFIGS.replace(
@@ -345,3 +345,68 @@ def test_raw_files_are_the_base_of_inflation(raw: Raw) -> None:
     (file,) = raw.source().raw_files()
     assert (file.path, file.stored) == ("train.parquet", path.stat().st_size)
     assert file.decoded > 500_000
+
+
+def test_a_file_that_a_numbered_set_lacks_is_skipped(raw: Raw) -> None:
+    rows(raw, "data/train-00000-of-00003-ab.parquet", "data/train-00002-of-00003-cd.parquet")
+    made = raw.made()
+    assert len(made.written) == 2
+    assert made.skipped == {
+        "train/data/train-00001-of-00003*.parquet": (
+            "SRC037",
+            "`data/train-00001-of-00003*.parquet` is missing: 2 of 3 such files exist",
+        )
+    }
+
+
+SPLITS = """---
+dataset_info:
+  splits:
+  - {name: train, num_examples: 1}
+  - {name: val, num_examples: 1200}
+  - {name: test, num_examples: 7}
+  - {name: other}
+  - 3
+---
+"""
+
+
+def test_a_readme_with_other_numbers_of_rows_is_remarked_on(raw: Raw) -> None:
+    rows(raw, "train.parquet", "val.parquet")
+    raw.put("README.md", SPLITS)
+    found = [(each.split, each.code, each.detail) for each in raw.made().remarks]
+    assert found == [
+        ("validation", "SRC084", "README.md says 1,200 rows of `val`, the files have 1"),
+        ("train", "SRC084", "README.md says 7 rows of `test`, the files have 0"),
+    ]
+    assert raw.made("splits=train=train*").remarks[0].code == "SRC080"  # the user's own splits
+    assert len(raw.made("splits=train=train*").remarks) == 1
+
+
+def test_a_row_without_a_key_is_skipped(raw: Raw) -> None:
+    raw.table("train.parquet", {"id": pa.array(["a", None]), "n": pa.array([1, 2])})
+    made = raw.made("key=id")
+    assert list(made.written) == ["train/a"]
+    assert made.skipped == {"train/train/00000001": ("SRC083", "`id` has no value")}
+
+
+def test_a_file_without_rows_is_remarked_on_and_changes_no_schema(raw: Raw) -> None:
+    raw.table("train.parquet", {"n": pa.array([1, 2])})
+    before = raw.source().schema()
+    raw.table("test.parquet", {"n": pa.array([], pa.int64())})
+    assert raw.source().schema() == before
+    assert "min_fraction: 1" in before
+    made = raw.made()
+    assert [(each.split, each.code, each.detail) for each in made.remarks] == [
+        ("test", "SRC059", "`test.parquet` has no rows")
+    ]
+
+
+@pytest.mark.parametrize("option", ["float64=exact", "float64=round"])
+def test_no_hint_names_rounding_where_it_would_not_help(raw: Raw, option: str) -> None:
+    raw.table("train.parquet", {"x": pa.array([1e39])})
+    source = raw.source(option)
+    (item,) = source.items()
+    with pytest.raises(RawDataError) as caught:
+        source.example(item)
+    assert caught.value.hint == "leave the column out: `--option columns=NAME,NAME`"

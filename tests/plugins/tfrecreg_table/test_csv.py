@@ -68,7 +68,7 @@ def test_unusable_rows_are_skipped_with_their_lines(raw) -> None:
         ),
         ("train", "train.csv:5"): (
             "SRC050",
-            "`train.csv`, line 5: 1 cells, and the table has 2 columns",
+            "`train.csv`, line 5: 1 cell, and the table has 2 columns",
         ),
         ("train", "train.csv:6"): (
             "SRC051",
@@ -152,3 +152,46 @@ def test_a_row_that_changed_meanwhile_is_skipped(raw) -> None:
 def test_rows_are_bounded_by_what_is_documented() -> None:
     assert (rows.MAX_ROW, rows.MAX_COLUMNS, rows.MAX_DEPTH) == (1 << 24, 10_000, 16)
     assert CsvRows.unit == "line"
+
+
+def test_the_delimiter_is_not_one_inside_quotes(raw) -> None:
+    raw.put("train.csv", '"a,b";c\n1;2\n')
+    assert raw.made().written["train", "00000001"] == {"a,b": [1], "c": [2]}
+
+
+def test_a_table_of_unusable_rows_names_the_first(raw) -> None:
+    raw.put("train.csv", "a,b\n1\n2\n")
+    error = raw.error("columns=a")
+    assert error.message == (
+        "no row of `train.csv` can be read; `train.csv`, line 2: 1 cell, and the table has 2 "
+        "columns"
+    )
+    assert error.hint == "`tfrecreg explain SRC050` tells more"
+
+
+def test_a_csv_of_a_header_alone_beside_another_is_remarked_on(raw) -> None:
+    raw.put("train.csv", "a\n1\n")
+    raw.put("test.csv", "a\n")
+    assert raw.made().remarked() == {"SRC059": "`test.csv` has no rows"}
+
+
+def test_classes_that_are_decimals_are_in_the_order_of_their_values(raw) -> None:
+    raw.put("train.csv", "a\n10.0\n2.0\n-1.5\n2\n")
+    assert raw.source("columns=a:label").labels() == {"a": ["-1.5", "2", "2.0", "10.0"]}
+    raw.put("train.csv", "a\n10\n2\n02\n")  # texts: one has a zero in front
+    assert raw.source("columns=a:label").labels() == {"a": ["02", "10", "2"]}
+
+
+def test_a_file_that_a_numbered_set_lacks_is_skipped(raw) -> None:
+    raw.put("train-0-of-3.csv", "a\n1\n")
+    raw.put("train-2-of-3.csv", "a\n2\n")
+    assert raw.made().skipped == {
+        ("train", "train-1-of-3.csv"): (
+            "SRC037",
+            "`train-1-of-3.csv` is missing: 2 of 3 such files exist",
+        )
+    }
+    assert not raw.made("file=train-0-of-3.csv").skipped  # named by the user
+    raw.put("train-0-of-3.csv", "a,s\n1,dev\n")
+    raw.put("train-2-of-3.csv", "a,s\n1,dev\n")
+    assert list(raw.made("split_column=s").skipped) == [("validation", "train-1-of-3.csv")]

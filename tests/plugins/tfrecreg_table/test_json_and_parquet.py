@@ -106,6 +106,7 @@ def test_a_double_that_float32_does_not_hold_is_refused(raw, tmp_path) -> None:
         ("{", "not JSON: Expecting property name enclosed in double quotes at character"),
         ('{"a": 1, "a": 2}', "not JSON: the name `a` occurs twice"),
         ('{"a": NaN}', "not JSON: `NaN` is not a number of JSON"),
+        ('{"a": 1e999}', "not JSON: the number `1e999` is beyond float64"),
         ('{"a": ' + "9" * 500 + "}", "not JSON: an integer of 500 digits"),
         ('{"a":' * 20 + "1" + "}" * 20, "objects nested more than 16 deep"),
         ('{"a":' * 90_000 + "1" + "}" * 90_000, "not JSON: nested too deeply"),
@@ -129,7 +130,6 @@ def test_a_line_that_is_no_row_is_skipped(raw, line, why) -> None:
         ('{"a": true}\n{"a": 1}', "the column `a` has values of several types: bool (row 1), int"),
         ('{"a": [[1]]}', "the column `a` holds lists of lists or of objects, first in row 1"),
         ('{"a": [{"b": 1}]}', "the column `a` holds lists of lists or of objects, first in row 1"),
-        ('{"a": 1e999}', "the column `a`, row 1: float32 does not hold inf"),
         ('{"a": 9223372036854775808}', "the column `a`, row 1: `9223372036854775808` is beyond"),
         ('{"": 1}', "a column has an empty name"),
     ],
@@ -174,3 +174,62 @@ def test_names_with_dots_are_names(raw, tmp_path) -> None:
     pq.write_table(table, tmp_path / "raw/train.parquet")
     assert raw.made().written["train", "00000002"] == {"z": [2], "a.b": [b"y"], "a": [4]}
     assert raw.made("columns=a,z").written["train", "00000002"] == {"a": [4], "z": [2]}
+
+
+@pytest.mark.parametrize("kind", ["", "columns=a:label"])
+def test_a_null_inside_a_list_moves_nothing(raw, kind) -> None:
+    raw.put("train.jsonl", '{"a": [1, null, 3]}\n{"a": [1, 3]}\n{"a": null}\n{"a": []}\n')
+    made = raw.made(*filter(None, [kind]))
+    assert made.skipped == {
+        ("train", "00000001"): (
+            "SRC052",
+            "`train.jsonl`, line 1: the column `a`: value 2 of the list is null",
+        )
+    }
+    assert made.values("a") == [[0, 1] if kind else [1, 3], [], []]
+
+
+def test_a_null_inside_a_list_of_parquet_moves_nothing(raw, tmp_path) -> None:
+    pq.write_table(pa.table({"a": [["x", None], ["x", "y"]]}), tmp_path / "raw/train.parquet")
+    made = raw.made()
+    assert made.codes() == ["SRC052"]
+    assert made.values("a") == [[b"x", b"y"]]
+
+
+def test_classes_may_be_texts_and_numbers(raw) -> None:
+    raw.put("train.jsonl", '{"a": "x"}\n{"a": 3}\n{"a": "3"}\n{"a": true}\n')
+    made = raw.made("columns=a:label")
+    assert made.values("a/text") == [[b"x"], [b"3"], [b"3"], [b"true"]]
+    assert made.values("a") == [[2], [0], [0], [1]]
+
+
+def test_infinity_is_a_float32(raw, tmp_path) -> None:
+    values = pa.array([1.5, float("inf"), float("-inf")], pa.float32())
+    pq.write_table(pa.table({"a": values}), tmp_path / "raw/train.parquet")
+    assert raw.made().values("a") == [[1.5], [float("inf")], [float("-inf")]]
+
+
+@pytest.mark.parametrize("value", [1e39, 1e-60, 16777217.0])
+def test_no_hint_names_rounding_where_it_would_not_help(raw, tmp_path, value) -> None:
+    pq.write_table(pa.table({"x": [0.5, value]}), tmp_path / "raw/train.parquet")
+    for options in ([], ["decimals=round"]):
+        error = raw.error(*options)
+        assert error.message == f"the column `x`, row 2: float32 does not hold {value!r}"
+        assert error.hint == "--option 'columns=*,x:text' keeps the digits"
+
+
+def test_a_table_without_rows_is_remarked_on(raw, tmp_path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "raw/train.parquet")
+    pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "raw/test.parquet")
+    made = raw.made()
+    assert made.values("a") == [[1], [2]]
+    assert made.remarked() == {"SRC059": "`test.parquet` has no rows"}
+    assert made.remarks[0].split == "test"
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1},\n{"a": 2}]\n', '\n [\n{"a": 1}\n]\n', "[1]"])
+def test_an_array_is_not_json_lines(raw, text) -> None:
+    raw.put("train.json", text)
+    error = raw.error("file=train.json")
+    assert error.message == "`train.json` begins with `[`: it is an array, not JSON Lines"
+    assert error.hint == "write an object per line: `jq -c '.[]' train.json`"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg_table.values import CellError, comes_back, float_of, int64_of
@@ -24,6 +26,8 @@ from tfrecreg_table.values import CellError, comes_back, float_of, int64_of
         (("16777217", "1.5"), "text", "float32 does not hold `16777217`"),
         (("16777216", "1.5"), "float", ""),
         (("1e39", "1"), "text", "float32 does not hold `1e39`"),
+        (("16777217.0", "1"), "text", "float32 does not hold `16777217.0`"),
+        (("1e11", "1"), "float", ""),
         (("1e-60",), "text", "float32 does not hold `1e-60`"),
         (("1", "nan"), "float", ""),
         (("1", "two"), "text", ""),
@@ -63,6 +67,24 @@ def test_fractions_are_rounded_only_if_the_option_says_so(raw) -> None:
     assert made.values("v") == [[held], [1.0]]
     assert made.values("w") == [[b"0.5"], [b"16777217"]]
     assert raw.made().values("v") == [[b"0.123456789012"], [b"1"]]
+
+
+def test_whole_numbers_are_never_rounded(raw) -> None:
+    raw.put("train.csv", "v,w\n16777217.0,16777216.0\n0.123456789012,0.123456789012\n")
+    made = raw.made("decimals=round")
+    assert not made.skipped
+    assert made.values("v") == [[b"16777217.0"], [b"0.123456789012"]]
+    assert made.values("w")[0] == [16777216.0]
+
+
+@given(
+    st.from_regex(r"-?(0|[1-9][0-9]{0,12})(\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?", fullmatch=True),
+    st.booleans(),
+)
+def test_a_text_that_makes_a_column_float_becomes_a_float(text: str, rounds: bool) -> None:
+    """The first pass and the making of records agree."""
+    if comes_back(text, rounds=rounds):
+        assert float_of(text) == pytest.approx(float(text), rel=1e-6, abs=1e-44)
 
 
 def test_every_float32_comes_back_from_its_shortest_text() -> None:

@@ -253,3 +253,43 @@ def test_class_names_come_in_three_forms_of_json(raw: Raw, text: str) -> None:
 def test_an_option_that_cannot_be_is_refused(raw: Raw, option: str, message: str) -> None:
     raw.put("a.tar", {"k.cls": b"2"})
     assert message in raw.error(option).message
+
+
+def test_a_field_that_no_sample_has_is_remarked_on(raw: Raw) -> None:
+    raw.put(
+        "a.tar",
+        {f"{n:03}.json": f'{{"caption": "x", "n": {n}, "late{n}": 1}}'.encode() for n in range(30)},
+    )
+    options = ["json_fields=captoin:text,n:int,late19:int,late20:int"]
+    assert [(each.key, each.code, each.detail) for each in raw.made(*options).remarks] == [
+        (
+            "captoin",
+            "SRC076",
+            "no `captoin` in the first 20 members `json`; did you mean `caption`?",
+        ),
+        (
+            "late20",
+            "SRC076",
+            "no `late20` in the first 20 members `json`; did you mean `late2`?",
+        ),
+    ]
+
+
+def test_the_only_member_names_its_fields(raw: Raw) -> None:
+    raw.put("a.tar", {"a.left.json": b'{"x": null}', "b.txt": b"t"})
+    (remark,) = raw.made("json_fields=x:int,y:int").remarks
+    assert remark.detail == "no `y` in the only member `json`"
+    raw.put("a.tar", {"a.json": b"["})
+    made = raw.made("json_fields=x:int")
+    assert [each.code for each in made.remarks] == ["SRC076"]
+    assert [code for code, _ in made.skipped.values()] == ["SRC073"]
+
+
+def test_a_tar_file_that_a_numbered_set_lacks_is_skipped(raw: Raw) -> None:
+    raw.put("train-1-of-2.tar", {"a.txt": b"t"})
+    assert raw.made().skipped == {
+        "train/train-0-of-2.tar": (
+            "SRC037",
+            "`train-0-of-2.tar` is missing: 1 of 2 such files exist",
+        )
+    }

@@ -1,0 +1,83 @@
+"""Numbered sets of files that lack one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfrecreg.sources.numbered_files import missing_files
+
+
+def lacking(*paths: str, taken: tuple[str, ...] | None = None) -> list[tuple[str, str]]:
+    """The names and details of what is missing."""
+    splits = dict.fromkeys(paths if taken is None else taken, "train")
+    found = list(missing_files(paths, splits))
+    assert all(each.split == "train" and each.code == "SRC037" for each in found)
+    return [(each.key, each.detail) for each in found]
+
+
+def test_a_file_in_the_middle_and_one_at_the_end_are_named() -> None:
+    assert lacking("a-00000-of-00003.tar", "a-00002-of-00003.tar") == [
+        ("a-00001-of-00003.tar", "`a-00001-of-00003.tar` is missing: 2 of 3 such files exist")
+    ]
+    assert lacking("d/a-0-of-2048.tar", "d/a-1-of-2048.tar") == [
+        ("d/a-2-of-2048.tar", "`d/a-2-of-2048.tar` is missing: 2 of 2,048 such files exist")
+    ]
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("a-00000-of-00001.csv",),
+        ("a-00000-of-00002.csv", "a-00001-of-00002.csv"),
+        ("a-1-of-2.csv", "a-2-of-2.csv"),
+        ("a_0_of_2", "a_1_of_2"),
+        ("a-00000-of-00002-9fe1.parquet", "a-00001-of-00002-77ab.parquet"),
+        ("a.csv", "of-2.csv", "0-of-.csv", ""),
+        (),
+    ],
+)
+def test_a_complete_set_and_other_names_lack_nothing(paths: tuple[str, ...]) -> None:
+    assert lacking(*paths) == []
+
+
+def test_each_set_is_looked_at_alone() -> None:
+    paths = ("a-0-of-2.csv", "b-1-of-2.csv", "a-0-of-2.json", "x/a-1-of-2.csv", "a-1-of-3.csv")
+    assert [name for name, _ in lacking(*paths)] == [
+        "a-1-of-2.csv",
+        "b-0-of-2.csv",
+        "a-1-of-2.json",
+        "x/a-0-of-2.csv",
+        "a-0-of-3.csv",
+    ]
+
+
+def test_numbers_from_one_may_lack_others_but_not_zero() -> None:
+    assert [name for name, _ in lacking("a-1-of-3", "a-3-of-3")] == ["a-2-of-3"]
+    assert [name for name, _ in lacking("a-1-of-3", "a-2-of-3")] == ["a-0-of-3"]
+
+
+def test_fingerprints_are_not_invented() -> None:
+    ((name, detail),) = lacking("a-00000-of-00003-9fe1.parquet", "a-00001-of-00003-77ab.parquet")
+    assert name == "a-00002-of-00003*.parquet"
+    assert detail == "`a-00002-of-00003*.parquet` is missing: 2 of 3 such files exist"
+
+
+def test_the_last_number_of_a_path_counts() -> None:
+    assert [name for name, _ in lacking("1-of-2/a-00001-of-00002.csv")] == [
+        "1-of-2/a-00000-of-00002.csv"
+    ]
+
+
+def test_files_that_are_left_out_are_there_and_sets_of_them_are_ignored() -> None:
+    pair = ("a-0-of-2.csv", "a-1-of-2.csv")
+    assert lacking(*pair, taken=pair[:1]) == []
+    assert lacking(*pair, "b-0-of-2.csv", taken=pair) == []
+
+
+def test_a_hostile_name_is_shown_escaped() -> None:
+    ((_, detail),) = lacking("a\x1b[31m-0-of-2.csv")
+    assert "\x1b" not in detail
+
+
+def test_long_digits_cost_nothing() -> None:
+    assert lacking("9" * 100_000 + "-of-2.csv") == []
