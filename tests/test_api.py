@@ -20,9 +20,9 @@ feature_to_json float_feature hookimpl image_features image_schema image_size in
 is_split_name is_truncated key_from keyed_examples link_problem list_files listed location_lines
 location_text media_features media_kind media_schema missing_files new_exchange normal_splits
 object_schema one_line open_local parse_schema paths_remark perform_work read_header read_limits
-read_media_file read_text read_whole_file require_pillow safe safe_message serialize_tensor session_command
-shared_decoder si_bytes sniff splits_of_files subject_text truncation_text unset_feature
-usable_cores verified_records why_undecodable write_records written_records
+read_media_file read_text read_whole_file require_pillow safe safe_message serialize_tensor
+session_command shared_decoder si_bytes sniff splits_of_files subject_text truncation_text
+unset_feature usable_cores verified_records why_undecodable write_records written_records
 """
 
 
