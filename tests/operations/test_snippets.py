@@ -79,10 +79,32 @@ def test_numpy_reads_batches(digits_original: Path, tmp_path: Path) -> None:
     assert shapes["image/class/label"] == (32,)
 
 
-@pytest.mark.parametrize("framework", ["grain", "torch"])
-def test_a_loader_reads_batches(framework: str, digits_original: Path, tmp_path: Path) -> None:
-    need(framework)
-    assert run(code(digits_original, framework), tmp_path) == "32\n"
+def test_grain_reads_batches(digits_original: Path, tmp_path: Path) -> None:
+    need("grain")
+    assert run(code(digits_original, "grain"), tmp_path) == "32\n"
+
+
+def test_torch_reads_batches(digits_original: Path, tmp_path: Path) -> None:
+    need("torch")
+    out = run(code(digits_original, "torch"), tmp_path)
+    assert "'image/encoded': torch.Size([32, 28, 28, 1])" in out
+    assert "'image/class/label': torch.Size([32])" in out
+
+
+def test_torch_reads_payloads(tmp_path: Path) -> None:
+    need("torch")
+    put(tmp_path / "raw/train.tfrecord", b"no example", b"nor this")
+    registry = tfrecreg.init(tmp_path / "registry", with_dvc=False)
+    registry["s"].adopt(str(tmp_path / "raw"))
+    script = code(registry.root, "torch", "s")
+    assert "from tfrecreg.torch import OrderSampler\n" in script
+    assert run(script, tmp_path) == "2\n"
+
+
+def test_images_of_torch_have_the_channels_of_the_first(digits_original: Path) -> None:
+    script = code(digits_original, "torch")
+    assert "decode=True, channels=1)" in script
+    assert "collate = Collate(train, pad_images=True)  # images of a batch" in script
 
 
 def test_mlflow_logs_the_facts(digits_original: Path, tmp_path: Path) -> None:
@@ -141,10 +163,10 @@ def test_a_framework_that_is_not_known_is_refused(digits_original: Path) -> None
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("framework", ["numpy", "tf"])
+@pytest.mark.parametrize("framework", ["numpy", "tf", "torch"])
 def test_sequences_are_read_by_context_and_lists(tmp_path: Path, framework: str) -> None:
-    if framework == "tf":
-        need("tf")
+    if framework != "numpy":
+        need(framework)
     put(tmp_path / "raw/train.tfrecord", *SEQUENCES)
     registry = tfrecreg.init(tmp_path / "registry", with_dvc=False)
     registry["s"].adopt(str(tmp_path / "raw"))

@@ -94,14 +94,25 @@ for batch in dataset:
 """,
     "torch": """\
 import tfrecreg
+from tfrecreg.torch import {{ "" if schema is none else "Collate, " }}OrderSampler
 from torch.utils.data import DataLoader
 
-train = tfrecreg.data_source({{ source }})
-order = train.order(seed=1, epoch=0)
-# A batch is a list of elements; without collate_fn it is one of tensors, if all have equal shapes.
-loader = DataLoader(train, batch_size=32, sampler=order, num_workers=0, collate_fn=list)
+train = tfrecreg.data_source({{ source }}{{ channels() }})
+sampler = OrderSampler(train, seed=1)
+{% if schema is none %}
+collate = list
+{% elif schema.images() %}
+collate = Collate(train, pad_images=True)  # images of a batch may have several sizes
+{% else %}
+collate = Collate(train)
+{% endif %}
+loader = DataLoader(train, batch_size=32, sampler=sampler, collate_fn=collate)
 for batch in loader:
-    print(len(batch))
+{% if schema is none %}
+    print(len(batch))  # payloads
+{% else %}
+    print({name: getattr(value, "shape", len(value)) for name, value in batch.items()})
+{% endif %}
     break
 """,
     "tfds": """\
@@ -167,6 +178,10 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
     folder = f"{name.replace('@', '-')}-tfds"
     how = ", raw=True" if schema is None else ", decode=True" if schema.images() else ""
 
+    def channels() -> str:
+        images = () if schema is None else schema.images()
+        return f", channels={_image_shape(resolved, images[0])[2]}" if images else ""
+
     def export() -> str:
         if schema is None or schema.describes_sequences():
             raise _not_for(resolved, "TensorFlow Datasets", "its records are not Examples")
@@ -186,6 +201,7 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
             split=ascii(split),
             folder=ascii(folder),
             project=ascii(resolved.dataset.name),
+            channels=channels,
             export=export,
             supervised=lambda: _supervised(resolved, schema),
         )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from check_support import framed
 
+from tfrecreg import TFRecordWriter, data_source
 from tfrecreg.builtin.query.ask import ask_targets
 from tfrecreg.builtin.query.where import matching_records
 from tfrecreg.errors import NoShardsError, RefusedError, UsageError
@@ -187,3 +188,22 @@ def test_shards_that_are_shown_alike_are_refused(shards: Path) -> None:
     target = dataclasses.replace(find_target(str(shards)), shards=(first, other))
     with pytest.raises(UsageError, match="two shards are shown as"):
         matching_records(target, "true")
+
+
+def test_a_feature_of_records_that_are_no_examples_is_not_found_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    with TFRecordWriter(path) as writer:
+        writer.write(b"no example")
+    with pytest.raises(UsageError) as caught:
+        data_source(path, where="name = 'x'")
+    assert caught.value.message.startswith('Referenced column "name" not found')
+    assert caught.value.hint == (
+        "no record here has features that a catalog has, which are those of `tf.train.Example`; "
+        "the column `payload` says what the records are"
+    )
+    with pytest.raises(UsageError) as caught:
+        data_source(path).order(seed=1, bucket_by="name", global_batch=4)
+    assert (caught.value.hint or "").startswith("no record here has features")
+    with pytest.raises(UsageError) as caught:
+        data_source(path, where="recrd = 1")
+    assert caught.value.hint == "did you mean `record`?"

@@ -18,6 +18,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cached_property
 from typing import Any
 
+from tfrecreg.builtin.query.columns import FIXED
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
@@ -28,6 +29,10 @@ MEMORY = "2GB"
 """What a question may hold in memory; the rest is in a temporary folder."""
 BATCH_ROWS = 10_000
 _WAIT_SECONDS = 0.5
+_NO_FEATURES = (
+    "no record here has features that a catalog has, which are those of `tf.train.Example`; the "
+    "column `payload` says what the records are"
+)
 _ABOUT_TABLES = ("_schema", "duckdb_", "pg_", "show", "sqlite_")
 """What is in a question about the tables that there are."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -198,7 +203,8 @@ class Connection:
         unknown = _COLUMN.search(str(error))
         if unknown is None:
             return sql_error(error, sql)
-        columns = {name for view in self._views for name, _ in self.describe(view)}
+        tables = [{name for name, _ in self.describe(view)} for view in self._views]
+        columns = set().union(*tables)
         for measure in ("count", "size"):
             if f"{unknown[1]}.{measure}" in columns:  # no value is short enough for a catalog
                 name = safe(unknown[1], limit=100)
@@ -206,7 +212,10 @@ class Connection:
                 return sql_error(error, sql, f'{hint}`"{name}.{measure}"`')
         # It may be a column of another table than the question is about.
         near = did_you_mean(unknown[1], sorted(columns - {unknown[1]}))
-        return sql_error(error, sql, near.removeprefix("; ") if near else "")
+        has_features = {name for name, _ in FIXED} not in tables
+        return sql_error(
+            error, sql, near.removeprefix("; ") or ("" if has_features else _NO_FEATURES)
+        )
 
     def describe(self, table: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a table."""
