@@ -232,7 +232,28 @@ def test_a_state_with_other_buckets_is_refused(
         ),
         ({"bucket_by": "tokens", "global_batch": 9, "buckets": 1.5}, "`buckets` should be an int"),
         ({"bucket_by": [1], "global_batch": 9}, "there are 1 lengths for 90 records"),
-        ({"bucket_by": [[1]], "global_batch": 9}, "lengths should be one number a record, found"),
+        ({"bucket_by": [[1]], "global_batch": 9}, "lengths should be one number per record, found"),
+        (
+            {"bucket_by": ["a"] * 90, "global_batch": 9},
+            "lengths should be one number per record, found `['a', ",
+        ),
+        (
+            {"bucket_by": {"a": 1}, "global_batch": 9},
+            "lengths should be one number per record, found `{'a': 1}`",
+        ),
+        (
+            {"bucket_by": lambda _: "a", "global_batch": 9},
+            "the length of element 0 is an object of type `str`, expected a number",
+        ),
+        (
+            {"bucket_by": lambda _: None, "global_batch": 9},
+            "the length of element 0 is None, expected a number",
+        ),
+        (
+            {"weights": lambda _: 1.0},
+            "weights should be one number per record, found `<function ",
+        ),
+        ({"weights": [[1]]}, "weights should be one number per record, found shape (1, 1)"),
         ({"bucket_by": "NULL", "global_batch": 9}, "the length of record 0 of `texts` is NULL"),
         (
             {"bucket_by": "tokens", "global_batch": 0},

@@ -252,7 +252,13 @@ def test_rows_without_a_schema_are_refused(texts: Path) -> None:
         (
             [[1]],
             {},
-            "lengths should be one number a record, found shape (1, 1)",
+            "lengths should be one number per record, found shape (1, 1)",
+            "a list of numbers, a function of elements, or an expression in SQL",
+        ),
+        (
+            ["a"],
+            {},
+            "lengths should be one number per record, found `['a']`",
             "a list of numbers, a function of elements, or an expression in SQL",
         ),
         (

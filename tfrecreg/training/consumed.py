@@ -9,7 +9,8 @@ may be shared among other hosts, which makes a next stage over it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import UsageError
-from tfrecreg.text import safe
+from tfrecreg.text import safe, type_text
 
 
 class Stage:
@@ -78,6 +79,9 @@ def share(places: int, host: int, hosts: int) -> int:
     return max(0, -(-(places - host) // hosts))
 
 
+LENGTHS_HINT = "a list of numbers, a function of elements, or an expression in SQL"
+
+
 def integer_of(name: str, value: Any) -> int:
     """An integer of Python or NumPy, as Python's: states are JSON, and 1.0 makes other orders.
 
@@ -96,6 +100,51 @@ def integer_of(name: str, value: Any) -> int:
         f"`{name}` should be an integer, found `{safe(repr(value), limit=100)}`",
         hint=f"`{name}=1`",
     )
+
+
+def one_each(name: str, values: npt.ArrayLike, hint: str) -> npt.NDArray[np.float64]:
+    """One number a record, shape (n,).
+
+    Args:
+        name: what they are, for the message: `weights`.
+        hint: how they are given.
+
+    Raises:
+        UsageError: they are something else.
+    """
+    try:
+        numbers = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        shown = safe(repr(values), limit=60)
+        raise UsageError(
+            f"{name} should be one number per record, found `{shown}`", hint=hint
+        ) from None
+    if numbers.ndim != 1:
+        raise UsageError(
+            f"{name} should be one number per record, found shape {numbers.shape}", hint=hint
+        )
+    return numbers
+
+
+def lengths_by(
+    function: Callable[[Any], float], elements: Iterable[Any]
+) -> npt.NDArray[np.float64]:
+    """The length of each element.
+
+    Raises:
+        UsageError: the function returns something else than a number.
+    """
+    lengths = array("d")
+    for number, element in enumerate(elements):
+        length = function(element)
+        try:
+            lengths.append(length)
+        except TypeError:
+            raise UsageError(
+                f"the length of element {number} is {type_text(length)}, expected a number",
+                hint="`bucket_by=lambda element: len(element['tokens'])`",
+            ) from None
+    return np.frombuffer(lengths, np.float64)
 
 
 def expect_host(host: int, hosts: int) -> None:

@@ -19,7 +19,7 @@ from tfrecreg.text import safe
 from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.block_order import DEFAULT_LANES, DEFAULT_WINDOW, Blocks, BlockSize
 from tfrecreg.training.certificate import DIGEST_FEATURE, RecordName, digest_of
-from tfrecreg.training.consumed import expect_enough
+from tfrecreg.training.consumed import expect_enough, lengths_by
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.epoch_numbers import InEpoch, elements_in_epochs
 from tfrecreg.training.far_ahead import PART, cache_of, read_ahead
@@ -422,7 +422,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
                 "the lengths of records that may be left out are not known",
                 hint="pass a number for each record, or an expression in SQL",
             )
-        return np.fromiter(map(lengths, self), np.float64, len(self))
+        return lengths_by(lengths, self)
 
     @property
     def _record_values(self) -> RecordValues:

@@ -21,7 +21,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.consumed import integer_of
+from tfrecreg.training.consumed import LENGTHS_HINT, integer_of, one_each
 from tfrecreg.training.permutation import Permutation, RecordNumbers
 
 DEFAULT_BUCKETS = 16
@@ -49,12 +49,7 @@ class LengthBuckets:
         global_batch: int,
         name: str,
     ) -> None:
-        numbers = np.asarray(lengths, np.float64)
-        if numbers.ndim != 1:
-            raise UsageError(
-                f"lengths should be one number a record, found shape {numbers.shape}",
-                hint="a list of numbers, a function of elements, or an expression in SQL",
-            )
+        numbers = one_each("lengths", lengths, LENGTHS_HINT)
         bad = np.flatnonzero(~np.isfinite(numbers))
         if len(bad):
             shown = "NULL" if np.isnan(numbers[bad[0]]) else f"{numbers[bad[0]]:g}"

@@ -19,7 +19,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.consumed import integer_of
+from tfrecreg.training.consumed import LENGTHS_HINT, integer_of, one_each
 from tfrecreg.training.order import STATE_FORMAT, Order
 from tfrecreg.training.permutation import RecordNumbers
 
@@ -52,12 +52,7 @@ class Packs:
                 f"a row and `window` should be at least 1, found {pack_to} and {window}",
                 hint='`packed_order(2048, by="tokens", seed=1)`',
             )
-        numbers = np.asarray(lengths, np.float64)
-        if numbers.ndim != 1:
-            raise UsageError(
-                f"lengths should be one number a record, found shape {numbers.shape}",
-                hint="a list of numbers, a function of elements, or an expression in SQL",
-            )
+        numbers = one_each("lengths", lengths, LENGTHS_HINT)
         bad = np.flatnonzero(~((numbers >= 0) & (numbers == np.floor(numbers))))
         if len(bad):
             shown = "NULL" if np.isnan(numbers[bad[0]]) else f"{numbers[bad[0]]:g}"

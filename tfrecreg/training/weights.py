@@ -19,6 +19,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
+from tfrecreg.training.consumed import one_each
 from tfrecreg.training.permutation import mix
 
 GIVEN = "numbers"
@@ -45,12 +46,9 @@ class Weights:
 
     def __init__(self, values: npt.ArrayLike, by: str, name: str) -> None:
         self.by = by
-        numbers = np.asarray(values, np.float64)
-        if numbers.ndim != 1:
-            raise UsageError(
-                f"weights should be one number per record, found shape {numbers.shape}",
-                hint="a list of numbers, `class`, or an expression in SQL",
-            )
+        numbers = one_each(
+            "weights", values, "a list of numbers, `class`, or an expression in SQL"
+        )
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
         if len(bad):
             found = numbers[bad[0]]
