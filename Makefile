@@ -30,7 +30,7 @@ MEMORY := $(shell try=$$(mktemp /dev/shm/tfrecreg-XXXXXX 2>/dev/null) || exit; \
 	df -Pk /dev/shm | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }'; rm -f $$try)
 IN_MEMORY = $(if $(MEMORY),folder="$$(mktemp -d $(MEMORY)/tfrecreg-XXXXXX)" && trap 'rm -rf "$$folder"' EXIT INT TERM &&)
 
-.PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz mutants lint types layers format docs site screenshots benchmark clean
+.PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz golden mutants lint types layers format docs site screenshots benchmark clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -65,6 +65,9 @@ test-lowest: ## Run them with the lower bounds of pyproject.toml, with PYTHON=py
 
 fuzz: $(VENV)/.installed ## Fuzz the parsers for FUZZ_SECONDS (600)
 	PYTHONPATH=.:tests:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+golden: $(VENV)/.installed ## Write anew the output of commands that tests/golden compares with
+	PYTHONPATH=.:tests:plugins $(BIN)/python tests/golden_support.py
 
 mutants: $(VENV)/.installed ## Try MUTANTS (100) small faults in the code, chosen by SEED (0): do the quick tests notice?
 	PYTHONPATH=.:tests:plugins $(BIN)/python tests/mutation/run.py --count $(MUTANTS) --seed $(SEED) --jobs $(JOBS) $(if $(SINCE),--since $(SINCE)) $(UNDER)

@@ -21,7 +21,10 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         recognizes=[
             f"{split}*/*.{suffix}"
             for split in ("[tT][rR]*/", "[vV][aA]*/", "[tT][eE]*/", "")
-            for suffix in ("[jJ][pP]*[gG]", "[pP][nN][gG]", "[wW][eE][bB][pP]")
+            for suffix in (
+                *("[jJ][pP]*[gG]", "[pP][nN][gG]", "[wW][eE][bB][pP]"),
+                *("[bB][mM][pP]", "[gG][iI][fF]"),
+            )
         ],
         examine=_examine,
     )

@@ -46,9 +46,7 @@ class Weights:
 
     def __init__(self, values: npt.ArrayLike, by: str, name: str) -> None:
         self.by = by
-        numbers = one_each(
-            "weights", values, "a list of numbers, `class`, or an expression in SQL"
-        )
+        numbers = one_each("weights", values, "a list of numbers, `class`, or an expression in SQL")
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
         if len(bad):
             found = numbers[bad[0]]
