@@ -51,7 +51,8 @@ def command(session: Session, folder: str, text: str, raw: str | None, engine: E
     if not result.shards:
         session.out.print(f"part {result.part} of {result.dataset} has no shards: nothing to do")
         return
-    before = f", {result.finished_before} were finished before" if result.finished_before else ""
+    were = "was" if result.finished_before == 1 else "were"
+    before = f", {result.finished_before} {were} finished before" if result.finished_before else ""
     session.out.print(
         f"part {result.part} of {result.dataset}: made {count(result.made, 'shard')}{before}; "
         f"{count(result.records, 'record')}, {si_bytes(result.bytes)}"
