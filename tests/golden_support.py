@@ -192,7 +192,7 @@ def pages(story: Story) -> None:
     run("stats", "boxes")
     run("head", "boxes", "-n", "2")
     run("schema", "infer", "boxes")
-    run("report", "boxes", "--output", "page.html", "--statistics")
+    run("report", "boxes", "--output", "page.html")
     story.show("registry/page.html")
     run("site", "../site")
     story.show("site")
