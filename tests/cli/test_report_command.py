@@ -132,6 +132,8 @@ def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
     told = Path("report").read_text("utf-8")
     assert OLD not in told
     assert "the run did not finish" in told
+    if form == "json":
+        assert json.loads(told)["error"]["exit_code"] == 3
 
 
 def test_a_report_that_cannot_be_written_is_told_before_the_scan(cli, built, monkeypatch) -> None:

@@ -59,6 +59,9 @@ OTHERS = {
     "a time and a field of another type": event(1.5e9, b"\x20\x05"),
     "a version that is no text": event(1.5e9, field(3, b"\xff")),
     "a sequence with a field too much": sequence({}, LISTS) + field(3, b"x"),
+    "a sequence whose context has a field too much": (
+        field(1, field(15, b"new")) + sequence({}, LISTS)
+    ),
     "lists with a key that is no text": field(2, field(1, field(1, b"\xff"))),
     "lists that are cut": field(2, field(1, field(1, b"s"))[:-1]),
     "a value of a list with a field too much": field(

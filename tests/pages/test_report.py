@@ -33,6 +33,7 @@ from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.pages.collect import BUDGET, Surveys, _with_anomalies, make_page
 from tfrecreg.pages.make import diff_page
+from tfrecreg.pages.overview import figures_of
 from tfrecreg.pages.render import render_page
 from tfrecreg.progress import SILENT
 
@@ -565,3 +566,16 @@ def test_statistics_are_checked_for_anomalies_and_drift_beside_what_was_asked_fo
     options = CheckOptions(also=("duplicates",), skip=("crc",))
     made = _with_anomalies(options, "digits@1.0.0", SILENT)
     assert made == replace(options, also=("duplicates", "statistics"), against="digits@1.0.0")
+
+
+@pytest.mark.parametrize(
+    ("splits", "note"),
+    [
+        (4, "s0 1, s1 1, s2 1, s3 1"),
+        (5, "s0 1, s1 1, s2 1, s3 1, 1 more split"),
+        (7, "s0 1, s1 1, s2 1, s3 1, 3 more splits"),
+    ],
+)
+def test_four_splits_are_named_and_others_counted(splits: int, note: str) -> None:
+    report = replace(hostile_report("x"), splits={f"s{n}": 1 for n in range(splits)})
+    assert figures_of(report, None, {}, [])[0].note == note

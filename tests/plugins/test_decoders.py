@@ -17,7 +17,7 @@ from tfrecreg.builtin.images.decoder import PictureDecoder
 from tfrecreg.errors import PluginError
 from tfrecreg.guard import PluginId
 from tfrecreg.images.pixels import decode_pixels
-from tfrecreg.plugins.decoders import GuardedDecoder
+from tfrecreg.plugins.decoders import GuardedDecoder, _bundled
 
 ANSWER: list[Any] = [None]
 """What each method answers, or raises."""
@@ -214,3 +214,14 @@ def test_one_that_reads_the_first_value_reads_all_that_it_can(site: Site, tmp_pa
     assert numbers == "[0, 1, 0, 0]"
     assert asked == "2"  # about the first value, and the one that it refused
     assert "cannot identify image file" in why
+
+
+def test_a_switched_off_plugin_of_another_kind_leaves_the_bundled_decoders(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFRECREG_DISABLE", "nothing")
+    _bundled.cache_clear()
+    try:
+        assert [type(each) for each in _bundled(())] == [PictureDecoder]
+    finally:
+        _bundled.cache_clear()

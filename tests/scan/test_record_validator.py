@@ -292,3 +292,14 @@ def test_an_empty_tuple_is_a_default_of_texts(tmp_path: Path) -> None:
     assert named.options == {"allowed": ("a", "b")}
     with pytest.raises(UsageError, match="should be a list, each text"):
         named.begin(numbers(tmp_path, [1]), {"allowed": "a"})
+
+
+def test_a_default_of_one_number_is_a_list_of_numbers(tmp_path: Path) -> None:
+    class Rare(Odd):
+        defaults: ClassVar[dict[str, Any]] = {"allowed": (3,)}
+
+    rare = Rare()
+    rare.begin(numbers(tmp_path, [1]), {"allowed": [1, 2]})
+    assert rare.options == {"allowed": (1, 2)}
+    with pytest.raises(UsageError, match="should be"):
+        rare.begin(numbers(tmp_path, [1]), {"allowed": ["a"]})

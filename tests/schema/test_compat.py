@@ -112,6 +112,8 @@ CASES: list[tuple[str, str | None, str | None, set[str]]] = [
      {"other-values"}),
     ("infinity where there was none", "type: FLOAT float_domain { disallow_nan: true }",
      "type: FLOAT float_domain { disallow_nan: true disallow_inf: true }", {"other-values"}),
+    ("infinity in neither", "type: FLOAT float_domain { min: 0 disallow_nan: true disallow_inf: true }",
+     "type: FLOAT float_domain { disallow_nan: true disallow_inf: true }", set()),
     ("bounded, so never infinite", "type: FLOAT float_domain { min: 0 max: 1 disallow_nan: true }",
      "type: FLOAT float_domain { min: 0 max: 1 disallow_nan: true disallow_inf: true }", set()),
     ("a wider range", "type: FLOAT float_domain { min: 0 max: 2 disallow_nan: true }",

@@ -66,7 +66,7 @@ def _figures(
 def _by_split(splits: Mapping[str, int]) -> str:
     names = sorted((name for name in splits if name), key=in_reading_order)
     shown = [f"{safe(name, limit=40)} {splits[name]:,}" for name in names[:_SPLITS]]
-    more = [f"{len(names) - _SPLITS} more splits"] if len(names) > _SPLITS else []
+    more = [f"{count(len(names) - _SPLITS, 'more split')}"] if len(names) > _SPLITS else []
     return ", ".join(shown + more)
 
 

@@ -259,6 +259,17 @@ def test_raw_data_that_changed_are_refused(digits_registry: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("shards", "more"), [(2, "and so does 1 more"), (4, "and so do 3 more")])
+def test_several_shards_that_differ_are_counted(
+    digits_registry: Path, shards: int, more: str
+) -> None:
+    shutil.rmtree(digits_registry / "raw")
+    write_digits(LocalStorage(digits_registry / "raw"), train=200, test=60, seed=2)
+    for path in sorted(data(digits_registry).glob("digits-*"))[:shards]:
+        path.unlink()
+    refused(digits_registry, f"comes out with other bytes, {more}: ")
+
+
 def test_raw_data_that_lost_items_are_refused(
     digits_registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

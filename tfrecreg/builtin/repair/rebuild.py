@@ -61,7 +61,8 @@ def rebuild_refusal(
         raw: the raw data.
     """
     first = wrong[0]
-    more = f", and so do {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    others = len(wrong) - 1
+    more = f", and so {'does' if others == 1 else 'do'} {others} more" if others else ""
     told = "; ".join(_differences(manifest, raw))
     return RefusedError(
         f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.entry.path)}` comes "
