@@ -119,7 +119,8 @@ def test_only_what_depends_on_a_change_runs_again(shell: Shell) -> None:
 
     # A release takes the hash that the stage noted; the next build makes the same bytes.
     said = shell("tfrecreg release mnist --version 1.0.0")
-    assert "git add registry/mnist/1.0.0 schemas/mnist.pbtxt datasets/mnist.toml dvc.lock\n" in said
+    released = "git add registry/mnist/1.0.0 registry/.gitattributes schemas/mnist.pbtxt"
+    assert f"{released} datasets/mnist.toml dvc.lock\n" in said
     assert not (root / "data/mnist.dvc").exists()
     lock = (root / "dvc.lock").read_text()
     manifest = json.loads((root / "registry/mnist/1.0.0/manifest.json").read_text())

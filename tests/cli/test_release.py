@@ -367,8 +367,8 @@ def test_the_first_build_and_release_in_one_go_names_the_settings_to_commit(
     made = ("--source", "mnist", "--raw", raw, "--shards", "2", "--release", "1.0.0")
     done = cli("build", "digits", *made)
     assert done.code == 0, done.err
-    added = "git add registry/digits/1.0.0 schemas/digits.pbtxt datasets/digits.toml\n"
-    assert added in done.err
+    added = "git add registry/digits/1.0.0 registry/.gitattributes schemas/digits.pbtxt"
+    assert f"{added} datasets/digits.toml\n" in done.err
 
 
 @pytest.mark.medium

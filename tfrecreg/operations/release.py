@@ -287,7 +287,8 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     root = registry.storage.root
     if git.work_tree(root) is None:
         return ()
-    paths = [layout.release_folder(name, version), registry.dataset(name).schema_path]
+    release = layout.release_folder(name, version)
+    paths = [release, layout.ATTRIBUTES, registry.dataset(name).schema_path]
     file = registry.dataset(name).config_file
     if registry.storage.stat(file) is not None:  # this command may have written it
         paths.append(file)

@@ -35,9 +35,10 @@ RECEIPTS_NAME = "receipts.jsonl.gz"
 YANKS_SUFFIX = ".yanks.jsonl"
 """Suffix of the file beside a release's folder that holds its yanks."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
-"""Makes git merge the yanks of two branches. It never changes."""
-MERGE_YANKS = f"*{YANKS_SUFFIX} merge=union\n".encode()
-"""Content of the attributes file: a merge keeps the lines of both branches."""
+"""What git must know of the files below `registry/`."""
+ATTRIBUTE_LINES = (b"* -text", f"*{YANKS_SUFFIX} merge=union".encode())
+"""Lines of that file, always the same, so that branches never conflict: git converts no line ends,
+which would break the digests of releases, and a merge keeps the yanks of both branches."""
 
 
 def build_folder(dataset: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from tfrecreg.errors import StorageError
+from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.progress import SILENT, Progress
@@ -246,7 +246,7 @@ class Transaction:
             ManifestError: the existing file cannot be read; nothing is added.
         """
         data = append_yank(self.dataset, version, yank)
-        self._storage.put_if_absent(layout.ATTRIBUTES, layout.MERGE_YANKS)
+        self._keep_attributes()
         self.write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
@@ -287,12 +287,22 @@ class Transaction:
             SCHEMA_NAME: schema.encode("utf-8"),
             **more,
         }
+        self._keep_attributes()
         with self.stage("release") as staged:
             for name, data in files.items():
                 with staged.create(name) as writer:
                     writer.write(data)
             target = layout.release_folder(self.dataset.name, version)
             return self._storage.rename_dir(self._registry_path(staged), target)
+
+    def _keep_attributes(self) -> None:
+        """Add what is missing to git's attributes of `registry/`; lines of others stay."""
+        there: list[bytes] = []
+        with contextlib.suppress(MissingFileError):
+            there = self._storage.read(layout.ATTRIBUTES).splitlines()
+        missing = [line for line in layout.ATTRIBUTE_LINES if line not in there]
+        if missing:
+            self.write(layout.ATTRIBUTES, b"".join(line + b"\n" for line in (*there, *missing)))
 
     def _tracked(self) -> contextlib.AbstractContextManager[None]:
         return tracker().locked(self._storage.root, lambda: self.progress.note(_WAITING))
