@@ -318,6 +318,12 @@ def test_schemas_are_read_where_the_configuration_says(root: Path) -> None:
     assert registry.dataset("other").schema_path == "schemas/other.pbtxt"
 
 
+def test_a_schema_is_the_same_where_git_converted_its_line_ends(root: Path) -> None:
+    registry = empty_registry(root)
+    write(root / "schemas/mnist.pbtxt", "feature {\r\n}\r\n")
+    assert registry.dataset("mnist").schema_text() == "feature {\n}\n"
+
+
 def test_a_schema_outside_the_registry_is_refused(root: Path) -> None:
     registry = empty_registry(root, mnist='schema = "../other.pbtxt"\n')
     with pytest.raises(UsageError, match=r"\.\./other\.pbtxt"):

@@ -284,7 +284,10 @@ class Dataset:
     def schema_text(self) -> str | None:
         """The working schema's text; None without one."""
         data = self.registry._read(self.schema_path)
-        return None if data is None else data.decode("utf-8", "replace")
+        if data is None:
+            return None
+        # git may have converted line ends, which are no change of a schema.
+        return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def release_schema(self, version: Version, digest: str) -> str:
         """The schema that was frozen with a release.
