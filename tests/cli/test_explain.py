@@ -21,3 +21,14 @@ def test_an_unknown_code_is_refused_with_a_close_one(cli) -> None:
     done = cli("explain", "CRC0O4")
     assert done.code == 2
     assert "no code `CRC0O4`; did you mean `CRC0" in done.err
+
+
+def test_a_family_is_listed(cli) -> None:
+    done = cli("explain", "crc")
+    assert (done.code, done.err) == (0, "")
+    heading, *rows = done.out.splitlines()
+    assert heading.split() == ["code", "severity", "summary"]
+    assert [row.split()[0] for row in rows] == [f"CRC00{number}" for number in range(1, 10)]
+    codes = cli("explain", "DRF", "--json").json["codes"]
+    assert {each["code"][:3] for each in codes} == {"DRF"}
+    assert cli("explain", "CR").code == 2

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def command(session: Session, code: str | None) -> None:
     """Explain a finding code.
 
-    Prints its meaning, why it matters, and what to do. Without a CODE, lists all codes.
+    Prints its meaning, why it matters, and what to do. Lists the codes of a family (CRC), or all
+    codes without a CODE.
     """
     if code is None:
         _print_all(session, session.plugins(untrusted=True).codes())
@@ -31,6 +32,10 @@ def command(session: Session, code: str | None) -> None:
     if found is None:  # of a plugin
         known = session.plugins(untrusted=True).codes()
         found = known.get(code.upper())
+        family = {name: each for name, each in known.items() if name[:-3] == code.upper()}
+        if family:
+            _print_all(session, family)
+            return
     if found is None:
         close = did_you_mean(code.upper(), known)
         raise UsageError(
