@@ -48,6 +48,24 @@ def test_an_option_of_a_source_given_to_the_command_is_shown_how_to_set(cli) -> 
     assert done.err.splitlines()[1] == "hint: tfrecreg show --help"
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("x", "Invalid value for the environment variable 'TFRECREG_JOBS': 'x' is not a valid "),
+        ("0", "TFRECREG_JOBS should be at least 1, found 0"),
+    ],
+)
+def test_a_wrong_value_in_the_environment_is_blamed_on_its_variable(
+    cli, monkeypatch: pytest.MonkeyPatch, value: str, message: str
+) -> None:
+    monkeypatch.setenv("TFRECREG_JOBS", value)
+    done = cli("check", ".")
+    assert done.code == 2
+    assert message in done.err
+    assert "--jobs" not in done.err
+    assert "'--jobs': 'y' is not" in cli("check", ".", "--jobs", "y").err
+
+
 def test_a_version_without_its_option_is_shown_how_to_give(cli) -> None:
     done = cli("release", "mnist", "0.1.0")
     assert done.code == 2

@@ -33,6 +33,11 @@ def jobs_option(function: F) -> F:
         given = ctx.get_parameter_source("jobs")
         if engine_name != "local" and given is not ParameterSource.COMMANDLINE:
             jobs = None  # TFRECREG_JOBS is for the processors of this machine
+        elif given is ParameterSource.ENVIRONMENT and jobs is not None and jobs < 1:
+            raise UsageError(
+                f"TFRECREG_JOBS should be at least 1, found {jobs}",
+                hint="unset it to use every processor",
+            )
         options = pairs(engine_option, "--engine-option", example="address=tcp://host:8786")
         session = ctx.find_object(Session) or Session()
         engine = named_engine(engine_name, jobs, options, session.plugins)
