@@ -48,6 +48,16 @@ def test_an_option_of_a_source_given_to_the_command_is_shown_how_to_set(cli) -> 
     assert done.err.splitlines()[1] == "hint: tfrecreg show --help"
 
 
+@pytest.mark.parametrize("group", [(), ("schema",)])
+def test_json_before_the_command_is_shown_its_place(cli, group: tuple[str, ...]) -> None:
+    done = cli(*group, "--json", "show")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: No such option '--json'",
+        f"hint: `--json` comes after the command: {' '.join(('tfrecreg', *group))} COMMAND --json",
+    ]
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

@@ -142,6 +142,13 @@ def _misused(session: Session, arguments: Sequence[str], error: click.ClickExcep
     if isinstance(error, click.NoSuchOption) and "--option" in known and not error.possibilities:
         name = safe(error.option_name.lstrip("-"), limit=40).replace("-", "_")
         hint += f"; an option of a source or a format is set by `--option {name}=VALUE`"
+    if (
+        message.startswith("No such option '--json'")
+        and ctx
+        and isinstance(ctx.command, click.Group)
+    ):
+        message = "No such option '--json'"  # without what is spelt alike
+        hint = f"`--json` comes after the command: {ctx.command_path} COMMAND --json"
     if "--version" in known and message.startswith("Got unexpected extra argument"):
         hint += "; the version of a release is `--version X.Y.Z`"
     _print_error(f"error: {safe(message, limit=400)}", hint)
