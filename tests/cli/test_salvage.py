@@ -49,6 +49,24 @@ def test_what_was_lost_is_told(cli: Any, here: Path, made: Made) -> None:
     ]
 
 
+@pytest.mark.parametrize("folder", ["shards", "shards/..", "link"])
+def test_an_output_in_the_folder_that_is_named_is_refused(
+    cli: Any, here: Path, made: Made, folder: str
+) -> None:
+    (here / "shards").mkdir()
+    (here / "link").symlink_to("shards")
+    put(here / "shards", made.data)
+    before = tree(here)
+    done = cli("salvage", folder, "--output", "shards/rescued")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        f"error: `{here}/shards/rescued` is in the folder of the originals",
+        "hint: name a folder elsewhere: nothing is written beside damaged shards",
+    ]
+    assert tree(here) == before
+    assert cli("salvage", "shards", "--output", "rescued").code == 0
+
+
 def test_a_sound_shard_is_told_so(cli: Any, here: Path, made: Made) -> None:
     put(here, made.data)
     done = cli("salvage", "x.tfrecord", "--output", "out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,8 @@ class Found:
     """Shards that a manifest lists but that do not exist."""
     passed: int
     """Shards that match their manifest."""
+    folders: frozenset[Path]
+    """The folders of this machine that were named, with everything in them."""
 
 
 def find_shards(
@@ -67,22 +70,24 @@ def find_shards(
     if files:
         here += _with_company(files_target(files).shards)
     _require_distinct([*here, *missing])
-    return Found(tuple(here), tuple(missing), passed)
+    paths = [Path(os.path.expanduser(each)) for each in files]  # noqa: PTH111 - never raises
+    folders = frozenset(path.resolve() for path in paths if path.is_dir())
+    return Found(tuple(here), tuple(missing), passed, folders)
 
 
-def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
-    """Refuse a folder that is the originals' own, or is where a manifest vouches for every file.
+def require_elsewhere(output: Path, found: Found) -> None:
+    """Refuse a folder that is the originals' own, is where a manifest vouches for every file, or
+    where the next salvage of the same folder would find it.
 
     Raises:
         UsageError: it is such a folder.
     """
-    for shard in shards:
-        if not shard.storage.is_local:
-            continue
-        folder = Path(_place(shard)[0])
-        inside = output != folder and output.is_relative_to(folder)
-        if output == folder or (inside and (folder / MANIFEST_NAME).exists()):
-            where = "is in" if inside else "is"
+    shards = (*found.shards, *found.missing)
+    theirs = {Path(_place(shard)[0]) for shard in shards if shard.storage.is_local}
+    for folder in sorted(theirs.union(found.folders)):
+        closed = folder in found.folders or (folder / MANIFEST_NAME).exists()
+        if output == folder or (closed and output.is_relative_to(folder)):
+            where = "is" if output == folder else "is in"
             raise UsageError(
                 f"`{safe(str(output), limit=1000)}` {where} the folder of the originals",
                 hint="name a folder elsewhere: nothing is written beside damaged shards",

@@ -67,7 +67,7 @@ def salvage(
     opened = open_registry(root) if root is not None else None
     path = free_folder(output, opened, "a salvage")
     found = find_shards(named, registry, engine)
-    require_elsewhere(path, (*found.shards, *found.missing))
+    require_elsewhere(path, found)
     shown = " ".join(map(str, named))
     if not found.shards and not found.missing:
         return SalvageResult(target=shown, output="", passed=found.passed, shards=())
