@@ -43,6 +43,16 @@ def test_build_makes_shards_manifest_labels_ledger_and_schema(cli, raw, registry
     }
 
 
+def test_a_split_with_fewer_records_than_shards_is_said(cli, raw, registry) -> None:
+    made = ("build", "digits", "--source", "mnist", "--raw", raw)
+    done = cli(*made, "--shards", "60")
+    assert done.code == 0
+    assert done.err.splitlines()[-1] == "`test` has 20 records, so fewer than 60 shards"
+    assert "`train`" not in done.err
+    assert "fewer" not in cli(*made, "--shards", "20").err
+    assert cli(*made, "--shards", "60", "--json").err == ""
+
+
 def test_build_is_remembered_and_repeats_without_options(cli, raw, registry) -> None:
     made = ("--source", "mnist", "--raw", "../raw", "--shards", "2", "--compression", "gzip")
     first = cli("build", "digits", *made, "--json")

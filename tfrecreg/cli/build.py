@@ -8,8 +8,10 @@ import click
 
 from tfrecreg.commands import complete
 from tfrecreg.commands.build_settings import settings_options
+from tfrecreg.commands.console import line
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
+from tfrecreg.text import count
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
@@ -56,15 +58,20 @@ def command(
     if dry_run:
         _print_preview(session, preview(registry, request, engine=engine, progress=progress))
         return
+    released = None
     if version is None:
         built = build_from_source(registry, request, engine=engine, progress=progress)
-        print_built(session, built, None)
-        return
-    from tfrecreg.operations.release import publish
+    else:
+        from tfrecreg.operations.release import publish
 
-    number = None if version == "auto" else version
-    built, released = publish(registry, request, number, engine=engine, progress=progress)
+        number = None if version == "auto" else version
+        built, released = publish(registry, request, number, engine=engine, progress=progress)
     print_built(session, built, released)
+    asked = request.policy.shards if request.policy is not None else None
+    for split in built.manifest.splits:
+        if asked is not None and split.records < asked and not session.as_json:
+            some = count(split.records, "record")
+            session.err.print(line(f"`{split.name}` has {some}, so fewer than {asked:,} shards"))
 
 
 def _print_preview(session: Session, found: Preview) -> None:

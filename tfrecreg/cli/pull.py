@@ -34,6 +34,6 @@ def command(session: Session, references: tuple[str, ...], remote: str | None) -
     from tfrecreg.cli.render.transfers import print_pull
 
     if not results:
-        session.out.print("nothing to pull: no release that was not yanked is stored in DVC")
+        session.out.print("nothing to pull: DVC has no release, or only yanked ones")
     for result in results:
         print_pull(session.out, result)

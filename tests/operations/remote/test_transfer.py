@@ -191,5 +191,5 @@ def test_what_dvc_does_not_keep_is_not_pulled(
     if arguments:
         assert json.loads(out)["releases"] == []
     else:
-        assert out == "nothing to pull: no release that was not yanked is stored in DVC\n"
+        assert out == "nothing to pull: DVC has no release, or only yanked ones\n"
     assert tree(digits_registry) == before
