@@ -8,14 +8,14 @@ import click
 
 from tfrecreg.commands import complete
 from tfrecreg.commands.build_settings import settings_options
-from tfrecreg.commands.console import line
 from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
-from tfrecreg.text import count
 
 if TYPE_CHECKING:
     from tfrecreg.engines.interface import Engine
+    from tfrecreg.operations.builds.conclude import BuildResult
     from tfrecreg.operations.builds.run import Preview
+    from tfrecreg.operations.builds.settings import BuildRequest
 
 
 @session_command("build")
@@ -67,6 +67,14 @@ def command(
         number = None if version == "auto" else version
         built, released = publish(registry, request, number, engine=engine, progress=progress)
     print_built(session, built, released)
+    _note_shards(session, request, built)
+
+
+def _note_shards(session: Session, request: BuildRequest, built: BuildResult) -> None:
+    """Say which splits have fewer records than the shards that were asked for."""
+    from tfrecreg.commands.console import line
+    from tfrecreg.text import count
+
     asked = request.policy.shards if request.policy is not None else None
     for split in built.manifest.splits:
         if asked is not None and split.records < asked and not session.as_json:
