@@ -67,6 +67,27 @@ def test_an_output_in_the_folder_that_is_named_is_refused(
     assert cli("salvage", "shards", "--output", "rescued").code == 0
 
 
+@pytest.mark.parametrize("named", ["digits", ".", "digits/*.tfrecord-*"])
+def test_shards_that_a_manifest_in_the_folder_lists_are_missed(
+    cli: Any, here: Path, digits_original: Path, named: str
+) -> None:
+    shutil.copytree(digits_original / "data/digits", here / "digits")
+    (here / "digits" / FIRST).unlink()
+    out = here.parent / f"{here.name}-out"
+    done = cli("salvage", named, "--output", out)
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    if "*" in named:  # a glob names files
+        assert not any(FIRST in line for line in lines)
+        return
+    at = lines.index(f"{FIRST}: missing, 0 records kept, 100 lost")
+    assert lines[at + 1].startswith("    lost keys: ")
+    assert lines[at + 1].endswith(" and 95 more")
+    assert sum("sound" in line for line in lines) == 3
+    report = report_of(out)
+    assert [each["status"] for each in report["shards"]].count("missing") == 1
+
+
 def test_a_sound_shard_is_told_so(cli: Any, here: Path, made: Made) -> None:
     put(here, made.data)
     done = cli("salvage", "x.tfrecord", "--output", "out")

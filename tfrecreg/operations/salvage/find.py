@@ -46,7 +46,8 @@ def find_shards(
 
     Args:
         targets: a reference means those of its shards that are not what the manifest names; a
-            path, glob or folder means every shard that it names.
+            path, glob or folder means every shard that it names. A folder also means shards that a
+            manifest in it lists and that do not exist.
 
     Raises:
         UsageError: a target does not exist, or two shards have one name.
@@ -67,11 +68,17 @@ def find_shards(
             here += damaged
             missing += _missing(each.manifest, each.storage(to_check=True))
     files = [each for each in found if isinstance(each, str)]
-    if files:
-        here += _with_company(files_target(files).shards)
-    _require_distinct([*here, *missing])
     paths = [Path(os.path.expanduser(each)) for each in files]  # noqa: PTH111 - never raises
     folders = frozenset(path.resolve() for path in paths if path.is_dir())
+    if files:
+        bare = _with_company(files_target(files).shards)
+        here += bare
+        theirs = {Path(_place(each)[0]) for each in bare if each.storage.is_local}
+        for folder in sorted(theirs):
+            manifest = _manifest(str(folder))
+            if manifest is not None and folders.intersection((folder, *folder.parents)):
+                missing += _missing(manifest, storage_at(str(folder)))
+    _require_distinct([*here, *missing])
     return Found(tuple(here), tuple(missing), passed, folders)
 
 
