@@ -416,3 +416,19 @@ def test_an_interrupt_ends_a_question(tmp_path: Path) -> None:
     asking.send_signal(signal.SIGINT)
     _, err = asking.communicate(timeout=60)
     assert (asking.returncode, err.strip()) == (130, "error: interrupted")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_full_device_is_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], form: str
+) -> None:
+    path = written(tmp_path / "x.tfrecord", encode({"n": int64_feature(1)}))
+    code, out, err = asked(
+        capfd, path, "SELECT n FROM records", "--format", form, "--output", Path("/dev/full")
+    )
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "error: `/dev/full` cannot be written: No space left on device",
+        "hint: make room on its disk, or name a file on another one",
+    ]

@@ -134,9 +134,14 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
         sys.stdout.flush()
         return
     if _is_stream(output):
-        with Path(output).open("wb") as stream:
-            for piece in pieces:
-                stream.write(piece)
+        try:
+            with Path(output).open("wb") as stream:
+                for piece in pieces:
+                    stream.write(piece)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise cannot_write(output, error.strerror or str(error)) from None
         return
     folder, name = os.path.split(os.path.realpath(output))
     if not Path(folder).is_dir():
