@@ -22,6 +22,7 @@ from tfrecreg.operations.remote.transfer import pull, pull_needed
 from tfrecreg.reference import parse_version
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.registry.yanks import Yank, append_yank
+from tfrecreg.tracking.pointers import named_hash
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 OTHER = "digits-train.tfrecord-00001-of-00002"
@@ -159,6 +160,23 @@ def test_a_clone_of_an_older_commit_gets_its_build_and_the_newest_release(story:
     assert (second.name, second.folder) == ("digits@2.0.0", "versions/digits/2.0.0")
     expect_clean(other.root, "digits@1.0.0")
     expect_clean(other.root, "digits@2.0.0")
+
+
+def test_a_build_of_a_pipeline_is_named_by_its_lock_file(story: Any) -> None:
+    push(open_registry(story.root))
+    other = story.elsewhere()
+    value = named_hash(str(other.root), "data/digits")
+    (other.root / "data/digits.dvc").unlink()
+    out = f"    - path: data/digits\n      hash: md5\n      md5: {value}\n"
+    lock = f"schema: '2.0'\nstages:\n  build-digits:\n    cmd: build\n    outs:\n{out}"
+    (other.root / "dvc.lock").write_text(lock)
+    (found,) = pull_needed(open_registry(other.root))
+    assert (found.name, found.folder) == ("digits@2.0.0", "data/digits")
+    assert tree(other.root / "data/digits") == tree(story.root / "data/digits")
+    shutil.rmtree(other.root / "data/digits")
+    (other.root / "dvc.lock").write_text(lock.replace("data/digits", "data/others"))
+    (found,) = pull_needed(open_registry(other.root))
+    assert found.folder == "versions/digits/2.0.0"
 
 
 def test_a_build_that_is_here_is_not_replaced(story: Any) -> None:

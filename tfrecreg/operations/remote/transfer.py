@@ -91,8 +91,8 @@ def pull_needed(
     """Fetch the data that the working tree needs: builds that are not on this machine, and the
     newest release of each dataset that is not yanked.
 
-    A build is fetched into `data/` if DVC's pointer to it names a release. Releases in a bucket are
-    read there, and passed over.
+    A build is fetched into `data/` if DVC's pointer to it or `dvc.lock` names a release. Releases
+    in a bucket are read there, and passed over.
 
     Raises:
         as :func:`pull`.
@@ -111,10 +111,14 @@ def pull_needed(
 
 
 def _missing_build(dataset: Dataset) -> Release | None:
-    """The release that a build is by DVC's pointer to it, where its folder is not there."""
+    """The release that a build is by DVC's pointer or lock file, where its folder is not there."""
     storage, folder = dataset.registry.storage, layout.build_folder(dataset.name)
+    if storage.stat(folder) is not None:
+        return None
     value = named_hash(storage.root, folder)
-    if not value or storage.stat(folder) is not None:
+    if value is None and storage.stat(dvc.LOCK_NAME) is not None:  # a stage makes it
+        value = dvc.tracked_hash(storage.read(dvc.LOCK_NAME), dvc.LOCK_NAME, folder)
+    if not value:
         return None
     found = (open_release(dataset, version) for version in reversed(dataset.versions))
     return next((each for each in found if _in_dvc(each) == value), None)
