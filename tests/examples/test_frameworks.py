@@ -29,7 +29,9 @@ READERS = (
     "tests/training/test_grain.py",
     "tests/training/test_torch.py",
     "tests/test_torch.py",
-    "tests/operations/test_snippets.py::test_a_loader_reads_batches",
+    "tests/operations/test_snippets.py::test_grain_reads_batches",
+    "tests/operations/test_snippets.py::test_torch_reads_batches",
+    "tests/operations/test_snippets.py::test_torch_reads_payloads",
 )
 """The tests that need Grain or PyTorch."""
 
