@@ -10,8 +10,6 @@ CONSTRAINTS = $(wildcard requirements/constraints-$(PYVER).txt)
 EXTRAS = all,dev
 JOBS ?= 2
 FUZZ_SECONDS ?= 600
-MUTANTS ?= 100
-SEED ?= 0
 # The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
 # Those of plugins run apart: they import Arrow, and on Python 3.13 a fork of a process that has it and
 # TensorFlow can crash when it clears what is registered with atexit.
@@ -30,7 +28,7 @@ MEMORY := $(shell try=$$(mktemp /dev/shm/tfrecreg-XXXXXX 2>/dev/null) || exit; \
 	df -Pk /dev/shm | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }'; rm -f $$try)
 IN_MEMORY = $(if $(MEMORY),folder="$$(mktemp -d $(MEMORY)/tfrecreg-XXXXXX)" && trap 'rm -rf "$$folder"' EXIT INT TERM &&)
 
-.PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz golden mutants lint types layers format docs site screenshots benchmark clean
+.PHONY: help demo pipeline test test-slow test-versions test-lowest fuzz accept lint types layers format docs site screenshots benchmark clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -66,11 +64,9 @@ test-lowest: ## Run them with the lower bounds of pyproject.toml, with PYTHON=py
 fuzz: $(VENV)/.installed ## Fuzz the parsers for FUZZ_SECONDS (600)
 	PYTHONPATH=.:tests:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
-golden: $(VENV)/.installed ## Write anew the output of commands that tests/golden compares with
+accept: format docs ## Format, and write anew what is drawn and pinned: codes, pictures, the words of stories
+	PYTHONPATH=.:tests:plugins $(BIN)/python tests/codes/test_codes.py
 	PYTHONPATH=.:tests:plugins $(BIN)/python tests/golden_support.py
-
-mutants: $(VENV)/.installed ## Try MUTANTS (100) small faults in the code, chosen by SEED (0): do the quick tests notice?
-	PYTHONPATH=.:tests:plugins $(BIN)/python tests/mutation/run.py --count $(MUTANTS) --seed $(SEED) --jobs $(JOBS) $(if $(SINCE),--since $(SINCE)) $(UNDER)
 
 lint: $(VENV)/.installed ## Run the linters and check the format
 	$(BIN)/ruff check .
@@ -86,14 +82,14 @@ format: $(VENV)/.installed ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.installed ## Regenerate the generated pages and the README's image
+docs: $(VENV)/.installed ## Draw the pictures of README and docs
 	$(BIN)/python docs/generate.py
 
 # It has an environment of its own, so that what it needs does not meet TFDV's requirements.
 $(SITE_VENV)/.installed: requirements/site.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: the site needs Python 3.11\nhint: make site PYTHON=python3.11")'
 	$(PYTHON) -m venv $(SITE_VENV)
-	$(SITE_VENV)/bin/python -m pip install --quiet --requirement $<
+	$(SITE_VENV)/bin/python -m pip install --quiet --requirement $< --editable .
 	touch $@
 
 site: $(SITE_VENV)/.installed ## Build the documentation site, strictly, into site/html

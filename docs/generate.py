@@ -1,7 +1,6 @@
-"""Makes the pages and the picture that come from the program itself.
+"""Makes the pictures that come from the program itself.
 
-``python docs/generate.py`` writes `docs/cli.md`, `docs/codes.md`, `docs/api.md` and
-`docs/images/*.svg`;
+``python docs/generate.py`` writes `docs/images/*.svg`;
 ``python docs/generate.py --check`` writes nothing, names what is stale and exits with 1.
 ``--only NAME`` (repeatable) leaves the others alone.
 """
@@ -14,9 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from api_page import api_page
 from drawing import concepts_drawing
-from pages import cli_page, codes_page
 from picture import demo_picture, words
 
 DOCS = Path(__file__).resolve().parent
@@ -33,9 +30,6 @@ class Product:
 
 
 PRODUCTS = (
-    Product("cli.md", cli_page),
-    Product("codes.md", codes_page),
-    Product("api.md", api_page),
     Product("images/concepts.svg", concepts_drawing),
     # The sizes in it depend on the zlib that made the demo's pictures.
     Product("images/demo.svg", demo_picture, words),

@@ -15,7 +15,6 @@ from tfrecreg.findings import Code
 __all__ = ["cli_page", "codes_page", "command_tree"]
 
 WIDTH = 80
-MADE = "<!-- Made by `python docs/generate.py`: do not edit. -->"
 
 
 def command_tree(
@@ -32,10 +31,9 @@ def command_tree(
 
 
 def cli_page() -> str:
-    """`docs/cli.md`."""
+    """The page `cli.md` of the site."""
     parts = [
         "# The command line",
-        MADE,
         "This reference has the help of each command, in the groups of `tfrecreg --help`. Results "
         "go to\nstdout, messages and progress to stderr; every command takes `--json`. "
         "[Reference](reference.md)\nhas the exit codes and the JSON of `check`.\n\n"
@@ -59,10 +57,9 @@ def _help(path: Sequence[str], command: click.Command) -> str:
 
 
 def codes_page() -> str:
-    """`docs/codes.md`."""
+    """The page `codes.md` of the site."""
     parts = [
         "# Finding codes",
-        MADE,
         "This reference lists the finding codes. A code never changes its meaning. "
         "`tfrecreg explain CODE`\nprints its part of this page. The severity applies unless a "
         "gate in `tfrecreg.toml` overrides it.\nPlugins may define their own codes: "

@@ -3,7 +3,8 @@
 The pages are written for the repository, where links may lead to any file. In the site a link to
 a file outside `docs/` leads to the repository's address instead, or to the page that the file
 becomes: the README is the landing page. The index of the decisions and the reference of the
-library are made here. `mkdocs.yml` reads the result, so no generator needs a plugin for links.
+library, the commands and the codes are made here. `mkdocs.yml` reads the result, so no generator
+needs a plugin for links.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ OUTSIDE = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
     "examples/README.md": "tutorials.md",
+    "tfrecreg/codes": "codes.md",
 }
-"""Files outside `docs/` that are pages of the site, by path: the name of the page."""
+"""What is outside `docs/` and a page of the site, by path: the name of the page."""
 
 DECISIONS = "adr/index.md"
 LIBRARY = "library.md"
+COMMANDS = "cli.md"
+CODES = "codes.md"
 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?P<target>[^)\s#]*)(?P<anchor>#[^)\s]*)?\)")
@@ -51,12 +55,17 @@ def collect(root: Path, folder: Path) -> None:
     pages = {path.relative_to(root).as_posix(): path for path in (root / "docs").rglob("*.md")}
     places = {path: path.removeprefix("docs/") for path in pages} | OUTSIDE
     places |= {"docs/adr": DECISIONS}
-    for path in [*pages, *OUTSIDE]:
+    places |= {f"tfrecreg/codes/{path.name}": CODES for path in root.glob("tfrecreg/codes/*.md")}
+    for path in [*pages, *(path for path in OUTSIDE if path.endswith(".md"))]:
         text = relink((root / path).read_text("utf-8"), path, places, root)
         _write(folder / places[path], text)
     shutil.copytree(root / "docs/images", folder / "images")
     _write(folder / DECISIONS, decisions(root))
     _write(folder / LIBRARY, library(root))
+    from pages import cli_page, codes_page  # of the program, which a broken link needs not
+
+    _write(folder / COMMANDS, cli_page())
+    _write(folder / CODES, codes_page())
 
 
 def relink(text: str, path: str, places: dict[str, str], root: Path) -> str:

@@ -1,4 +1,4 @@
-"""The pages and the image that come from the program are those of today's program."""
+"""The images and the reference pages that come from the program are those of today's program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from tfrecreg.codes import CORE_CODES
 
 DOCS = Path(__file__).parents[2] / "docs"
-PRODUCTS = ("cli.md", "codes.md", "images/concepts.svg", "images/demo.svg")
+PRODUCTS = ("images/concepts.svg", "images/demo.svg")
 
 
 def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -29,27 +29,30 @@ def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """What makes the pages, with what it made, to do things to."""
-    for name in ("generate.py", "api_page.py", "drawing.py", "pages.py", "picture.py", *PRODUCTS):
+    """What draws the images, with what it drew, to do things to."""
+    for name in ("generate.py", "drawing.py", "picture.py", *PRODUCTS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(DOCS / name, tmp_path / name)
     return tmp_path
 
 
 @pytest.mark.medium
-def test_generated_pages_are_up_to_date() -> None:
+def test_generated_images_are_up_to_date() -> None:
     done = generate(DOCS, "--check")
     assert done.returncode == 0, f"{done.stderr}run `make docs`"
 
 
-def test_a_stale_page_is_named_and_left_as_it_is(copy: Path) -> None:
-    page = copy / "codes.md"
-    page.write_text(page.read_text("utf-8").replace("CRC002", "CRC999"), "utf-8")
-    before = page.read_text("utf-8")
-    done = generate(copy, "--check", "--only", "cli.md", "--only", "codes.md")
+def test_a_stale_image_is_named_left_and_drawn_again(copy: Path) -> None:
+    image = copy / "images/concepts.svg"
+    whole = image.read_text("utf-8")
+    image.write_text(whole.replace("<svg", "<svg stale=''"), "utf-8")
+    stale = image.read_text("utf-8")
+    done = generate(copy, "--check", "--only", "images/concepts.svg")
     assert done.returncode == 1
-    assert done.stderr == "docs/codes.md is stale: python docs/generate.py\n"
-    assert page.read_text("utf-8") == before
+    assert done.stderr == "docs/images/concepts.svg is stale: python docs/generate.py\n"
+    assert image.read_text("utf-8") == stale
+    assert generate(copy, "--only", "images/concepts.svg").returncode == 0
+    assert image.read_text("utf-8") == whole
 
 
 def test_a_stale_image_is_noticed_by_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,18 +65,16 @@ def test_a_stale_image_is_noticed_by_its_words(monkeypatch: pytest.MonkeyPatch) 
     assert product.essence(image) != product.essence(image.replace("frozen", "melted"))
 
 
-def test_what_is_stale_is_made_again(copy: Path) -> None:
-    (copy / "codes.md").unlink()
-    done = generate(copy, "--only", "codes.md")
-    assert done.returncode == 0
-    assert (copy / "codes.md").read_text("utf-8") == (DOCS / "codes.md").read_text("utf-8")
-
-
-def test_every_code_has_its_place_on_the_page() -> None:
-    page = (DOCS / "codes.md").read_text("utf-8")
+def test_the_reference_has_every_code_and_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    pages = import_module("pages")
+    page = pages.codes_page()
     for code in CORE_CODES.values():
         assert re.search(rf"^### {code.code} {code.rule}$", page, re.MULTILINE)
         assert code.page.strip() in page
+    commands = pages.cli_page()
+    for path, _ in pages.command_tree():
+        assert re.search(rf"^##+ {' '.join(path)}$", commands, re.MULTILINE)
 
 
 @pytest.mark.parametrize("image", ["images/concepts.svg", "images/demo.svg"])

@@ -493,7 +493,7 @@ def test_the_reference_names_every_command_and_every_bundled_validator() -> None
 
 def test_the_readme_lists_every_family_of_codes() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    listed = re.findall(r"^\|.*\[([A-Z]{3})\]\(docs/codes\.md#", readme, re.MULTILINE)
+    listed = re.findall(r"^\|.*\[([A-Z]{3})\]\(tfrecreg/codes/\w+\.md#", readme, re.MULTILINE)
     assert sorted(listed) == sorted({code[:3] for code in CORE_CODES})
 
 

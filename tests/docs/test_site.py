@@ -35,7 +35,9 @@ def site_source() -> ModuleType:
 def pages(tmp_path_factory: pytest.TempPathFactory, site_source: ModuleType) -> Path:
     """The pages from which the site is built."""
     folder = tmp_path_factory.mktemp("site") / "pages"
-    site_source.collect(ROOT, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs"))
+        site_source.collect(ROOT, folder)
     return folder
 
 
@@ -50,6 +52,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, site_source: ModuleType) -> 
         ("README.md", "docs/ci.md", "ci.md"),
         ("README.md", "docs/images/page.png", "images/page.png"),
         ("README.md", "docs/adr", "adr/index.md"),
+        ("README.md", "tfrecreg/codes", "codes.md"),
+        ("docs/schemas.md", "../tfrecreg/codes/sch.md#sch001", "codes.md#sch001"),
         ("README.md", "LICENSE", "REPOSITORY/blob/main/LICENSE"),
         ("README.md", "schemas", "REPOSITORY/tree/main/schemas"),
         ("examples/README.md", "by_hand.py", "REPOSITORY/blob/main/examples/by_hand.py"),
@@ -63,7 +67,7 @@ def test_a_link_leads_to_the_same_place(
 ) -> None:
     files = [file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").rglob("*.md")]
     places = {file: file.removeprefix("docs/") for file in files} | site_source.OUTSIDE
-    places |= {"docs/adr": site_source.DECISIONS}
+    places |= {"docs/adr": site_source.DECISIONS, "tfrecreg/codes/sch.md": site_source.CODES}
     text = f"see [this]({link})\n\n```text\n[kept](../nowhere)\n```\n"
     found = site_source.relink(text, path, places, ROOT)
     moved = moved.replace("REPOSITORY", site_source.repository(ROOT))
@@ -127,8 +131,9 @@ def test_the_contents_list_the_pages_in_the_kinds_of_the_navigation(
         files = [(title, os.path.normpath(f"docs/{target}")) for title, target in links]
         found[kind] = [(title, places.get(file, file[5:])) for title, file in files]
     assert list(found) == list(kinds)
+    generated = {site_source.LIBRARY, site_source.COMMANDS, site_source.CODES}
     for kind in kinds:
-        assert found[kind] == [each for each in wanted[kind] if each[1] != site_source.LIBRARY]
+        assert found[kind] == [each for each in wanted[kind] if each[1] not in generated]
 
 
 FIRST_WORDS = {

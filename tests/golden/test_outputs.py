@@ -10,8 +10,6 @@ from golden_support import OUTPUTS, STORIES, told
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_is_told_in_the_same_words(name: str, tmp_path: Path) -> None:
-    if name == "questions":
-        pytest.importorskip("duckdb", reason="the extra `query` is not installed")
     expected = (OUTPUTS / f"{name}.txt").read_text("utf-8")
     found = told(name, tmp_path)
     # `make golden` writes the new words.
