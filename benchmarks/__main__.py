@@ -25,7 +25,6 @@ COUNTS = {
     "catalog": 1000,
     "plan": 10_000_000,
     "pytorch": 1000,
-    "parts": 9000,
     "engines": 4000,
     "far": 10_000,
     "scaling": 4000,

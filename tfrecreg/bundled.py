@@ -89,10 +89,6 @@ COMMANDS_BY_GROUP = {
         "export": ("tfrecreg.cli.export", "Export a build or a release for other tools"),
         "pipeline": ("tfrecreg.cli.pipeline", "Write or update the stages of datasets in dvc.yaml"),
         "site": ("tfrecreg.cli.site", "Write a static site of the registry"),
-        "parts": (
-            "tfrecreg.builtin.parts.command",
-            "Build a dataset in parts, on several machines",
-        ),
     },
     "Extend": {
         "plugins": ("tfrecreg.cli.plugins", "List plugins, show their options, write new ones"),

@@ -69,11 +69,6 @@ class Bench:
         assert code == 0, err
         return json.loads(out)
 
-    def plan(self, folder: Path) -> None:
-        settings = ("--source", "evil", "--raw", self.folder / "raw")
-        done = self._here.run("-C", self.folder / "r", "parts", "plan", "d", folder, *settings)
-        assert done.code == 0, done.err
-
     def content(self) -> str:
         """The content of the build that is there."""
         data = (self.folder / "r/data/d/manifest.json").read_bytes()
@@ -212,25 +207,6 @@ class TestInABucket:
         assert code == 3
         assert "exists with other bytes than those of this build" in err
         assert bench.build("--anew")["resumed_shards"] == 0
-
-
-class TestParts:
-    def test_a_part_of_other_code_is_refused(self, here: InProcess, tmp_path: Path) -> None:
-        bench = Bench(here, tmp_path)
-        plan = tmp_path / "plan"
-        bench.write(FAILS)
-        bench.plan(plan)
-        bench.write(CORRECTED)
-        done = here.run("parts", "build", plan, "--part", "1/1")
-        assert done.code == 2
-        assert done.err == (
-            f"error: this machine would make other bytes than the plan `{plan}`: other code of "
-            "hostile, by an editable or local install\n"
-            "hint: install the versions of the plan here, or write the plan again with these\n"
-        )
-        again = tmp_path / "again"
-        bench.plan(again)
-        assert here.run("parts", "build", again, "--part", "1/1").code == 0
 
 
 IMPURE = {

@@ -75,7 +75,7 @@ def test_names_are_completed(cli, monkeypatch: pytest.MonkeyPatch) -> None:
 
     found = plugin_names(None, None, "i")  # type: ignore[arg-type]  # it looks at neither
     assert [each.value for each in found] == [
-        *("imagefolder", "images", "index", "inflation", "intoto", "items"),
+        *("imagefolder", "images", "index", "inflation", "items"),
     ]
 
 

@@ -274,7 +274,7 @@ def test_what_cannot_be_read_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("url", ["memory://x/y", "local://../outside", "git://../..:main@x"])
-@pytest.mark.parametrize("place", ["data", "raw", "--raw", "parts", "check", "head", "diff"])
+@pytest.mark.parametrize("place", ["data", "raw", "--raw", "check", "head", "diff"])
 def test_what_is_no_remote_store_is_refused_in_every_place(
     cli: Any, digits_registry: Path, monkeypatch: pytest.MonkeyPatch, place: str, url: str
 ) -> None:
@@ -285,7 +285,6 @@ def test_what_is_no_remote_store_is_refused_in_every_place(
         "data": build,
         "raw": build,
         "--raw": ("build", "digits", "--raw", url),
-        "parts": ("parts", "publish", url),
         "check": ("check", url),
         "head": ("head", url),
         "diff": ("diff", "digits", url),

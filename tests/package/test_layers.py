@@ -122,10 +122,6 @@ ON_THE_API = [f"tfrecreg.builtin.{room}" for room in ("engines", "images", "repo
 
 
 BESIDE_THE_API = {
-    "intoto": {
-        *("manifest.file", "manifest.model"),
-        *("operations.builds.parts.provenance", "operations.origin"),
-    },
     "tfx": {"operations.stats", "statistics.tfdv"},
 }
 """What exporters import beside the api: how a build was made, and the statistics of TFDV. A name

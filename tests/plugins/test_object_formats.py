@@ -15,9 +15,6 @@ from tests_support import tree
 
 import tfrecreg
 from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
-from tfrecreg.operations.builds.parts.one_part import PlanPart, run_part
-from tfrecreg.operations.builds.parts.prepare_plan import plan_to
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
@@ -214,7 +211,7 @@ class TestBuilds:
         ]
 
     @pytest.mark.parametrize("source", ["yolo", "voc"])
-    def test_raw_data_behind_a_url_and_parts_give_the_same_files(
+    def test_raw_data_behind_a_url_give_the_same_files(
         self, registry: Registry, raw: Path, memory: Any, tmp_path: Path, source: str
     ) -> None:
         memory.put(str(raw), "/lake/raw", recursive=True)
@@ -223,11 +220,6 @@ class TestBuilds:
         other = build(registry, self.request(source, "memory://lake/raw"))
         assert other.manifest == whole.manifest
         assert tree(tmp_path / "registry/data/d") == files
-        plan_to(registry, self.request(source, "memory://lake/raw"), tmp_path / "plan")
-        for number in (2, 1):
-            run_part(str(tmp_path / "plan"), PlanPart(number, 2))
-        request = CollectRequest(plan=str(tmp_path / "plan"), parts_only=True)
-        assert collect_parts(registry, request).built.manifest == whole.manifest
 
     @pytest.mark.parametrize("source", ["yolo", "voc"])
     def test_a_grown_dataset_keeps_what_did_not_change(

@@ -19,9 +19,6 @@ from tfrecreg.cli.main import main
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
-from tfrecreg.operations.builds.parts.one_part import PlanPart, run_part
-from tfrecreg.operations.builds.parts.prepare_plan import plan_to
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
@@ -100,16 +97,6 @@ def test_a_url_gives_the_bytes_of_the_folder(kind, registry, raw, memory) -> Non
     assert len(local.manifest.shards) >= 3
     assert not local.manifest.ledger["train"].skipped
     assert content(made(registry, kind, "memory://lake/raw")) == content(local)
-
-
-@pytest.mark.parametrize("kind", OPTIONS)
-def test_parts_give_the_bytes_of_one_build(kind, registry, raw, tmp_path) -> None:
-    whole = made(registry, kind, raw).manifest
-    plan_to(registry, requested(kind, raw), tmp_path / "plan")
-    for number in (2, 1):
-        run_part(str(tmp_path / "plan"), PlanPart(number, 2))
-    done = collect_parts(registry, CollectRequest(plan=str(tmp_path / "plan"), parts_only=True))
-    assert done.built.manifest == whole
 
 
 @pytest.mark.parametrize("kind", ["kaggle", "parquet"])

@@ -22,8 +22,6 @@ from tfrecreg.errors import StorageError
 from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
 from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
-from tfrecreg.operations.builds.parts.prepare_plan import plan_to
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.operations.init import init
@@ -50,13 +48,8 @@ class First:
             write_set(self.root / "data/digits" if in_place else folder / "in", "train", 5, 2)
         else:
             write_digits(LocalStorage(folder / "raw"), train=6, test=3, seed=1)
-        if how == "parts":
-            plan_to(self.registry, self.request, folder / "plan")
         self.do: Callable[[], object] = {
             "build": lambda: build(self.registry, self.request),
-            "parts": lambda: collect_parts(
-                self.registry, CollectRequest(plan=str(folder / "plan"))
-            ),
             "adopt-copy": lambda: adopt(
                 self.registry, AdoptRequest(name="digits", paths=(str(folder / "in"),))
             ),
@@ -78,7 +71,7 @@ class First:
         return {each for each in (MANIFEST, SCHEMA, CONFIG) if (self.root / each).exists()}
 
 
-@pytest.fixture(params=["build", "parts", "adopt-copy", "adopt-in-place"])
+@pytest.fixture(params=["build", "adopt-copy", "adopt-in-place"])
 def first(request: pytest.FixtureRequest, tmp_path: Path) -> First:
     return First(tmp_path, request.param)
 
@@ -134,7 +127,7 @@ def test_killed_at_any_moment_it_is_complete_or_absent(first: First, tmp_path: P
     assert published[-1]
 
 
-@pytest.mark.parametrize("how", ["build", "parts", "adopt-copy", "adopt-in-place"])
+@pytest.mark.parametrize("how", ["build", "adopt-copy", "adopt-in-place"])
 @pytest.mark.parametrize(
     ("kind", "ending"), [("link", SCHEMA), ("rename", "data/digits"), ("rename", "beside.json")]
 )

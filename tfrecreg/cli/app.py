@@ -130,5 +130,5 @@ def app(ctx: click.Context, registry: str | None) -> None:
       tfrecreg demo                   run the whole workflow on sample data
       tfrecreg check FILE.tfrecord    find what is wrong with your files
       tfrecreg init && tfrecreg build mnist --source mnist --raw raw/mnist
-    """  # noqa: D301 - click looks for the character
+    """
     ctx.ensure_object(Session).registry = registry

@@ -56,8 +56,6 @@ def command(
     shard, read it again, and compare its content digest with the manifest. `--where` goes with
     these.
 
-    `--to intoto` writes only an in-toto statement: the sha256 of every file, and the provenance.
-
     Existing files are never overwritten.
     """
     from tfrecreg.operations.export.run import export

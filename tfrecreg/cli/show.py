@@ -33,15 +33,14 @@ def _frameworks(ctx: click.Context, incomplete: str) -> Iterable[str]:
 @click.option(
     "--provenance",
     is_flag=True,
-    help="Show where it comes from: source, raw data, versions, parts and their receipts.",
+    help="Show where it comes from: source, raw data, versions.",
 )
 def command(session: Session, reference: str, code: str | None, provenance: bool) -> None:
     """Show a build or a release.
 
     REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
     its splits, sizes, source, items, labels and digests. `--code` prints a few lines of Python to
-    paste, which read it in a framework or log it. `--provenance` shows how it was made; `--json`
-    prints the receipts of a build in parts in full.
+    paste, which read it in a framework or log it. `--provenance` shows how it was made.
     """
     from tfrecreg.registry.lookup import resolve
 

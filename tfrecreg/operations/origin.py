@@ -1,4 +1,4 @@
-"""How a build or a release was made: the provenance that its manifest and its receipts record."""
+"""How a build or a release was made: the provenance that its manifest records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from tfrecreg.manifest.model import Manifest
-from tfrecreg.operations.builds.parts.provenance import BuildProvenance, read_provenance
 from tfrecreg.registry.lookup import Resolved
 
 
@@ -18,8 +17,6 @@ class Origin:
 
     reference: str
     manifest: Manifest
-    parts: BuildProvenance | None
-    """The plan and the receipts; None if it was not made in parts, or where they are not here."""
 
     @property
     def gate(self) -> str:
@@ -32,7 +29,6 @@ class Origin:
         """As the document of ``show --provenance --json`` has it."""
         manifest = self.manifest
         plain = msgspec.to_builtins(manifest)
-        parts = self.parts
         return {
             "reference": self.reference,
             "manifest": manifest.digest,
@@ -48,20 +44,9 @@ class Origin:
             "release": plain["release"],
             "released": plain["provenance"],
             "gate": {"passed": manifest.release is not None or None, "why": self.gate},
-            "parts": None
-            if parts is None
-            else {
-                "plan": parts.plan,
-                "verified": parts.verified,
-                "receipts": [msgspec.to_builtins(each) for each in parts.receipts],
-            },
         }
 
 
 def origin_of(resolved: Resolved) -> Origin:
-    """What is recorded of the making of a build or a release.
-
-    Raises:
-        ManifestError: its receipts are damaged, or of other shards.
-    """
-    return Origin(resolved.name, resolved.manifest, read_provenance(resolved))
+    """What is recorded of the making of a build or a release."""
+    return Origin(resolved.name, resolved.manifest)

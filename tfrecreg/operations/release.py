@@ -33,7 +33,6 @@ from tfrecreg.registry.chain import RANK, link_of, links_of, step
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lock import dataset_lock
 from tfrecreg.registry.lookup import Resolved, resolve
-from tfrecreg.registry.receipts import receipts_of
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction
@@ -125,8 +124,7 @@ def release(
         _raw_is_unchanged(registry, request.name, build)
         report = _judge(registry, request, build, engine or LocalEngine(1), progress)
         sealed = partial(_released, registry, request, version, before, step, build)
-        receipts = receipts_of(registry, build)
-        manifest = change.release(build, version, schema, sealed, receipts=receipts)
+        manifest = change.release(build, version, schema, sealed)
         if manifest is None:
             return _exists(change, version, build, progress)
         return ReleaseResult(

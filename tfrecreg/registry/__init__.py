@@ -11,7 +11,6 @@
 - `indexes`: the indexes of builds and releases; `locations`: buckets as keepers, and
   where the shards are then
 - `catalogs`: names of the files of catalogs, and which have a use
-- `receipts`: the file with the receipts of a build in parts
 - `yanks`: releases that were yanked
 - `chain`: how releases follow each other
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git

@@ -36,7 +36,7 @@ from tfrecreg.tracking.git import FileChange
 
 SHALLOW = "a shallow clone: the commits that added releases are not in it"
 """Why the history of a shallow clone is incomplete."""
-_FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME, LOCATION_NAME)
+_FILES = (MANIFEST_NAME, SCHEMA_NAME, LOCATION_NAME)
 """The files of a release, which never change."""
 
 

@@ -30,8 +30,6 @@ IGNORES = tuple(
 EVERYTHING = ".registry"
 """The name of the lock that everybody who changes something shares; no dataset's name begins with
 a dot."""
-RECEIPTS_NAME = "receipts.jsonl.gz"
-"""The receipts of a build in parts, in the folder of its release."""
 YANKS_SUFFIX = ".yanks.jsonl"
 """Suffix of the file beside a release's folder that holds its yanks."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
@@ -89,16 +87,6 @@ def stage_folder(dataset: str) -> str:
 def build_record(dataset: str) -> str:
     """A local note on the last build: time, folder and state of the raw data."""
     return f"{STATE}/builds/{dataset}.json"
-
-
-def build_receipts(dataset: str) -> str:
-    """The receipts of the last build, if it was made in parts."""
-    return f"{STATE}/builds/{dataset}.{RECEIPTS_NAME}"
-
-
-def release_receipts(dataset: str, version: Version) -> str:
-    """The receipts of a release whose build was made in parts."""
-    return f"{release_folder(dataset, version)}/{RECEIPTS_NAME}"
 
 
 def cached_index(digest: str) -> str:

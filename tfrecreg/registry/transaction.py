@@ -186,8 +186,6 @@ class Transaction:
         version: Version,
         schema: str,
         sealed: Callable[[str | None], Manifest],
-        *,
-        receipts: bytes | None = None,
     ) -> Manifest | None:
         """Store the bytes of the build, verify the stored bytes, and commit the release by one
         rename. Bytes in a bucket stay there.
@@ -195,7 +193,6 @@ class Transaction:
         Args:
             schema: text of the schema that is frozen with it.
             sealed: makes the release's manifest of DVC's hash of the folder; None without DVC.
-            receipts: file with the receipts of a build in parts; None for any other build.
 
         Returns:
             the manifest of the release; None where the number was taken meanwhile.
@@ -215,8 +212,6 @@ class Transaction:
             self._keep_indexes(build)
             manifest = sealed(kept.dvc)
             files = dict(kept.files)
-            if receipts is not None:
-                files[layout.RECEIPTS_NAME] = receipts
             try:
                 committed = self._commit(manifest, version, schema, files)
             except StorageError:

@@ -13,7 +13,7 @@ The names keep their meaning until the next major version, like :mod:`tfrecreg.a
 - `data`: records, read and written; `drawn`: raw data
 - `under_test`: a plugin by its name or its class, as a test has it
 - `kit`: what both classes of tests have in common
-- `source_tests`, with `raw_variants`, damaged and moved raw data, `other_process`, `in_parts`
+- `source_tests`, with `raw_variants`, damaged and moved raw data, `other_process`
 - `validator_tests`, with `checked`, a check without a registry
 """
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -290,18 +289,6 @@ class SourceTests(KitTests):
         one = self._once("build 1", lambda: self._built(1))
         two = self._once("build 2", lambda: self._built(2))
         self.assertEqual(_contents(one), _contents(two), "builds by one and by two processes")
-
-    def verify_parts(self) -> None:
-        """A build in parts, made in reverse order, has the bytes of one in a single go."""
-        one = self._once("build 1", lambda: self._built(1))
-        folder = self.scratch()
-        init(folder / "registry", with_dvc=False)
-        registry = open_registry(folder / "registry")
-        in_parts = import_module("tfrecreg.testing.in_parts")  # of another room
-        with self._told():
-            in_parts.build_in_parts(registry, self._request(), folder / "plan", (2, 1), of=2)
-        parts = folder / "registry/data" / _NAME
-        self.assertEqual(_contents(one), _contents(parts), "builds in one go and in parts")
 
     def verify_codes(self) -> None:
         """Every code is one of `SRC`, or the record of the source has it, with its words."""

@@ -90,7 +90,7 @@ def test_every_class_has_its_share_in_every_split_of_a_build(two: Derived) -> No
             assert abs(counts[name, split] - Fraction(total * share, 10)) < 1
 
 
-def test_the_same_build_again_and_in_parts_of_the_selection(two: Derived) -> None:
+def test_the_same_build_again_of_the_selection(two: Derived) -> None:
     options = {"split": ["train=1", "validation=1"], "stratify": "label", "where": "width > 120"}
     two.build("once", "street@1.0.0", **options)
     first = two.files("once")

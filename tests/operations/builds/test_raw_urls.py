@@ -23,9 +23,6 @@ from tfrecreg.operations.adopt.request import AdoptRequest
 from tfrecreg.operations.adopt.run import adopt
 from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.parts.collect import CollectRequest, collect_parts
-from tfrecreg.operations.builds.parts.one_part import PlanPart, run_part
-from tfrecreg.operations.builds.parts.prepare_plan import plan_to
 from tfrecreg.operations.builds.run import preview
 from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.check.options import CheckOptions
@@ -343,25 +340,6 @@ def test_gzip_behind_a_url_is_decompressed_by_its_name(registry: Registry, raw: 
     (report,) = check(["mnist"], options=options, registry=registry)
     (base,) = [each.value for each in report.measures if each.name == "inflation.raw_decoded"]
     assert base == result.manifest.raw.decoded
-
-
-def test_parts_read_raw_data_from_the_url(
-    registry: Registry, raw: Path, memory: Any, tmp_path: Path
-) -> None:
-    whole = made(registry, "imagefolder").manifest
-    written = plan_to(registry, requested("imagefolder"), tmp_path / "plan")
-    assert written.document.planned is not None
-    assert written.document.planned.raw == "memory://lake/raw/imagefolder"
-    memory.copy("/lake/raw", "/copy", recursive=True)
-    run_part(str(tmp_path / "plan"), PlanPart(1, 2))
-    run_part(str(tmp_path / "plan"), PlanPart(2, 2), raw="memory://copy/imagefolder")
-    done = collect_parts(registry, CollectRequest(plan=str(tmp_path / "plan"), parts_only=True))
-    assert done.built.manifest == whole
-    memory.pipe_file("/lake/raw/imagefolder/train/cat/2.png", png(seed=2))
-    with pytest.raises(RawDataError, match=r"`train/cat/2.png` was written again since"):
-        run_part(str(tmp_path / "plan"), PlanPart(1, 2))
-    with pytest.raises(UsageError, match="the raw data `memory://none` does not exist"):
-        run_part(str(tmp_path / "plan"), PlanPart(1, 2), raw="memory://none")
 
 
 def test_lost_shards_are_repaired_from_the_url(

@@ -7,7 +7,6 @@
 - `index`: shards with an index of records beside each, for DALI and others
 - `tfx`: examples, statistics and schema in the layout of TFX
 - `croissant`: the description of a version in Croissant's JSON-LD
-- `intoto`: an in-toto statement with the digests of all files and the provenance
 - `arrayrecord`: ArrayRecord files, which hold payloads as they are
 - `parquet`: Parquet files; `columns` has the columns of a schema, and their Arrow arrays,
   `hub_features` their types as the Hub knows them

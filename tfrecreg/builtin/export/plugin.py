@@ -34,11 +34,6 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
         load=partial(_load, "index", "IndexExporter"),
     )
     yield ExporterRecord(
-        name="intoto",
-        summary="an in-toto statement about all files, ready to sign, without the shards",
-        load=partial(_load, "intoto", "IntotoExporter"),
-    )
-    yield ExporterRecord(
         name="jsonl",
         summary="JSON Lines, one record per line",
         load=partial(_load, "jsonl", "JsonLinesExporter"),

@@ -84,8 +84,8 @@ def export(
     beside it, as NVIDIA DALI and the package `tfrecord` take them. ``croissant``: the shards
     as they are, and their description in Croissant's JSON-LD. ``tfx``: the shards in gzip,
     statistics and schema, as components of TFX write them. ``arrayrecord``, ``parquet`` and
-    ``webdataset``: the records in files of these formats. ``intoto``: an in-toto statement, without
-    the shards. Plugins bring others.
+    ``webdataset``: the records in files of these formats. Plugins bring
+    others.
 
     Args:
         registry: where the dataset is.
