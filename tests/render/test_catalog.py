@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tfrecreg.operations.builds.parts.plan_model import Versions
-from tfrecreg.operations.builds.parts.receipt_model import MadeWhere, Receipt
 
 from tfrecreg.cli.render.origin import print_origin
 from tfrecreg.manifest.model import (
@@ -31,7 +29,6 @@ from tfrecreg.render.catalog import (
     print_manifest,
 )
 from tfrecreg.shards import in_reading_order
-from tfrecreg.sources.interface import Skipped
 
 
 def shard(split: str, records: int) -> ShardEntry:
@@ -198,24 +195,6 @@ def test_what_a_manifest_does_not_know_is_not_made_up(pipe) -> None:
     assert "source" not in shown
     assert "feature" not in shown
     assert "  raw       unknown\n" in shown
-
-
-def receipt(split: str, *, part: str | None, kept: bool = False, skipped: int = 0) -> Receipt:
-    made = None
-    if part is not None:
-        made = MadeWhere(part=part, created="2027-01-30T08:00:00Z", by="ada", host="h1", python="3")
-    return Receipt(
-        format_version=1,
-        plan="p" * 64,
-        items=1000,
-        shard=shard(split, 1000),
-        features={},
-        source=BUILD.source,
-        versions=Versions(tfrecreg="0.1.0", codecs={}),
-        skipped=[Skipped(split, f"{n}", "SRC001", "") for n in range(skipped)],
-        kept=kept,
-        made=made,
-    )
 
 
 def test_the_provenance_of_what_was_adopted(pipe) -> None:
