@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfrecreg.errors import RawDataError
-from tfrecreg.guard import PluginId, calling
+from tfrecreg.guard import PluginId
 
 if TYPE_CHECKING:
     import pytest
@@ -70,22 +70,6 @@ def exit_hard(task: int) -> int:
 
 
 EVIL = PluginId("source", "evil", "hostile", "6.6")
-
-
-def exit_in_plugin(task: int) -> int:
-    with calling(EVIL, "example"):
-        os._exit(0)
-
-
-def hang_in_plugin(task: int) -> int:
-    with calling(EVIL, "example"):
-        time.sleep(60)
-    return task
-
-
-def interrupt_in_plugin(task: int) -> int:
-    with calling(EVIL, "example"):
-        raise KeyboardInterrupt
 
 
 def no_result(task: int) -> object:

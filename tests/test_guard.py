@@ -4,13 +4,11 @@ import contextlib
 import io
 import re
 import sys
-from types import SimpleNamespace
 
 import pytest
 
-from tfrecreg import guard
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.guard import CallSlot, Misbehaviour, Patience, PluginId, calling, reason_of
+from tfrecreg.guard import Misbehaviour, PluginId, calling, reason_of
 
 
 def raised(error: BaseException) -> BaseException:
@@ -78,49 +76,3 @@ def test_output_that_a_plugin_redirects_goes_where_it_says() -> None:
 
 
 EVIL = PluginId("validator", "evil", "hostile", "6.6")
-
-
-@pytest.fixture
-def slot(monkeypatch: pytest.MonkeyPatch) -> CallSlot:
-    made = CallSlot(bytearray(CallSlot.SIZE))
-    monkeypatch.setattr(guard._State, "slot", made)
-    return made
-
-
-def test_a_process_notes_whose_code_it_is_in_and_the_innermost_counts(slot: CallSlot) -> None:
-    assert slot.read() is None
-    with calling(EVIL, "finish"):
-        with calling(PluginId("source", "odd", "other", "1"), "raw_path"):
-            assert (slot.read() or ())[:2] == ("the source `odd` of `other` 1", "raw_path")
-        assert (slot.read() or ())[:2] == ("the validator `evil` of `hostile` 6.6", "finish")
-    assert slot.read() is None
-
-
-def test_bundled_plugins_are_not_noted(slot: CallSlot) -> None:
-    with calling(PluginId("validator", "crc"), "batch"):
-        assert slot.read() is None
-
-
-def test_a_name_of_any_length_is_noted(slot: CallSlot) -> None:
-    with calling(PluginId("source", "x" * 999, "é" * 999, "1" * 999), "y" * 999):
-        who, _, _ = slot.read() or ("", "", 0.0)
-    assert who.startswith("the source `xxx")
-
-
-def test_time_in_which_nobody_looked_does_not_count(
-    slot: CallSlot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = [1000.0]
-    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    patience, other = Patience(3), Patience(3)
-    with calling(EVIL, "finish"):
-        clock[0] += 4
-        assert "did not return from `finish`" in str(other.look(slot))
-        clock[0] += 2
-        assert patience.look(slot) is None
-        clock[0] += 3
-        assert patience.look(slot) is None
-        clock[0] += 0.5
-        assert patience.look(slot) is not None
-    assert patience.look(slot) is None
-    assert Patience(None).look(slot) is None

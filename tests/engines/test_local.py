@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import pickle
@@ -18,10 +17,7 @@ import psutil
 import pytest
 from engines_support import (
     exit_hard,
-    exit_in_plugin,
     fail,
-    hang_in_plugin,
-    interrupt_in_plugin,
     kill_itself,
     late_first,
     leave,
@@ -39,8 +35,7 @@ from tests_support import interruptible
 from tfrecreg.engines import pool
 from tfrecreg.engines.local import LocalEngine, usable_cores
 from tfrecreg.engines.outcome import result_of
-from tfrecreg.errors import FailureError, PluginError, RawDataError, UsageError
-from tfrecreg.guard import CallSlot, Misbehaviour
+from tfrecreg.errors import FailureError, RawDataError, UsageError
 
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
 
@@ -141,33 +136,6 @@ def test_a_worker_that_dies_is_a_failure_that_says_how(function, how: str, hint:
     assert caught.value.message == f"a worker process {how} before its task was done"
     assert hint in caught.value.hint
     assert caught.value.exit_code == 3
-
-
-def test_a_worker_that_a_plugin_ends_names_it() -> None:
-    with pytest.raises(PluginError) as caught:
-        list(LocalEngine(2).run(exit_in_plugin, range(6)))
-    assert caught.value.message == (
-        "the source `evil` of `hostile` 6.6 did not return from `example`: its process ended "
-        "with exit code 0"
-    )
-
-
-@pytest.mark.medium
-def test_a_worker_that_a_plugin_keeps_is_ended_and_names_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("TFRECREG_PLUGIN_TIMEOUT", "0.5")
-    with pytest.raises(PluginError) as caught:
-        list(LocalEngine(2).run(hang_in_plugin, range(6)))
-    assert caught.value.message == (
-        "the source `evil` of `hostile` 6.6 did not return from `example` within 0.5 seconds, "
-        "and was ended"
-    )
-
-
-def test_an_interrupt_that_a_plugin_raises_in_a_worker_is_an_error() -> None:
-    with pytest.raises(Misbehaviour):
-        list(LocalEngine(2).run(interrupt_in_plugin, range(6)))
 
 
 @pytest.mark.parametrize("jobs", [0, -1])
@@ -298,8 +266,7 @@ def test_a_worker_whose_result_nobody_takes_is_quiet(capfd: pytest.CaptureFixtur
     """As when a plugin has ended the parent, which something else tells."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    memory = context.RawArray(ctypes.c_char, CallSlot.SIZE)
-    worker = context.Process(target=pool._work, args=(theirs, late_first, memory))
+    worker = context.Process(target=pool._work, args=(theirs, late_first))
     worker.start()
     theirs.close()
     ours.send_bytes(pickle.dumps((late_first, 3)))

@@ -52,7 +52,7 @@ def command(
     from tfrecreg.render.built import print_built
 
     registry = session.open()
-    session.warn_of_broken_plugins(settings["source"])
+    session.warn_of_broken_plugins()
     request = BuildRequest(name=name, anew=anew, **settings)
     progress = session.progress()
     if dry_run:

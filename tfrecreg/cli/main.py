@@ -12,14 +12,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 import click
 
 from tfrecreg import guard
 from tfrecreg.cli.app import app
 from tfrecreg.cli.streams import explanation, settle, watch_streams, write_failure
-from tfrecreg.cli.supervisor import Supervisor
 from tfrecreg.commands.session import COMPLETE, Session
 from tfrecreg.errors import FailureError, NoShardsError, RefusedError, TfrecregError
 from tfrecreg.text import safe
@@ -40,9 +38,6 @@ def run() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:]
     watch_streams()
-    supervisor = Supervisor(partial(_refuse, Session(), arguments))
-    guard.watch_interrupts()
-    guard.on_third_party(supervisor.begin)
     try:
         code = main(arguments)
     except SystemExit as error:  # of a plugin
@@ -53,7 +48,6 @@ def run() -> None:
         code = 3
     if settle() is not None:
         code = max(code, FailureError.exit_code)
-    supervisor.finish(code)
     # Python looks for garbage once more when it exits: that took a seventh of a small check.
     gc.freeze()
     sys.exit(code)

@@ -84,26 +84,17 @@ class Session:
             return plugins()
         return plugins_of(self.open().config, untrusted=untrusted)
 
-    def warn_of_broken_plugins(self, source: str | None = None) -> None:
-        """Warn of broken plugins, whose records are missing.
-
-        Args:
-            source: the value of `--source`, which may name a local one.
-
-        Commands that use plugins call this first, before they hold a lock or start a thread: if
-        third-party plugins are installed, the rest of the command runs in a child process.
-        """
+    def warn_of_broken_plugins(self) -> None:
+        """Warn of broken plugins, whose records are missing."""
         from tfrecreg.commands.console import line
 
-        for each in self._begin_plugins(source).broken:
+        for each in self._known_plugins().broken:
             origin = safe(f"{each.entry_point} of {each.distribution} {each.version}")
             about = f"the plugin {origin} is broken: {each.reason}"
             self.err.print(line(("warning: ", "bold yellow"), about))
 
-    def _begin_plugins(self, source: str | None) -> Plugins:
-        """All plugins, local ones among them, before the first of them is imported."""
-        from tfrecreg.entry_points import is_local
-        from tfrecreg.guard import PluginId, announce_third_party
+    def _known_plugins(self) -> Plugins:
+        """All plugins, those of an open registry among them."""
         from tfrecreg.plugins.manager import plugins, plugins_of
         from tfrecreg.registry.registry import find_registry
 
@@ -111,10 +102,6 @@ class Session:
         if self.registry is None and find_registry() is None:
             return found
         config = self.open().config
-        words = [source, *(each.source for each in config.datasets.values())]
-        local = [each for each in words if each is not None and is_local(each)]
-        local += config.plugins.local
-        announce_third_party([PluginId("local plugin", each, "./") for each in local])
         return plugins_of(config) if config.plugins.local else found
 
     def commands(self, commands: Sequence[str]) -> None:

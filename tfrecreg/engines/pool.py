@@ -4,7 +4,6 @@ their parent.
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import pickle
@@ -17,7 +16,6 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from tfrecreg import guard
 from tfrecreg.engines.outcome import perform, result_of
 from tfrecreg.errors import FailureError
 
@@ -29,9 +27,6 @@ _AHEAD = 2
 it busy while an earlier task takes long, few enough to bound memory.
 """
 
-_LOOK = 0.5
-"""Seconds between checks for plugins that hang."""
-
 _PATIENCE = 5.0
 """Seconds for a process to exit by itself. One that hangs at its exit is killed."""
 
@@ -41,12 +36,10 @@ class _Worker:
 
     def __init__(self, function: Callable[[Any], object] | None) -> None:
         context = multiprocessing.get_context("spawn")
-        memory = context.RawArray(ctypes.c_char, guard.CallSlot.SIZE)
-        self.slot = guard.CallSlot(memory)
         self.connection, theirs = context.Pipe()
         # The function is sent so that unpickling it does its imports. A daemon: if the generator is
         # not closed, the interpreter's exit does not wait.
-        self.process = context.Process(target=_work, args=(theirs, function, memory), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, function), daemon=True)
         try:
             with interrupts_held():
                 self.process.start()
@@ -70,10 +63,6 @@ class _Worker:
         """The error for its death, with a hint."""
         self.end()
         code = self.process.exitcode or 0
-        how = guard.how_it_ended(code)
-        plugin = guard.death_of(self.slot, how)
-        if plugin is not None:
-            return plugin
         if code == -signal.SIGKILL:
             hint = "it may have run out of memory: try fewer `--jobs`"
         elif code > 0 and not self.proven:
@@ -83,13 +72,13 @@ class _Worker:
             )
         else:
             hint = "`--jobs 1` runs without workers and shows the error"
-        return FailureError(f"a worker process {how} before its task was done", hint=hint)
+        return FailureError(
+            f"a worker process {how_it_ended(code)} before its task was done", hint=hint
+        )
 
 
 class Pool:
     """Up to `size` workers, at most one per task. A context manager.
-
-    If a plugin ends or blocks a worker, the error names the plugin's distribution.
 
     Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
     leaving it otherwise lets them exit by themselves. In both cases no worker is left.
@@ -97,7 +86,6 @@ class Pool:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._patience = guard.Patience(guard.time_limit())
         self._workers: list[_Worker] = []
 
     def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
@@ -167,12 +155,7 @@ class Pool:
         busy = [worker for worker in self._workers if worker.task is not None]
         pipes = {worker.connection for worker in busy}
         # Wait for the sentinels, too: a foreign fork may keep the other end of a pipe open.
-        ready: set[object] = set()
-        while not ready:
-            ready |= set(wait([*pipes, *(worker.process.sentinel for worker in busy)], _LOOK))
-            stuck = self._patience.look(*(worker.slot for worker in busy))
-            if stuck is not None and not ready:
-                raise stuck  # which ends all of them
+        ready = set(wait([*pipes, *(worker.process.sentinel for worker in busy)]))
         for worker in busy:
             if worker.connection not in ready and worker.process.sentinel not in ready:
                 continue
@@ -223,12 +206,18 @@ def interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(connection: Connection, function: object, memory: Any) -> None:
+def how_it_ended(code: int) -> str:
+    """How a process ended, in words, from its exit code: negative if a signal killed it."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    return f"was killed by {name}"
+
+
+def _work(connection: Connection, function: object) -> None:
     """The main loop of a worker: one task after the other, until the parent closes the pipe."""
     del function  # it was sent for its imports
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
-    guard.watch_interrupts(ignored=True)
-    guard.note_in(guard.CallSlot(memory))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     # A parent that has died takes no result. Whoever notices tells it.

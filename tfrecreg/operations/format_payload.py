@@ -18,7 +18,6 @@ from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import Tensor, read_tensor
 from tfrecreg.example.wire import NotAnExampleError, fields
-from tfrecreg.guard import may_import
 from tfrecreg.images.model import ImageHeader
 from tfrecreg.images.sniff import sniff
 from tfrecreg.plugins.decoders import Decoders
@@ -105,11 +104,9 @@ def images_in(example: Example, decoders: Decoders) -> Iterator[ShownImage]:
 
 
 def _decoder(name: str, value: bytes, decoders: Decoders) -> FeatureDecoder | None:
-    """The decoder that reads a value. Those of others are asked about bytes that are nothing else,
-    where that does not end the command and begin it again.
-    """
+    """The decoder of a value. Those of others are asked about bytes that are nothing else."""
     found = decoders.find_bundled(name, value)
-    if found is None and may_import() and read_tensor(value) is None and _as_text(value) is None:
+    if found is None and read_tensor(value) is None and _as_text(value) is None:
         found = decoders.find_third_party(name, value)
     return found
 

@@ -20,7 +20,7 @@ from tfrecreg.bundled import BUNDLED, COMMANDS, OURS
 from tfrecreg.codes import PAGES
 from tfrecreg.entry_points import GROUP, Broken, EntryPoint, entries, identity, with_plugins
 from tfrecreg.findings import Code
-from tfrecreg.guard import PluginId, announce_third_party, calling, place_of, reason_of, traced
+from tfrecreg.guard import PluginId, calling, place_of, reason_of, traced
 from tfrecreg.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord, SourceRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, type_text
@@ -96,9 +96,6 @@ def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | Bro
             found.append(BrokenPlugin("", name, version, reason(error)))
             continue
         found += ((PluginId("plugin", entry.name, name, version), entry) for entry in declared)
-    announce_third_party(
-        [each[0] for each in found if isinstance(each, tuple) and not each[0].is_ours]
-    )
     for each in found:
         if isinstance(each, BrokenPlugin):
             yield each

@@ -14,7 +14,6 @@ from tfrecreg.commands import complete
 from tfrecreg.commands.output import write_json, write_text
 from tfrecreg.commands.report_format import PluginFormat, complete_format, expect_report_format
 from tfrecreg.commands.session import Session
-from tfrecreg.commands.severities import FOUND
 from tfrecreg.errors import UsageError
 from tfrecreg.storage.locations import is_absolute
 
@@ -66,10 +65,7 @@ def format_options(function: F) -> F:
 
 
 def exit_code(reports: Sequence[Report]) -> int:
-    """Exit code for these reports, whose findings the supervisor judges again."""
-    for report in reports:
-        if report.judged and report.fail_on is not None:
-            FOUND.update((report.fail_on, each.severity) for each in report.findings)
+    """Exit code for these reports."""
     codes = {report.exit_code for report in reports}
     return next(code for code in _PRECEDENCE if code in codes)
 

@@ -20,7 +20,7 @@ from tfrecreg.builtin.local_plugins.code import LocalCode, read_code
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.entry_points import Broken
 from tfrecreg.errors import PluginError, UnknownPluginError, UntrustedPluginError, UsageError
-from tfrecreg.guard import PluginId, announce_third_party, calling, place_of
+from tfrecreg.guard import PluginId, calling, place_of
 from tfrecreg.plugins import discovery
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, checked_record, records_of
 from tfrecreg.plugins.records import (
@@ -154,7 +154,6 @@ def _trusted(home: str, path: str) -> LocalCode:
 def _announced(code: LocalCode, path: str) -> tuple[Announced[Any] | BrokenPlugin, ...]:
     name = PurePosixPath(path).name
     plugin_id = PluginId("local plugin", name, f"./{path}", code.digest)
-    announce_third_party([plugin_id])
     try:
         with calling(plugin_id, "import"):
             module = code.load(name)
