@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
-from tfrecreg.index import Index, IndexBuilder, index_bytes, read_index
+from tfrecreg.index import Index, IndexBuilder, read_index
 from tfrecreg.install_hint import upgrade_hint
 
 GOLDEN = (
@@ -227,12 +227,3 @@ def test_builder_refuses_what_cannot_be_indexed() -> None:
         builder.add(bytes(16), 0, "\ud800")
     assert len(builder) == 0
     assert isinstance(read_index(builder.render(), "x"), Index)
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=9), max_size=9))
-def test_how_large_an_index_is_can_be_said_before_it_is_made(keys: list[str]) -> None:
-    builder = IndexBuilder()
-    for key in keys:
-        builder.add(bytes(16), 1, key)
-    assert index_bytes(keys) == len(builder.render())
-    assert index_bytes(keys, members=2) == len(builder.render([(0, 0), (9, 9)]))

@@ -41,16 +41,6 @@ _MAX_LENGTH = 2**31
 _HINT = "restore the index from DVC, or build the dataset again"
 
 
-def index_bytes(keys: Iterable[str], members: int = 0) -> int:
-    """The size of an index in bytes.
-
-    Args:
-        members: gzip members of its shard; 0 for a plain one.
-    """
-    rows = sum(ROW_BYTES + len(key.encode("utf-8", "surrogateescape")) for key in keys)
-    return _HEADER.size + rows + members * _MEMBER.size + _HASH_BYTES
-
-
 class IndexBuilder:
     """Collects the rows of an index while its shard is written; about 80 bytes per record."""
 

@@ -115,7 +115,6 @@ def test_from_raw_data_to_a_clone_that_trains_on_an_old_release(
 
     # One per cent more: the number is found, and what goes to the remote is what was added.
     raw.write(TRAIN + MORE)
-    planned = shell.document("tfrecreg build digits --dry-run --json")
     shell("tfrecreg build digits")
     said = shell("tfrecreg release digits --bump auto")
     assert "released digits@1.1.0 (minor)" in said
@@ -140,8 +139,6 @@ def test_from_raw_data_to_a_clone_that_trains_on_an_old_release(
     beside = {name for name in pushed if "tfrecord" not in name}
     assert beside <= {"manifest.json", "the folder's list"}
     assert sum(name.endswith(".index") for name in pushed) == 1
-    assert sum(sent.values()) == pytest.approx(planned["push"]["total"], rel=0.1)
-    print(f"\nadded {added} B, pushed {sum(sent.values())} B: {pushed}; {planned['push']}")
 
     # A label changes: no small number passes, and the right one is found.
     raw.labels[7] = (raw.labels[7] + 1) % 10

@@ -88,7 +88,6 @@ def _print_preview(session: Session, found: Preview) -> None:
 
         print_preview(session.out, found)
         return
-    from dataclasses import asdict
 
     from tfrecreg.render.built import growth_json
 
@@ -116,6 +115,5 @@ def _print_preview(session: Session, found: Preview) -> None:
             },
             "skipped": len(plan.skipped),
             "growth": growth_json(found.growth),
-            "push": {**asdict(found.push), "total": found.push.total},
         }
     )

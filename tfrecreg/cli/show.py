@@ -58,7 +58,6 @@ def command(session: Session, reference: str, code: str | None, provenance: bool
 
         session.print_json(manifest_json(resolved))
         return
-    from tfrecreg.operations.reshuffle_advice import long_tails
     from tfrecreg.registry.lookup import in_store
     from tfrecreg.render.catalog import print_manifest
 
@@ -68,7 +67,6 @@ def command(session: Session, reference: str, code: str | None, provenance: bool
         resolved.location if in_store(resolved) else resolved.folder,
         resolved.manifest,
         yanks=resolved.yanks,
-        tails=long_tails(resolved.registry, resolved.manifest),
     )
 
 

@@ -9,7 +9,6 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.json_data import json_data
 from tfrecreg.manifest.model import ChangeCounts
 from tfrecreg.manifest.totals import Totals, totals_of
-from tfrecreg.operations.reshuffle_advice import long_tails
 from tfrecreg.reference import Version
 from tfrecreg.registry.absence import expect_dataset
 from tfrecreg.registry.lookup import Resolved
@@ -140,16 +139,13 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
 
 
 def manifest_json(resolved: Resolved) -> dict[str, Any]:
-    """The manifest as JSON-able data, with the reference, where the bytes are, how the release was
-    yanked, and which splits growth has made long.
-    """
+    """The manifest as JSON-able data, with the reference, the folder and the yanks."""
     document: dict[str, Any] = json_data(
         {
             "reference": resolved.name,
             "folder": resolved.folder,
             "manifest": resolved.manifest,
             "yanks": resolved.yanks,
-            "long_tails": long_tails(resolved.registry, resolved.manifest),
         }
     )
     return document

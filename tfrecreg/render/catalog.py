@@ -14,7 +14,6 @@ from tfrecreg.text import count, safe, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.manifest.model import ChangeCounts, Manifest
     from tfrecreg.operations.catalog import Listed, LogEntry
-    from tfrecreg.operations.reshuffle_advice import LongTail
     from tfrecreg.registry.yanks import Yank
 
 _FEATURES = 6
@@ -122,7 +121,6 @@ def print_manifest(
     *,
     brief: bool = False,
     yanks: Sequence[Yank] = (),
-    tails: Sequence[LongTail] = (),
 ) -> None:
     """A build or release: its contents, origin and size.
 
@@ -130,12 +128,10 @@ def print_manifest(
         folder: the folder with the bytes; None if they are not on this machine.
         brief: leave out the details that `show` prints.
         yanks: the yanks of the release.
-        tails: splits with many records added since their last shuffle.
     """
     console.print(line((title, "bold")))
     facts = [("yanked", _yank_line(yank)) for yank in yanks]
     facts += _brief(manifest) if brief else _all(manifest, folder)
-    facts += [("advice", _advice(manifest.dataset, tail)) for tail in tails]
     print_facts(console, facts)
     right = ("records", "shards", "payload")
     splits = PlainTable("split", "records", "shards", "payload", right=right, indent=2)
@@ -152,17 +148,6 @@ def print_manifest(
         payloads = sum(split.payload_bytes for split in manifest.splits)
         records = sum(split.records for split in manifest.splits)
         console.print(_features(manifest.features, payloads + OVERHEAD * records))
-
-
-def _advice(dataset: str, tail: LongTail) -> str:
-    """The advice to shuffle a split again, with the reason and the command."""
-    small = count(tail.small_shards, "small shard")
-    return (
-        f"since the shuffle of {tail.since} the split `{safe(tail.split)}` got "
-        f"{100 * tail.added / max(1, tail.records):.0f} % of its records; {small} "
-        f"{'is' if tail.small_shards == 1 else 'are'} at its end: "
-        f"`tfrecreg build {dataset} --base none` makes a fresh shuffle"
-    )
 
 
 def _brief(manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -33,9 +33,7 @@ def test_a_dry_run(pipe, tmp_path: Path) -> None:
     assert lines[2] == "  split  items  shards  at most about"
     assert [line.split()[:3] for line in lines[3:5]] == [["train", "40", "2"], ["test", "10", "2"]]
     assert {line.split()[-1] for line in lines[3:5]} == {"kB"}
-    assert lines[5] == ""
-    assert lines[6].startswith("pushing its release would send about ")
-    assert len(lines) == 7
+    assert lines[5:] == [""]
 
 
 @pytest.mark.parametrize(

@@ -355,13 +355,9 @@ def test_the_command_tells_of_growth(story: Story, capsys: pytest.CaptureFixture
     told = capsys.readouterr().out
     assert "grown from d@1.0.0: 8 shards unchanged (" in told
     assert "1 shard new (" in told
-    assert "pushing its release would send about " in told
-    assert " to a remote with d@1.0.0: shards " in told
     assert main([*arguments, "--dry-run", "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
-    push = planned["push"]
-    assert push["total"] == push["shards"] + push["indexes"] + push["manifests"]
-    assert push["shards"] == planned["growth"]["written_bytes"]
+    assert planned["growth"]["written_bytes"] > 0
     assert planned["splits"]["train"]["estimated_bytes"] > 400 * 784
     assert main([*arguments, "--json"]) == 0
     growth = json.loads(capsys.readouterr().out)["growth"]

@@ -34,24 +34,7 @@ def print_preview(console: Console, found: Preview) -> None:
     console.print("")
     if found.growth is not None:
         print_growth(console, found.growth, would=True)
-    print_push_cost(console, found)
     if plan.skipped:
         skipped = count(len(plan.skipped), "item")
         console.print("")
         console.print(line(f"the source would skip {skipped}"))
-
-
-def print_push_cost(console: Console, found: Preview) -> None:
-    """The size of a push of the release, on one line."""
-    push = found.push
-    if not push.total:
-        console.print(line("a push would send nothing: the build equals the release"))
-        return
-    parts = f"shards {si_bytes(push.shards)}, indexes {si_bytes(push.indexes)}"
-    where = f" to a remote with {found.growth.base}" if found.growth is not None else ""
-    console.print(
-        line(
-            f"pushing its release would send about {si_bytes(push.total)}{where}: {parts}, "
-            f"manifest and lists {si_bytes(push.manifests)}"
-        )
-    )

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from blake3 import blake3
-
-from tfrecreg.documents import canonical_json
 from tfrecreg.errors import UsageError
-from tfrecreg.index import index_bytes
-from tfrecreg.manifest.model import LABELS_NAME, LEDGER_NAME, SCHEMA_NAME
-from tfrecreg.operations.builds.assemble import ledger_lines
 from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
@@ -117,59 +111,3 @@ def choose_base(registry: Registry, prepared: Prepared) -> Base | None:
             hint="`--base none` rewrites all shards",
         )
     return None
-
-
-_FIXED, _PER_SHARD = 1_750, 850
-"""Approximate bytes of the manifest and of DVC's list of files: per build, and per shard."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushCost:
-    """Estimated bytes that a push of the build's release sends to a remote that has the base.
-
-    DVC sends files by their hash: a kept shard and its index cost nothing.
-    """
-
-    shards: int
-    """Size of the new and rewritten shards."""
-    indexes: int
-    """Size of their indexes."""
-    manifests: int
-    """Size of the manifest, the labels, the ledger, the schema and DVC's list of files."""
-
-    @property
-    def total(self) -> int:
-        """Sum of the above."""
-        return self.shards + self.indexes + self.manifests
-
-
-def push_cost(
-    plan: Plan,
-    kept: set[str],
-    sizes: Mapping[str, int],
-    labels: Mapping[str, Sequence[str]],
-    schema: str,
-) -> PushCost:
-    """Estimate the size of a push before anything is built.
-
-    Args:
-        kept: paths of the shards that do not change.
-        sizes: size in bytes by shard path.
-    """
-    fresh = [shard for shard in plan.shards if shard.path not in kept]
-    named = canonical_json({name: list(names) for name, names in labels.items()})
-    base = plan.base
-    there = {entry.blake3 for entry in base.manifest.files} if base is not None else set()
-    beside = {
-        LABELS_NAME: named + b"\n",
-        LEDGER_NAME: ledger_lines(plan, ()),
-        SCHEMA_NAME: schema.encode("utf-8"),
-    }
-    sent = sum(len(data) for data in beside.values() if blake3(data).hexdigest() not in there)
-    if base is not None and not sent and kept == {shard.entry.path for shard in base.shards}:
-        return PushCost(shards=0, indexes=0, manifests=0)  # identical to the base
-    return PushCost(
-        shards=sum(sizes[shard.path] for shard in fresh),
-        indexes=sum(index_bytes(item.key for item in shard.items) for shard in fresh),
-        manifests=sent + len(named) + _FIXED + _PER_SHARD * len(plan.shards),
-    )

@@ -15,7 +15,7 @@ from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
-from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
+from tfrecreg.operations.builds.growth import Growth, growth_of, sizes_of
 from tfrecreg.operations.builds.make import clear_killed, engine_for_build, make_all, unchanged
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared, prepare
@@ -41,8 +41,6 @@ class Preview:
     """Shards that it would keep and write; None without a base."""
     sizes: Mapping[str, int]
     """Estimated size in bytes by shard path."""
-    push: PushCost
-    """Cost of a push of its release."""
     settings: ChangedSettings
     """Differences of its settings from the dataset's file and from earlier builds."""
 
@@ -76,7 +74,6 @@ def preview(
         found=started.prepared.source.describe(),
         growth=growth_of(plan, kept, sizes),
         sizes=sizes,
-        push=push_cost(plan, kept, sizes, started.prepared.source.labels(), started.schema),
         settings=started.settings,
     )
 
