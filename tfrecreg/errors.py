@@ -94,7 +94,7 @@ class DatasetConfigError(ConfigError):
 
 
 class UntrustedPluginError(UsageError):
-    """A local plugin is not trusted on this machine, or has changed since it was."""
+    """A local plugin is not trusted on this machine."""
 
 
 class RawDataError(UsageError):

@@ -184,7 +184,7 @@ def test_a_mistake_in_a_source_is_one_line(local_registry: LocalRegistry, mistak
     before, after, words = SOURCES[mistake]
     assert before in SOURCE
     local_registry.put("sources/texts.py", SOURCE.replace(before, after))
-    local_registry.trust("sources")
+    local_registry.trust()
     dataset = tfrecreg.open(local_registry.root)["texts"]
     with pytest.raises(TfrecregError) as caught:
         dataset.build(source=local_registry.word, raw=local_registry.root / "raw", progress=False)
@@ -247,7 +247,7 @@ def test_the_line_of_the_author_is_named(local_registry: LocalRegistry, mistake:
             text = re.sub(r"Options = \w+", f"Options = {name}", text)
     line = next(n for n, each in enumerate(text.splitlines(), 1) if each.endswith("# here"))
     local_registry.put("sources/texts.py", text)
-    local_registry.trust("sources")
+    local_registry.trust()
     dataset = tfrecreg.open(local_registry.root)["texts"]
     raw = local_registry.root / "raw"
     try:
@@ -267,14 +267,14 @@ def test_features_are_not_a_text() -> None:
 def test_a_mistake_in_a_validator_is_one_line(local_registry: LocalRegistry, mistake: str) -> None:
     before, after, words = VALIDATORS[mistake]
     assert before in CHECK
-    local_registry.trust("sources")
+    local_registry.trust()
     dataset = tfrecreg.open(local_registry.root)["texts"]
     built = dataset.build(
         source=local_registry.word, raw=local_registry.root / "raw", progress=False
     )
     assert built.manifest.dataset == "texts"
     local_registry.with_check(CHECK.replace(before, after))
-    local_registry.trust("checks")
+    local_registry.trust()
     report = tfrecreg.open(local_registry.root)["texts"].built.check()
     (error,) = report.errors
     assert error.isprintable()

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 
-from tfrecreg.builtin.local_plugins import trust
 from tfrecreg.builtin.local_plugins.code import LocalCode, read_code
+from tfrecreg.builtin.local_plugins.trust import is_trusted
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.entry_points import Broken
 from tfrecreg.errors import PluginError, UnknownPluginError, UntrustedPluginError, UsageError
@@ -58,7 +58,7 @@ def local_plugins(
         except UntrustedPluginError:
             if not untrusted:
                 raise
-            reason = f"not trusted on this machine: tfrecreg plugins trust {safe(path)}"
+            reason = "not trusted on this machine: tfrecreg plugins trust"
             found.append(BrokenPlugin(path, f"./{path}", "", reason))
             continue
         found += _announced(code, path)
@@ -140,12 +140,10 @@ def local_path(home: str, path: str) -> str:
 
 def _trusted(home: str, path: str) -> LocalCode:
     code = read_code(os.path.join(os.path.realpath(home), os.path.dirname(path)))  # noqa: PTH118, PTH120
-    known = trust.trusted_folders().get(code.folder)
-    if known not in (code.digest, trust.ALWAYS):
-        what = "has changed since it was trusted" if known else "is not trusted on this machine"
+    if not is_trusted(code.folder):
         raise UntrustedPluginError(
-            f"the local plugin `./{safe(path)}` {what}, so it does not run",
-            hint=f"read its folder, then: tfrecreg plugins trust {safe(path)}",
+            f"the local plugin `./{safe(path)}` is not trusted on this machine, so it does not run",
+            hint="read it, then: tfrecreg plugins trust",
         )
     return code
 

@@ -1,15 +1,12 @@
-"""Which local plugins this user lets run on this machine: a registry that was cloned runs no code.
+"""Whose plugins this user lets run on this machine: a registry that was cloned runs no code.
 
-The store is ``tfrecreg/trusted.json`` below `XDG_STATE_HOME` or ``~/.local/state``, outside of any
-registry. It has the folders of local plugins, each with the digest of the code that was trusted, or
-with the mark that its code stays trusted after changes.
+The list is ``tfrecreg/trusted.json`` below `XDG_STATE_HOME` or ``~/.local/state``.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from tfrecreg.errors import UsageError
@@ -17,82 +14,56 @@ from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
 _FILE = "trusted.json"
-_FORMAT = 1
-ALWAYS = "always"
-"""Stands for any digest."""
+_FORMAT = 2
 
 
-def trusted_folders() -> dict[str, str]:
-    """The trusted folders: absolute path to the digest of the code, or :data:`ALWAYS`.
-
-    Raises:
-        UsageError: the store is damaged.
-    """
-    place = _store()
-    try:
-        document = json.loads((place / _FILE).read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise _damaged(place, str(error)) from error
-    found = document.get("folders") if isinstance(document, dict) else None
-    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
-        raise _damaged(place, "it has no `folders`")
-    return found
-
-
-def is_trusted(folder: str, digest: str) -> bool:
-    """Whether the code with that digest may run.
+def is_trusted(folder: str) -> bool:
+    """Whether a folder is in a registry whose plugins may run.
 
     Args:
         folder: absolute, without links.
 
     Raises:
-        UsageError: the store is damaged.
+        UsageError: the list is damaged.
     """
-    return trusted_folders().get(folder) in (digest, ALWAYS)
+    return any(Path(folder).is_relative_to(each) for each in _trusted())
 
 
-def change(trusted: Mapping[str, str | None], *, registry: str) -> None:
-    """Trust some folders, or stop trusting them.
-
-    Args:
-        trusted: folder to digest, to :data:`ALWAYS`, or to None to stop trusting it.
-        registry: the folder of the registry, which may not have the store in it.
+def change(registry: str, *, trusted: bool) -> None:
+    """Trust the plugins in a registry, or stop trusting them.
 
     Raises:
-        UsageError: the store is damaged, or is in the registry.
+        UsageError: the list is damaged.
         StorageError: it cannot be written.
     """
-    place = _store()
-    if Path(os.path.realpath(place)).is_relative_to(os.path.realpath(registry)):
-        raise UsageError(
-            f"the list of trusted plugins would be in the registry, at `{safe(str(place))}`",
-            hint="set `XDG_STATE_HOME` to a folder outside",
-        )
-    found: dict[str, str | None] = {**trusted_folders(), **trusted}
-    kept = {folder: how for folder, how in sorted(found.items()) if how is not None}
+    found = {*_trusted()} - {os.path.realpath(registry)}
+    if trusted:
+        found.add(os.path.realpath(registry))
+    place = _place()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = json.dumps({"format_version": _FORMAT, "folders": kept}, indent=2)
+    text = json.dumps({"format_version": _FORMAT, "registries": sorted(found)}, indent=2)
     with LocalStorage(place).create(_FILE) as file:
         file.write(f"{text}\n".encode("utf-8", "surrogateescape"))
 
 
-def _store() -> Path:
+def _trusted() -> list[str]:
+    place = _place() / _FILE
+    try:
+        document = json.loads(place.read_bytes())
+        if document["format_version"] != _FORMAT:
+            return []
+        return [str(each) for each in document["registries"]]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(
+            f"`{safe(str(place))}` is damaged: {safe(str(error))}",
+            hint="remove it, and trust the registry again: tfrecreg plugins trust",
+        ) from error
+
+
+def _place() -> Path:
     base = os.environ.get("XDG_STATE_HOME", "")
     if not Path(base).is_absolute():
-        home = os.path.expanduser("~")  # noqa: PTH111 - never raises
-        base = os.path.join(home, ".local", "state")  # noqa: PTH118
-        if not Path(base).is_absolute():
-            raise UsageError(
-                "there is no folder for the list of trusted plugins",
-                hint="set `HOME` or `XDG_STATE_HOME`",
-            )
+        base = os.path.expanduser("~/.local/state")  # noqa: PTH111 - never raises
     return Path(base, "tfrecreg")
-
-
-def _damaged(place: Path, reason: str) -> UsageError:
-    return UsageError(
-        f"`{safe(str(place / _FILE))}` is damaged: {safe(reason)}",
-        hint="remove it, and trust the local plugins again: tfrecreg plugins trust",
-    )
