@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from tfrecreg.commands.session import Session, session_command
-from tfrecreg.text import safe
 
 
 @session_command("trust")
@@ -22,4 +21,5 @@ def command(session: Session, revoke: bool) -> None:
     trust.change(home, trusted=not revoke)
     if session.printed_json({"registry": home, "trusted": not revoke}):
         return
-    session.out.print(f"{safe(home)}: {'trusted no longer' if revoke else 'trusted'}")
+    verb = "trusted no longer" if revoke else "trusted"
+    session.out.print(f"the local plugins of this registry are {verb} on this machine")
