@@ -175,6 +175,7 @@ def _label(
     """The class of a record in terms of other columns, and its type.
 
     It is the name that the record has, or that the label map has for its number; else the number.
+    An empty name is none.
     """
     numbers = [
         each
@@ -182,15 +183,15 @@ def _label(
         if each in named and named[each].sql_type == "BIGINT"
     ]
     said = named.get(_IMAGE_LABEL_TEXT)
+    ways = []
     if said is not None and said.sql_type == "VARCHAR" and numbers[:1] in ([], [IMAGE_LABEL]):
-        return sql_name(said.name), "VARCHAR"
-    if not numbers:
-        return None
-    number = sql_name(named[numbers[0]].name)
-    names = labels.get(numbers[0])
-    if not names:
-        return number, "BIGINT"
-    return class_names(number, names), "VARCHAR"
+        ways.append(f"nullif({sql_name(said.name)}, '')")
+    if numbers:
+        number, names = sql_name(named[numbers[0]].name), labels.get(numbers[0])
+        if not ways and not names:
+            return number, "BIGINT"
+        ways.append(class_names(number, names) if names else f"{number}::VARCHAR")
+    return (f"coalesce({', '.join(ways)})", "VARCHAR") if ways else None
 
 
 def class_names(number: str, names: Sequence[str]) -> str:
