@@ -41,6 +41,8 @@ class CellColumns(msgspec.Struct, frozen=True):
     """``bytes``, ``float`` or ``int64``."""
     is_list: bool
     """Whether a record has another number of values than one."""
+    is_many: bool
+    """Whether a record has more than one value."""
     has_values: bool
     """Whether values of any record are kept."""
     is_cut: bool
@@ -134,6 +136,7 @@ class FeatureCells:
             feature=self._name,
             kind=self.kind.name.lower(),
             is_list=is_list,
+            is_many=bool((counts > 1).any()),
             has_values="v" in columns,
             is_cut=not kept.all(),
         )
