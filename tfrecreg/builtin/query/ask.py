@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.catalog import ShardCatalog, catalogs_of
 from tfrecreg.builtin.query.chunks import COLUMN_FEATURES
 from tfrecreg.builtin.query.connection import Connection
@@ -132,8 +133,9 @@ class QueryAnswer:
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows, as dictionaries by column."""
-        found: list[dict[str, Any]] = self.table.to_pylist()
-        return found
+        names = self.table.column_names
+        rows = answer_rows(self.table.to_batches())
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

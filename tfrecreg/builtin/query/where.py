@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
+from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module, expect_packages
 from tfrecreg.builtin.query.sql import shown_text
 from tfrecreg.engines.interface import Engine
@@ -22,33 +23,6 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _EXAMPLE = "as in: label = 'cat' AND width >= 224"
 _WEIGHT = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
 _STATEMENTS = (b"select", b"from", b"with")
-_CHANGING = frozenset(
-    {
-        b"age",
-        b"gen_random_uuid",
-        b"get_current_time",
-        b"get_current_timestamp",
-        b"nextval",
-        b"now",
-        b"random",
-        b"today",
-        b"transaction_timestamp",
-        b"uuid",
-        b"uuidv4",
-        b"uuidv7",
-    }
-)
-"""Functions whose value is another one each time."""
-_CHANGING_WORDS = frozenset(
-    {
-        b"current_date",
-        b"current_time",
-        b"current_timestamp",
-        b"localtime",
-        b"localtimestamp",
-        b"tablesample",
-    }
-)
 
 
 def matching_records(
@@ -103,7 +77,7 @@ def record_values(
     """
     expect_packages()
     expect_expression(expression, "weight", _WEIGHT)
-    found = _values(target, expression, "DOUBLE", engine, progress)
+    found = _values(target, expression, "weight", "DOUBLE", engine, progress)
     return [found.get(shown_text(shard.name), np.empty(0)) for shard in target.shards]
 
 
@@ -115,13 +89,18 @@ def record_texts(
     """
     expect_packages()
     expect_expression(expression, "class", "as in: label")
-    found = _values(target, expression, "VARCHAR", engine, progress)
+    found = _values(target, expression, "class", "VARCHAR", engine, progress)
     none = np.empty(0, object)
     return [found.get(shown_text(shard.name), none).tolist() for shard in target.shards]
 
 
 def _values(
-    target: Target, expression: str, kind: str, engine: Engine | None, progress: Progress
+    target: Target,
+    expression: str,
+    noun: str,
+    kind: str,
+    engine: Engine | None,
+    progress: Progress,
 ) -> dict[str, NDArray[Any]]:
     """By name of a shard: the values of an expression for its records."""
     _expect_distinct(target.shards)
@@ -129,6 +108,7 @@ def _values(
     sql = f"SELECT shard, record, CAST((\n{expression}\n) AS {kind}) AS value FROM records"
     with ask_targets([target], engine=engine, progress=progress) as questions:
         expect_sound(questions)
+        expect_lasting(questions.connection, expression, noun)
         return {name: _in_order(rows) for name, rows in _columns(questions, sql)}
     raise AssertionError("questions swallow nothing")
 
@@ -176,6 +156,7 @@ def _expect_distinct(shards: Sequence[Shard]) -> None:
 
 
 def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
+    expect_lasting(questions.connection, where)
     # In lines of its own, so that a comment in it ends.
     condition = f"(\n{where}\n)"
     sql = f"SELECT shard, record FROM records WHERE {condition}"
@@ -191,7 +172,7 @@ def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
 
 
 def expect_expression(where: str, noun: str = "condition", example: str = _EXAMPLE) -> None:
-    """Refuse texts that are not one expression, or select other records each time.
+    """Refuse texts that are not one expression.
 
     An expression whose parentheses match stays whole within another pair: no clause follows it.
 
@@ -210,21 +191,27 @@ def expect_expression(where: str, noun: str = "condition", example: str = _EXAMP
     if first == b"where":
         raise UsageError(f"a {noun} does not begin with WHERE", hint=f"leave it out, {example}")
     depth = 0
-    for number, token in enumerate(tokens):
+    for token in tokens:
         depth += (token == b"(") - (token == b")")
         if depth < 0 or token in (b";", b"copy"):
             raise _not_one(where, noun, example)
-        changing = token in _CHANGING_WORDS or (
-            tokens[number + 1 : number + 2] == [b"("] and token in _CHANGING
-        )
-        if changing or tokens[number : number + 2] == [b"using", b"sample"]:
-            raise UsageError(
-                f"`{token.decode()}` gives another value each time, which a {noun} must not",
-                hint="`digest < '1'` always selects the same sixteenth of the records; write "
-                "dates in full",
-            )
     if depth:
         raise _not_one(where, noun, example)
+
+
+def expect_lasting(connection: Connection, expression: str, noun: str = "condition") -> None:
+    """Refuse expressions that select other records each time.
+
+    Raises:
+        UsageError: it is one.
+    """
+    changing = connection.changing(expression)
+    if changing:
+        raise UsageError(
+            f"`{safe(changing, limit=200)}` gives another value each time, which a {noun} must not",
+            hint="`digest < '1'` always selects the same sixteenth of the records; write dates in "
+            "full",
+        )
 
 
 def _tokens(where: str) -> Iterator[bytes]:
