@@ -349,11 +349,14 @@ class _Tables:
             self.notes.append(note)
 
 
-def expect_sound(questions: Questions) -> None:
+def expect_sound(questions: Questions, *, listed: bool = False) -> None:
     """Refuse targets with damage, which a condition cannot see.
 
+    Args:
+        listed: whether shards that are not those of the manifest are refused, too.
+
     Raises:
-        RefusedError: a record is damaged.
+        RefusedError: a record is damaged, or a shard is another one.
     """
     for target, catalogs in zip(questions.targets, questions.catalogs, strict=True):
         for each in catalogs:
@@ -362,4 +365,11 @@ def expect_sound(questions: Questions) -> None:
                     f"`{safe(each.shard.name, limit=1000)}` is damaged, and a condition cannot be "
                     "evaluated on damaged records",
                     hint=f"`tfrecreg check {target.name}` names them",
+                )
+            entry = each.shard.entry
+            if listed and entry is not None and entry.blake3 != each.kept.entry.shard:
+                raise RefusedError(
+                    f"`{safe(each.shard.name, limit=1000)}` is not the file that the manifest of "
+                    f"`{target.name}` lists",
+                    hint=f"tfrecreg check {target.name}",
                 )

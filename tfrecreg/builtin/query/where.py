@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
+from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.connection import Connection
+from tfrecreg.builtin.query.entries import state_of
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module, expect_packages
 from tfrecreg.builtin.query.sql import shown_text
 from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.text import safe
@@ -25,13 +28,20 @@ _WEIGHT = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
 _STATEMENTS = (b"select", b"from", b"with")
 
 
-def matching_records(
-    target: Target, where: str, *, engine: Engine | None = None, progress: Progress = SILENT
-) -> list[NDArray[np.int64]]:
+@contextmanager
+def choosing_records(
+    target: Target,
+    where: str,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+    listed: bool = False,
+) -> Iterator[list[NDArray[np.int64]]]:
     """Of each shard of the target, in its order: the numbers of the records for which the SQL
     condition holds, ascending.
 
-    A condition that is NULL for a record does not hold. 8 bytes of memory a selected record.
+    A condition that is NULL for a record does not hold. 8 bytes of memory a selected record. The
+    records are read in the block: when it ends, their shards have to be as the condition saw them.
 
     Args:
         target: its shards are asked, and no others.
@@ -39,22 +49,52 @@ def matching_records(
             of the target.
         engine: where catalogs are made that are not kept; None for this process.
         progress: updated meanwhile.
+        listed: whether the numbers are of records by their indexes, so that the shards have to be
+            those of the manifest.
 
     Raises:
         UsageError: it is not one condition, or refers to something that does not exist; or the
             target has no shards.
-        RefusedError: a record is damaged.
+        RefusedError: a record is damaged, or a shard is not that of the manifest.
         MissingExtraError: the extra `query` is not installed.
         FailureError: a shard cannot be read, or there is no room for what it takes.
+        StorageError: a shard changed.
     """
     expect_packages()
     expect_expression(where)
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
-        expect_sound(questions)
+        expect_sound(questions, listed=listed)
         found = _by_shard(questions, where)
     none = np.empty(0, np.int64)
-    return [found.get(shown_text(shard.name), none) for shard in target.shards]
+    chosen = [found.get(shown_text(shard.name), none) for shard in target.shards]
+    read = [
+        each for each, numbers in zip(questions.catalogs[0], chosen, strict=True) if len(numbers)
+    ]
+    try:
+        yield chosen
+    except Exception:
+        _expect_unchanged(read)  # which may be why
+        raise
+    _expect_unchanged(read)
+
+
+def matching_records(
+    target: Target, where: str, *, listed: bool = False
+) -> list[NDArray[np.int64]]:
+    """As :func:`choosing_records`, for readers that verify the shards themselves."""
+    with choosing_records(target, where, listed=listed) as chosen:
+        return chosen
+    raise AssertionError("a condition swallows nothing")
+
+
+def _expect_unchanged(catalogs: Iterable[ShardCatalog]) -> None:
+    for shard, _, state in catalogs:
+        if state is not None and state_of(shard) != state:
+            raise StorageError(
+                f"`{safe(shard.name, limit=1000)}` was changed since the condition was evaluated",
+                hint="try again when nothing writes it",
+            )
 
 
 def record_values(
@@ -73,7 +113,7 @@ def record_values(
         Arrays of shape (records,); NaN where the expression is NULL.
 
     Raises:
-        UsageError, RefusedError, MissingExtraError, FailureError: as :func:`matching_records`.
+        UsageError, RefusedError, MissingExtraError, FailureError: as :func:`choosing_records`.
     """
     expect_packages()
     expect_expression(expression, "weight", _WEIGHT)
@@ -85,11 +125,11 @@ def record_texts(
     target: Target, expression: str, *, engine: Engine | None = None, progress: Progress = SILENT
 ) -> list[list[str | None]]:
     """As :func:`record_values`, the values as texts, such as names of classes; None where the
-    expression is NULL.
+    expression is NULL. The shards have to be those of the manifest.
     """
     expect_packages()
     expect_expression(expression, "class", "as in: label")
-    found = _values(target, expression, "class", "VARCHAR", engine, progress)
+    found = _values(target, expression, "class", "VARCHAR", engine, progress, listed=True)
     none = np.empty(0, object)
     return [found.get(shown_text(shard.name), none).tolist() for shard in target.shards]
 
@@ -101,13 +141,15 @@ def _values(
     kind: str,
     engine: Engine | None,
     progress: Progress,
+    *,
+    listed: bool = False,
 ) -> dict[str, NDArray[Any]]:
     """By name of a shard: the values of an expression for its records."""
     _expect_distinct(target.shards)
     # In lines of its own, so that a comment in it ends.
     sql = f"SELECT shard, record, CAST((\n{expression}\n) AS {kind}) AS value FROM records"
     with ask_targets([target], engine=engine, progress=progress) as questions:
-        expect_sound(questions)
+        expect_sound(questions, listed=listed)
         expect_lasting(questions.connection, expression, noun)
         return {name: _in_order(rows) for name, rows in _columns(questions, sql)}
     raise AssertionError("questions swallow nothing")
