@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -163,55 +164,56 @@ def head(
             hint="give one of them; `record >= 100` in the condition is about numbers",
         )
     passed = damage if damage is not None else []
-    chosen = _chosen(target, where, progress)
-    decoders = target_decoders(target)
-    shards = target.shards
-    if split is not None:
-        by_split = _by_split(target, split)
-        if "[" in split:
-            if at is not None or shard is not None:
+    with _chosen(target, where, progress) as chosen:
+        decoders = target_decoders(target)
+        shards = target.shards
+        if split is not None:
+            by_split = _by_split(target, split)
+            if "[" in split:
+                if at is not None or shard is not None:
+                    raise UsageError(
+                        f"the numbers in `{safe(split)}` count the records of a split, "
+                        f"{'`--at`' if at is not None else '`--shard`'} those of one shard",
+                        hint=f"give one of them: --split '{safe(split)}'",
+                    )
+                parts = _of_ranges(by_split, split, chosen, passed, decoders)
+                yield from islice(parts, count)
+                return
+            shards = [each for found in by_split.values() for each in found]
+        if shard is not None:
+            shards = [_shard_named(target.name, shards, shard)]
+        if at is not None:
+            if len(shards) > 1:
                 raise UsageError(
-                    f"the numbers in `{safe(split)}` count the records of a split, "
-                    f"{'`--at`' if at is not None else '`--shard`'} those of one shard",
-                    hint=f"give one of them: --split '{safe(split)}'",
+                    f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
+                    hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
                 )
-            parts = _of_ranges(by_split, split, chosen, passed, decoders)
-            yield from islice(parts, count)
+            yield from islice(_records_from(shards[0], at, passed, decoders), count)
             return
-        shards = [each for found in by_split.values() for each in found]
-    if shard is not None:
-        shards = [_shard_named(target.name, shards, shard)]
-    if at is not None:
-        if len(shards) > 1:
-            raise UsageError(
-                f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
-                hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
-            )
-        yield from islice(_records_from(shards[0], at, passed, decoders), count)
-        return
-    if chosen is not None:
-        found = (_numbered(each, chosen[_place(each)], passed, decoders) for each in shards)
-        yield from islice(chain.from_iterable(found), count)
-        return
-    left = count
-    for each in shards:
-        if left <= 0:
+        if chosen is not None:
+            found = (_numbered(each, chosen[_place(each)], passed, decoders) for each in shards)
+            yield from islice(chain.from_iterable(found), count)
             return
-        for record in _records(each, left, passed, decoders):
-            yield record
-            left -= 1
+        left = count
+        for each in shards:
+            if left <= 0:
+                return
+            for record in _records(each, left, passed, decoders):
+                yield record
+                left -= 1
 
 
+@contextmanager
 def _chosen(
     target: Target, where: str | None, progress: Progress
-) -> dict[tuple[str, int], Sequence[int]] | None:
+) -> Iterator[dict[tuple[str, int], Sequence[int]] | None]:
     """The records of each shard for which a condition holds; None without one."""
     if where is None:
-        return None
-    numbers = chosen_records(target, where, progress=progress)
-    return {
-        _place(shard): each.tolist() for shard, each in zip(target.shards, numbers, strict=True)
-    }
+        yield None
+        return
+    with chosen_records(target, where, progress=progress) as numbers:
+        shards = zip(target.shards, numbers, strict=True)
+        yield {_place(shard): each.tolist() for shard, each in shards}
 
 
 def _place(shard: Shard) -> tuple[str, int]:

@@ -101,8 +101,9 @@ class SplitTarget(NamedTuple):
             FailureError: a shard cannot be read.
         """
         target = self._whole()
-        chosen = chosen_records(target, where, engine=engine, progress=shown_progress(progress))
-        found = dict(zip(map(self._place, target.shards), chosen, strict=True))
+        shown = shown_progress(progress)
+        with chosen_records(target, where, engine=engine, progress=shown) as chosen:
+            found = dict(zip(map(self._place, target.shards), chosen, strict=True))
         parts = [np.empty(0, np.int64)]
         start = 0
         for shard, count in zip(self.shards, counts, strict=True):

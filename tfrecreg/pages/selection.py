@@ -34,25 +34,27 @@ class PageSelection:
 
         Raises:
             UsageError, RefusedError, MissingExtraError, FailureError: as
-                :func:`tfrecreg.builtin.query.where.matching_records`.
+                :func:`tfrecreg.builtin.query.where.choosing_records`.
         """
         made, engine = SurveyValidator(), self.engine or LocalEngine(1)
-        numbers = chosen_records(self.target, self.where, engine=engine, progress=self.progress)
-        of_name = {
-            shard.name: each for shard, each in zip(self.target.shards, numbers, strict=True)
-        }
-        parts = visit_records(
-            self.target,
-            self.where,
-            made.begin(self.target, {}),
-            engine,
-            self.progress,
-            doing="surveying",
-        )
-        for shard, part in parts:
-            _renumber(part, of_name)
-            whole = made.splits.get(shard.split)
-            made.splits[shard.split] = part if whole is None else whole.merge(part)
+        with chosen_records(
+            self.target, self.where, engine=engine, progress=self.progress
+        ) as numbers:
+            of_name = {
+                shard.name: each for shard, each in zip(self.target.shards, numbers, strict=True)
+            }
+            parts = visit_records(
+                self.target,
+                self.where,
+                made.begin(self.target, {}),
+                engine,
+                self.progress,
+                doing="surveying",
+            )
+            for shard, part in parts:
+                _renumber(part, of_name)
+                whole = made.splits.get(shard.split)
+                made.splits[shard.split] = part if whole is None else whole.merge(part)
         return made
 
     def result(self) -> Stats:

@@ -6,6 +6,7 @@ Its own functions say what a condition is, and which errors there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
@@ -20,12 +21,19 @@ _ROOM = "tfrecreg.builtin.query"
 
 
 def chosen_records(
-    target: Target, where: str, *, engine: Engine | None = None, progress: Progress = SILENT
-) -> list[npt.NDArray[np.int64]]:
-    """Of each shard of the target, the numbers of the records for which the condition holds."""
+    target: Target,
+    where: str,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+    listed: bool = False,
+) -> AbstractContextManager[list[npt.NDArray[np.int64]]]:
+    """Of each shard of the target, the numbers of the records for which the condition holds, for a
+    block that reads them.
+    """
     room = import_module(f"{_ROOM}.where")
-    found: list[npt.NDArray[np.int64]] = room.matching_records(
-        target, where, engine=engine, progress=progress
+    found: AbstractContextManager[list[npt.NDArray[np.int64]]] = room.choosing_records(
+        target, where, engine=engine, progress=progress, listed=listed
     )
     return found
 

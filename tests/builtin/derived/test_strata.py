@@ -120,6 +120,9 @@ def test_what_cannot_be_dealt_is_refused(two: Derived) -> None:
         two.build("no", "street@1.0.0", split=["a=1", "b=1"], stratify="labell")
     with pytest.raises(UsageError, match="a class is an expression, and not a whole SELECT"):
         two.build("no", "street@1.0.0", split=["a=1", "b=1"], stratify="SELECT label FROM records")
+    for changing in ({"stratify": '"random"() < 0.5'}, {"where": 'main."random"() < 0.5'}):
+        with pytest.raises(UsageError, match="`random` gives another value each time"):
+            two.build("no", "street@1.0.0", split=["a=1", "b=1"], **changing)
     with pytest.raises(RawDataError, match=r"the split `[ab]` got no item"):
         two.build(
             "no",

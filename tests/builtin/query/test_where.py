@@ -61,6 +61,14 @@ def test_a_condition_may_have_comments_lines_quotes_and_subqueries(shards: Path)
     assert found(shards, "(n = 2) OR (n = 3)") == [[2, 3], [], []]
 
 
+def test_functions_that_always_have_the_same_value_are_allowed(shards: Path) -> None:
+    assert found(shards, "if(list_avg([n]) > 2, nullif(n, 7), NULL) > 3") == [[4, 5], [], [0, 2]]
+    assert found(shards, "name.upper() = 'NO N' OR n IN (FROM range(2))") == [[0, 1], [], [3]]
+    assert found(shards, "hash(n) >= 0 AND n = 0") == [[0], [], []]
+    assert found(shards, "hour(to_timestamp(3600 * n)) = 2 AND n = 2") == [[2], [], []]
+    assert found(shards, f"n + {'0 + ' * 800} 1 = 2") == [[1], [], []]
+
+
 def test_only_the_shards_of_the_target_are_asked(shards: Path) -> None:
     target = find_target(str(shards))
     last = dataclasses.replace(target, shards=target.shards[2:])
@@ -130,8 +138,16 @@ SAME = "`digest < '1'` always selects the same sixteenth of the records; write d
             for where, word in (
                 ("random() < 0.5", "random"),
                 ("n < 3 AND name > Current_Date", "current_date"),
-                ("n IN (SELECT n FROM records USING SAMPLE 10)", "using"),
-                ("n IN (SELECT n FROM records TABLESAMPLE 10%)", "tablesample"),
+                ("n IN (SELECT n FROM records USING SAMPLE 10)", "sample"),
+                ("n IN (SELECT n FROM records TABLESAMPLE 10%)", "sample"),
+                ('"random"() < 0.5', "random"),
+                ('system.main."RANDOM"() < 0.5', "random"),
+                ('name > "current_date"', "current_date"),
+                ("ago(INTERVAL 1 DAY) > name", "ago"),
+                ("n IN (SELECT max(n) FROM records ORDER BY uuid())", "uuid"),
+                ("list_transform([n], lambda x: nextval('s'))[1] = 1", "nextval"),
+                ("n IN (FROM query('SELECT random()'))", "query"),
+                ("age(make_date(n, 1, 1)) > INTERVAL 1 DAY", "age"),
             )
         ),
         ("n = 1 LIMIT 1", 'syntax error at or near "LIMIT", at `^LIMIT 1`', None),

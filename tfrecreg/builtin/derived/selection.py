@@ -111,7 +111,9 @@ class RecordSelection:
             return None
         from tfrecreg.builtin.query.where import matching_records  # DuckDB, for a condition alone
 
-        return matching_records(ancestor_target(self._raw, parent), self._options.where)
+        return matching_records(
+            ancestor_target(self._raw, parent), self._options.where, listed=True
+        )
 
     def _without_classes(self, taken: Taken) -> Taken:
         kept = [number for number, classes in self._classes_of(taken) if classes is not None]

@@ -24,14 +24,87 @@ SHOWN_ROWS = 1000
 """Rows that a table for people has at most; CSV, JSON and Parquet have all."""
 _CELL = 200
 """Characters of a cell for people."""
+_UNITS = {"da": 1, "s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""Parts of a day or a second, by the beginning of the unit of an Arrow type."""
+_DAY = 86400
+_ERA = 146_097
+"""Days of 400 years."""
+_PYTHON_DAYS = range(
+    1 - datetime.date(1970, 1, 1).toordinal(),
+    datetime.date.max.toordinal() + 1 - datetime.date(1970, 1, 1).toordinal(),
+)
+"""The days since 1970 that Python has."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def answer_rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
     """The rows of record batches, of values of Python."""
     for batch in batches:
-        columns = [column.to_pylist() for column in batch.columns]
-        yield from zip(*columns, strict=True)
+        yield from zip(*map(python_values, batch.columns), strict=True)
+
+
+def python_values(column: Any) -> list[Any]:
+    """The values of an Arrow array. Dates and times that Python cannot hold are texts, as DuckDB
+    prints them: those beyond the year 9999, infinity, 24:00:00, and nanoseconds.
+    """
+    types, kind = arrow_module().types, column.type
+    if not any(word in str(kind) for word in ("date", "time")):
+        found: list[Any] = column.to_pylist()
+        return found
+    if types.is_struct(kind):
+        fields = {each.name: python_values(column.field(at)) for at, each in enumerate(kind)}
+        rows = zip(column.is_valid().to_pylist(), *fields.values(), strict=True)
+        return [
+            dict(zip(fields, row, strict=True)) if is_valid else None for is_valid, *row in rows
+        ]
+    if types.is_union(kind):
+        arms = [python_values(column.field(at)) for at in range(kind.num_fields)]
+        return [arms[arm][row] for row, arm in enumerate(column.type_codes.to_pylist())]
+    if types.is_nested(kind) or types.is_fixed_size_list(kind):
+        lists = [python_values(row.values) if row.is_valid else None for row in column]
+        if types.is_map(kind):
+            return [row and [tuple(pair.values()) for pair in row] for row in lists]
+        return lists
+    return _times(column)
+
+
+def _times(column: Any) -> list[Any]:
+    """The values of an array of dates or times."""
+    pa, kind = arrow_module(), column.type
+    is_date = pa.types.is_date32(kind)
+    integer = pa.int32() if is_date else pa.int64()
+    unit = _UNITS[str(kind).partition("[")[2][:2].rstrip(",]")]
+    exact = 1000 if unit > 10**6 else 1
+    days = range(1) if pa.types.is_time(kind) else _PYTHON_DAYS
+    day = unit if is_date else _DAY * unit
+    fits = range(days.start * day, days.stop * day, exact)
+    numbers = column.view(integer).to_pylist()
+    plain = [None if number is None or number not in fits else number for number in numbers]
+    values = pa.array(plain, integer).view(kind).to_pylist()
+    return [
+        _time_text(number, kind, day, unit) if number is not None and value is None else value
+        for number, value in zip(numbers, values, strict=True)
+    ]
+
+
+def _time_text(number: int, kind: Any, day: int, unit: int) -> str:
+    """A date or a time as DuckDB prints it, which counts its parts since 1970."""
+    types = arrow_module().types
+    if abs(number) == (1 << kind.bit_width - 1) - 1:
+        return "infinity" if number > 0 else "-infinity"
+    days, rest = (0, number) if types.is_time(kind) else divmod(number, day)
+    seconds, fraction = divmod(rest, unit)
+    digits = f".{fraction:0{len(str(unit)) - 1}}".rstrip("0") if fraction else ""
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{digits}"
+    if types.is_time(kind):
+        return clock
+    # The calendar repeats after 400 years.
+    eras, since = divmod(days - _PYTHON_DAYS.start, _ERA)
+    within = datetime.date.fromordinal(since + 1)
+    year = within.year + 400 * eras
+    date = f"{year if year > 0 else 1 - year:04}-{within:%m-%d}{'' if year > 0 else ' (BC)'}"
+    zone = "+00" if getattr(kind, "tz", None) else ""
+    return date if types.is_date(kind) else f"{date} {clock}{zone}"
 
 
 def plain_value(value: Any) -> Any:

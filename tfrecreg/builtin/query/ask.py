@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.catalog import ShardCatalog, catalogs_of
 from tfrecreg.builtin.query.chunks import COLUMN_FEATURES
 from tfrecreg.builtin.query.connection import Connection
@@ -132,8 +133,9 @@ class QueryAnswer:
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows, as dictionaries by column."""
-        found: list[dict[str, Any]] = self.table.to_pylist()
-        return found
+        names = self.table.column_names
+        rows = answer_rows(self.table.to_batches())
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -347,11 +349,14 @@ class _Tables:
             self.notes.append(note)
 
 
-def expect_sound(questions: Questions) -> None:
+def expect_sound(questions: Questions, *, listed: bool = False) -> None:
     """Refuse targets with damage, which a condition cannot see.
 
+    Args:
+        listed: whether shards that are not those of the manifest are refused, too.
+
     Raises:
-        RefusedError: a record is damaged.
+        RefusedError: a record is damaged, or a shard is another one.
     """
     for target, catalogs in zip(questions.targets, questions.catalogs, strict=True):
         for each in catalogs:
@@ -360,4 +365,11 @@ def expect_sound(questions: Questions) -> None:
                     f"`{safe(each.shard.name, limit=1000)}` is damaged, and a condition cannot be "
                     "evaluated on damaged records",
                     hint=f"`tfrecreg check {target.name}` names them",
+                )
+            entry = each.shard.entry
+            if listed and entry is not None and entry.blake3 != each.kept.entry.shard:
+                raise RefusedError(
+                    f"`{safe(each.shard.name, limit=1000)}` is not the file that the manifest of "
+                    f"`{target.name}` lists",
+                    hint=f"tfrecreg check {target.name}",
                 )

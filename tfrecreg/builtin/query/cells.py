@@ -2,6 +2,7 @@
 
 Single values and lists of up to :data:`SHORT_VALUES` values are stored, bytes up to
 :data:`SHORT_BYTES` per record. For larger ones only the number of values and their size are stored.
+Names of classes are longer at times: of :data:`CLASS_NAMES`, texts up to :data:`CLASS_BYTES` are.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from tfrecreg.example.model import Feature, Kind
 
 SHORT_VALUES = 16
 SHORT_BYTES = 64
+CLASS_BYTES = 1 << 16
+CLASS_NAMES = frozenset(("image/class/text", "label"))
+"""The features from which the column `label` may have a text."""
 
 _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
@@ -37,6 +41,8 @@ class CellColumns(msgspec.Struct, frozen=True):
     """``bytes``, ``float`` or ``int64``."""
     is_list: bool
     """Whether a record has another number of values than one."""
+    is_many: bool
+    """Whether a record has more than one value."""
     has_values: bool
     """Whether values of any record are kept."""
     is_cut: bool
@@ -47,11 +53,14 @@ class FeatureCells:
     """Collects the values of one feature of one kind.
 
     Args:
+        name: of the feature.
         kind: BYTES, FLOAT or INT64.
     """
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, name: str, kind: Kind) -> None:
         self.kind = kind
+        self._name = name
+        self._names_class = name in CLASS_NAMES
         self._rows: list[_Ints] = []
         self._counts: list[_Ints] = []
         self._kept: list[_Bools] = []
@@ -73,6 +82,8 @@ class FeatureCells:
         if self.kind is Kind.BYTES:
             sizes = column.stop - column.start
             kept = sizes <= SHORT_BYTES
+            for place in np.flatnonzero(~kept) if self._names_class else ():
+                kept[place] = _is_name(memory[column.start[place] : column.stop[place]])
             self._flat.append(_pieces(memory, column.start[kept], sizes[kept]))
             self._sizes.append(sizes)
             held = int(sizes[kept].sum())
@@ -93,19 +104,20 @@ class FeatureCells:
         values: Sequence[Any] | None = None
         if self.kind is Kind.BYTES:
             size = sum(feature.sizes)
-            if size <= SHORT_BYTES and count <= SHORT_VALUES:
+            if (size <= SHORT_BYTES and count <= SHORT_VALUES) or (
+                self._names_class and count == 1 and _is_name(feature.values[0])
+            ):
                 values = feature.values
         elif count <= SHORT_VALUES:
             values = feature.first(count)
         self._loose.append((row, count, size, values))
-        return CELL_BYTES * (1 + len(values or ())) + min(size, SHORT_BYTES)
+        return CELL_BYTES * (1 + len(values or ())) + (size if values is not None else 0)
 
-    def to_arrow(self, pa: Any, name: str, rows: int) -> tuple[CellColumns, dict[str, Any]]:
+    def to_arrow(self, pa: Any, rows: int) -> tuple[CellColumns, dict[str, Any]]:
         """The columns, by ``v`` for values, ``n`` for their number and ``s`` for their bytes.
 
         Args:
             pa: the module pyarrow.
-            name: of the feature.
             rows: of the chunk.
         """
         self._gather()
@@ -121,9 +133,10 @@ class FeatureCells:
         if self.kind is Kind.BYTES:
             columns["s"] = place(pa.array(np.concatenate(self._sizes)))
         told = CellColumns(
-            feature=name,
+            feature=self._name,
             kind=self.kind.name.lower(),
             is_list=is_list,
+            is_many=bool((counts > 1).any()),
             has_values="v" in columns,
             is_cut=not kept.all(),
         )
@@ -161,6 +174,11 @@ class FeatureCells:
             return flat
         order = np.cumsum(kept) - 1
         return flat.take(pa.array(order, mask=~kept))
+
+
+def _is_name(value: bytes) -> bool:
+    """Whether a long value can be the name of a class, and not an image or an array."""
+    return len(value) <= CLASS_BYTES and b"\0" not in value
 
 
 class _Place:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfrecreg.builtin.query.where import matching_records
+from tfrecreg.builtin.query.where import choosing_records
 from tfrecreg.engines.interface import Engine
 from tfrecreg.progress import Progress, working
 from tfrecreg.records.access import Records
@@ -61,21 +61,22 @@ def visit_chosen(
         RefusedError: a record is damaged.
         MissingExtraError: the extra `query` is not installed.
         FailureError: a shard cannot be read.
+        StorageError: a shard changed since the condition was evaluated.
     """
-    found = matching_records(target, where, engine=engine, progress=progress)
-    pickled = pickle.dumps(maker)
-    tasks = [
-        _Task(shard, numbers, pickled)
-        for shard, numbers in zip(target.shards, found, strict=True)
-        if splits is None or shard.split in splits
-    ]
-    total = sum(len(each.numbers) for each in tasks)
-    label = f"{doing} {target.name}"
-    chosen = engine.for_work((float(len(each.numbers)) for each in tasks), _WORTH_WORKERS)
-    with working(progress, label, total), closing(chosen.run(_visited, tasks)) as parts:
-        for task, part in zip(tasks, parts, strict=True):
-            progress.advance(len(task.numbers), 0)
-            yield task.shard, pickle.loads(part)
+    with choosing_records(target, where, engine=engine, progress=progress) as found:
+        pickled = pickle.dumps(maker)
+        tasks = [
+            _Task(shard, numbers, pickled)
+            for shard, numbers in zip(target.shards, found, strict=True)
+            if splits is None or shard.split in splits
+        ]
+        total = sum(len(each.numbers) for each in tasks)
+        label = f"{doing} {target.name}"
+        chosen = engine.for_work((float(len(each.numbers)) for each in tasks), _WORTH_WORKERS)
+        with working(progress, label, total), closing(chosen.run(_visited, tasks)) as parts:
+            for task, part in zip(tasks, parts, strict=True):
+                progress.advance(len(task.numbers), 0)
+                yield task.shard, pickle.loads(part)
 
 
 def _visited(task: _Task) -> bytes:

@@ -153,8 +153,8 @@ class Chunk:
                 values = [None if each is None else each[place] for each in totals]
                 columns[name] = pa.array(values, pa.float64() if place else pa.int64())
         features = []
-        for number, ((name, _), cells) in enumerate(self._features.items()):
-            told, found = cells.to_arrow(pa, name, self.rows)
+        for number, cells in enumerate(self._features.values()):
+            told, found = cells.to_arrow(pa, self.rows)
             features.append(told)
             columns |= {f"{kind}{number}": array for kind, array in found.items()}
         files = [
@@ -190,7 +190,7 @@ class Chunk:
                     self.left_out.add(feature)
                 return None
             self._names.add(feature)
-        made = self._features[feature, kind] = FeatureCells(kind)
+        made = self._features[feature, kind] = FeatureCells(feature, kind)
         return made
 
 
@@ -202,7 +202,15 @@ def _file(table: Any, **told: Any) -> tuple[PartFile, bytes]:
         for name, column in zip(table.column_names, table.columns, strict=True)
         if _repeats(pa, column)
     ]
-    pq.write_table(table, out, compression="zstd", compression_level=1, use_dictionary=repeating)
+    pq.write_table(
+        table,
+        out,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=repeating,
+        # Readers prune by the smallest and largest number, which leave out NaN.
+        write_statistics=False,
+    )
     data = out.getvalue().to_pybytes()
     made = PartFile(
         blake3=blake3(data).hexdigest(),

@@ -41,6 +41,7 @@ class _FeatureForm(NamedTuple):
     feature: str
     kind: str
     is_list: bool
+    is_many: bool
     has_values: bool
     is_cut: bool
 
@@ -159,10 +160,11 @@ def _forms(parts: Iterable[PartFile]) -> list[_FeatureForm]:
     for part in parts:
         for each in part.features:
             key = each.feature, each.kind
-            other = found.get(key, _FeatureForm(*key, False, False, False))
+            other = found.get(key, _FeatureForm(*key, False, False, False, False))
             found[key] = _FeatureForm(
                 *key,
                 other.is_list or each.is_list,
+                other.is_many or each.is_many,
                 other.has_values or each.has_values,
                 other.is_cut or each.is_cut,
             )
@@ -175,22 +177,32 @@ def _label(
     """The class of a record in terms of other columns, and its type.
 
     It is the name that the record has, or that the label map has for its number; else the number.
+    An empty name is none, and neither is one of several in a record.
     """
     numbers = [
-        each
-        for each in (IMAGE_LABEL, *sorted(labels))
-        if each in named and named[each].sql_type == "BIGINT"
+        each for each in (IMAGE_LABEL, *sorted(labels)) if _is_single(named.get(each), "BIGINT")
     ]
     said = named.get(_IMAGE_LABEL_TEXT)
-    if said is not None and said.sql_type == "VARCHAR" and numbers[:1] in ([], [IMAGE_LABEL]):
-        return sql_name(said.name), "VARCHAR"
-    if not numbers:
-        return None
-    number = sql_name(named[numbers[0]].name)
-    names = labels.get(numbers[0])
-    if not names:
-        return number, "BIGINT"
-    return class_names(number, names), "VARCHAR"
+    ways = []
+    if said is not None and _is_single(said, "VARCHAR") and numbers[:1] in ([], [IMAGE_LABEL]):
+        ways.append(f"nullif({_single(said)}, '')")
+    if numbers:
+        number, names = _single(named[numbers[0]]), labels.get(numbers[0])
+        if not ways and not names:
+            return number, "BIGINT"
+        ways.append(class_names(number, names) if names else f"{number}::VARCHAR")
+    return (f"coalesce({', '.join(ways)})", "VARCHAR") if ways else None
+
+
+def _is_single(column: CatalogColumn | None, sql_type: str) -> bool:
+    """Whether a column is of this type, and no record has several values."""
+    many = column is None or column.form is None or column.form.is_many
+    return column is not None and not many and column.sql_type.removesuffix("[]") == sql_type
+
+
+def _single(column: CatalogColumn) -> str:
+    name = sql_name(column.name)
+    return f"{name}[1]" if column.sql_type.endswith("[]") else name
 
 
 def class_names(number: str, names: Sequence[str]) -> str:

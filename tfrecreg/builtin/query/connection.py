@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from tfrecreg.builtin.query.columns import FIXED
@@ -35,6 +36,14 @@ _NO_FEATURES = (
 )
 _ABOUT_TABLES = ("_schema", "duckdb_", "pg_", "show", "sqlite_")
 """What is in a question about the tables that there are."""
+_CLOCK = frozenset(
+    ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
+)
+"""Columns that are calls of functions where no column has their name."""
+_LASTING_TABLES = frozenset(
+    ("generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest")
+)
+"""Functions of tables that always have the same rows. DuckDB does not say it of any."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LINE = re.compile(r"\s*\nLINE (\d+): ")
 _COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
@@ -59,6 +68,7 @@ class Connection:
         """For files of tables."""
         self._waiting: dict[str, str] = {}
         self._views: list[str] = []
+        self._lasting: dict[str, bool] = {}
         # A wait in DuckDB or Arrow would not see an interrupt, so another thread waits there.
         self._worker = ThreadPoolExecutor(1)
         self._opened = self._worker.submit(
@@ -91,6 +101,7 @@ class Connection:
         self._connection.execute(
             f"SET allowed_paths = {sql_list(map(sql_text, sorted(set(paths))))};"
             "SET enable_external_access = false;"
+            "SET TimeZone = 'UTC';"
             "SET enable_progress_bar = false;"
             "SET lock_configuration = true"
         )
@@ -242,6 +253,50 @@ class Connection:
             word = _WORD.match(data, start)
             if word is not None and word[0].lower() == b"copy":
                 raise _no_select()
+
+    def changing(self, expression: str) -> str:
+        """What in an expression may have another value each time; empty if nothing has.
+
+        A function is as lasting as DuckDB says that one of its forms is. The others of a lasting
+        one depend on the time zone alone, which is UTC. A macro is as lasting as what it stands
+        for.
+        """
+        error, names, columns, samples = self._row(
+            "SELECT tree ->> '$.error_type', tree ->> '$..function_name', "
+            "tree ->> '$..column_names', tree ->> '$..sample' "
+            "FROM (SELECT json_serialize_sql(?) AS tree)",
+            f"SELECT (\n{expression}\n)",
+        )
+        if error:  # what does not parse fails when it is asked
+            return "" if error == "parser" else expression
+        called = sorted({each.lower() for each in names if each.isidentifier()})
+        clocks = (each for each in sorted(_CLOCK) if f'["{each}"]' in map(str.lower, columns))
+        changing = chain((each for each in called if not self._is_lasting(each)), clocks)
+        return next(changing, "sample" if any(samples) else "")
+
+    def _is_lasting(self, name: str) -> bool:
+        """Whether a function has the same value for the same arguments; one that there is not
+        fails when it is asked.
+        """
+        if name not in self._lasting:
+            (forms, macros) = self._row(
+                "SELECT list(coalesce(stability, function_type)), "
+                "list(macro_definition) FILTER (function_type = 'macro') "
+                "FROM duckdb_functions() WHERE lower(function_name) = ?",
+                name,
+            )
+            named = name in _LASTING_TABLES or name.startswith("read_")  # which reads nothing here
+            lasts = named or not forms or {"CONSISTENT", "macro"} & {*forms}
+            self._lasting[name] = bool(lasts) and name != "age"  # until today, of one argument
+            self._lasting[name] &= not any(map(self.changing, macros or ()))
+        return self._lasting[name]
+
+    def _row(self, sql: str, *values: str) -> Any:
+        try:
+            (row,) = self._connection.execute(sql, values).fetchall()
+        except self._duckdb.Error as error:
+            raise sql_error(error, values[0]) from None
+        return row
 
 
 def _next_batch(reader: Any) -> Any:

@@ -29,7 +29,7 @@ from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage, user_cache
 
-CATALOG_FORMAT = 2
+CATALOG_FORMAT = 3
 """Of the files and of what is in them. A new number discards all catalogs."""
 _RACY_NS = 2_000_000_000
 _GLOB = frozenset("*?[]{}")

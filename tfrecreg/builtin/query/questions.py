@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.ask import Questions, ask_catalogs
 from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.connection import Connection
@@ -136,15 +137,15 @@ def _judged(
     shards = {each.name for each in target.shards}
 
     def places() -> Iterator[Location]:
-        for batch in batches:
-            for row in batch.to_pylist():
-                rows[0] += 1
-                if expected.compares and expected.holds(row[columns[-1]]):
-                    continue
-                rows[1] += 1
-                if not first:
-                    first.append(row[columns[-1]])
-                yield _place(row, columns, shards, compares=expected.compares)
+        for values in answer_rows(batches):
+            row = dict(zip(columns, values, strict=True))
+            rows[0] += 1
+            if expected.compares and expected.holds(row[columns[-1]]):
+                continue
+            rows[1] += 1
+            if not first:
+                first.append(row[columns[-1]])
+            yield _place(row, columns, shards, compares=expected.compares)
 
     located = heapq.nsmallest(MAX_LOCATIONS, places(), key=Location.order)
     every, broken = rows

@@ -93,7 +93,7 @@ class TargetTables:
             ("record", "record"),
             ("key", "key"),
             ("object", "object"),
-            ("label", f"coalesce(text, {number})"),
+            ("label", f"coalesce(nullif(text, ''), {number})"),
             *((side, side) for side in OBJECT_SIDES),
             *((name, name) for name in OBJECT_NUMBERS),
         ]

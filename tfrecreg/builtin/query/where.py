@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
+from tfrecreg.builtin.query.catalog import ShardCatalog
+from tfrecreg.builtin.query.connection import Connection
+from tfrecreg.builtin.query.entries import state_of
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module, expect_packages
 from tfrecreg.builtin.query.sql import shown_text
 from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.text import safe
@@ -22,42 +26,22 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 _EXAMPLE = "as in: label = 'cat' AND width >= 224"
 _WEIGHT = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
 _STATEMENTS = (b"select", b"from", b"with")
-_CHANGING = frozenset(
-    {
-        b"age",
-        b"gen_random_uuid",
-        b"get_current_time",
-        b"get_current_timestamp",
-        b"nextval",
-        b"now",
-        b"random",
-        b"today",
-        b"transaction_timestamp",
-        b"uuid",
-        b"uuidv4",
-        b"uuidv7",
-    }
-)
-"""Functions whose value is another one each time."""
-_CHANGING_WORDS = frozenset(
-    {
-        b"current_date",
-        b"current_time",
-        b"current_timestamp",
-        b"localtime",
-        b"localtimestamp",
-        b"tablesample",
-    }
-)
 
 
-def matching_records(
-    target: Target, where: str, *, engine: Engine | None = None, progress: Progress = SILENT
-) -> list[NDArray[np.int64]]:
+@contextmanager
+def choosing_records(
+    target: Target,
+    where: str,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+    listed: bool = False,
+) -> Iterator[list[NDArray[np.int64]]]:
     """Of each shard of the target, in its order: the numbers of the records for which the SQL
     condition holds, ascending.
 
-    A condition that is NULL for a record does not hold. 8 bytes of memory a selected record.
+    A condition that is NULL for a record does not hold. 8 bytes of memory a selected record. The
+    records are read in the block: when it ends, their shards have to be as the condition saw them.
 
     Args:
         target: its shards are asked, and no others.
@@ -65,22 +49,52 @@ def matching_records(
             of the target.
         engine: where catalogs are made that are not kept; None for this process.
         progress: updated meanwhile.
+        listed: whether the numbers are of records by their indexes, so that the shards have to be
+            those of the manifest.
 
     Raises:
         UsageError: it is not one condition, or refers to something that does not exist; or the
             target has no shards.
-        RefusedError: a record is damaged.
+        RefusedError: a record is damaged, or a shard is not that of the manifest.
         MissingExtraError: the extra `query` is not installed.
         FailureError: a shard cannot be read, or there is no room for what it takes.
+        StorageError: a shard changed.
     """
     expect_packages()
     expect_expression(where)
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
-        expect_sound(questions)
+        expect_sound(questions, listed=listed)
         found = _by_shard(questions, where)
     none = np.empty(0, np.int64)
-    return [found.get(shown_text(shard.name), none) for shard in target.shards]
+    chosen = [found.get(shown_text(shard.name), none) for shard in target.shards]
+    read = [
+        each for each, numbers in zip(questions.catalogs[0], chosen, strict=True) if len(numbers)
+    ]
+    try:
+        yield chosen
+    except Exception:
+        _expect_unchanged(read)  # which may be why
+        raise
+    _expect_unchanged(read)
+
+
+def matching_records(
+    target: Target, where: str, *, listed: bool = False
+) -> list[NDArray[np.int64]]:
+    """As :func:`choosing_records`, for readers that verify the shards themselves."""
+    with choosing_records(target, where, listed=listed) as chosen:
+        return chosen
+    raise AssertionError("a condition swallows nothing")
+
+
+def _expect_unchanged(catalogs: Iterable[ShardCatalog]) -> None:
+    for shard, _, state in catalogs:
+        if state is not None and state_of(shard) != state:
+            raise StorageError(
+                f"`{safe(shard.name, limit=1000)}` was changed since the condition was evaluated",
+                hint="try again when nothing writes it",
+            )
 
 
 def record_values(
@@ -99,11 +113,11 @@ def record_values(
         Arrays of shape (records,); NaN where the expression is NULL.
 
     Raises:
-        UsageError, RefusedError, MissingExtraError, FailureError: as :func:`matching_records`.
+        UsageError, RefusedError, MissingExtraError, FailureError: as :func:`choosing_records`.
     """
     expect_packages()
     expect_expression(expression, "weight", _WEIGHT)
-    found = _values(target, expression, "DOUBLE", engine, progress)
+    found = _values(target, expression, "weight", "DOUBLE", engine, progress)
     return [found.get(shown_text(shard.name), np.empty(0)) for shard in target.shards]
 
 
@@ -111,24 +125,32 @@ def record_texts(
     target: Target, expression: str, *, engine: Engine | None = None, progress: Progress = SILENT
 ) -> list[list[str | None]]:
     """As :func:`record_values`, the values as texts, such as names of classes; None where the
-    expression is NULL.
+    expression is NULL. The shards have to be those of the manifest.
     """
     expect_packages()
     expect_expression(expression, "class", "as in: label")
-    found = _values(target, expression, "VARCHAR", engine, progress)
+    found = _values(target, expression, "class", "VARCHAR", engine, progress, listed=True)
     none = np.empty(0, object)
     return [found.get(shown_text(shard.name), none).tolist() for shard in target.shards]
 
 
 def _values(
-    target: Target, expression: str, kind: str, engine: Engine | None, progress: Progress
+    target: Target,
+    expression: str,
+    noun: str,
+    kind: str,
+    engine: Engine | None,
+    progress: Progress,
+    *,
+    listed: bool = False,
 ) -> dict[str, NDArray[Any]]:
     """By name of a shard: the values of an expression for its records."""
     _expect_distinct(target.shards)
     # In lines of its own, so that a comment in it ends.
     sql = f"SELECT shard, record, CAST((\n{expression}\n) AS {kind}) AS value FROM records"
     with ask_targets([target], engine=engine, progress=progress) as questions:
-        expect_sound(questions)
+        expect_sound(questions, listed=listed)
+        expect_lasting(questions.connection, expression, noun)
         return {name: _in_order(rows) for name, rows in _columns(questions, sql)}
     raise AssertionError("questions swallow nothing")
 
@@ -176,6 +198,7 @@ def _expect_distinct(shards: Sequence[Shard]) -> None:
 
 
 def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
+    expect_lasting(questions.connection, where)
     # In lines of its own, so that a comment in it ends.
     condition = f"(\n{where}\n)"
     sql = f"SELECT shard, record FROM records WHERE {condition}"
@@ -191,7 +214,7 @@ def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
 
 
 def expect_expression(where: str, noun: str = "condition", example: str = _EXAMPLE) -> None:
-    """Refuse texts that are not one expression, or select other records each time.
+    """Refuse texts that are not one expression.
 
     An expression whose parentheses match stays whole within another pair: no clause follows it.
 
@@ -210,21 +233,27 @@ def expect_expression(where: str, noun: str = "condition", example: str = _EXAMP
     if first == b"where":
         raise UsageError(f"a {noun} does not begin with WHERE", hint=f"leave it out, {example}")
     depth = 0
-    for number, token in enumerate(tokens):
+    for token in tokens:
         depth += (token == b"(") - (token == b")")
         if depth < 0 or token in (b";", b"copy"):
             raise _not_one(where, noun, example)
-        changing = token in _CHANGING_WORDS or (
-            tokens[number + 1 : number + 2] == [b"("] and token in _CHANGING
-        )
-        if changing or tokens[number : number + 2] == [b"using", b"sample"]:
-            raise UsageError(
-                f"`{token.decode()}` gives another value each time, which a {noun} must not",
-                hint="`digest < '1'` always selects the same sixteenth of the records; write "
-                "dates in full",
-            )
     if depth:
         raise _not_one(where, noun, example)
+
+
+def expect_lasting(connection: Connection, expression: str, noun: str = "condition") -> None:
+    """Refuse expressions that select other records each time.
+
+    Raises:
+        UsageError: it is one.
+    """
+    changing = connection.changing(expression)
+    if changing:
+        raise UsageError(
+            f"`{safe(changing, limit=200)}` gives another value each time, which a {noun} must not",
+            hint="`digest < '1'` always selects the same sixteenth of the records; write dates in "
+            "full",
+        )
 
 
 def _tokens(where: str) -> Iterator[bytes]:

@@ -225,6 +225,7 @@ class Selections:
         parts: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
         with self._catalog.asking() as questions:
             for each in choice.where:
+                where.expect_lasting(questions.connection, each)
                 _expect_condition(questions.connection, each)
             _, batches = questions.connection.batches(sql)
             for batch in batches:

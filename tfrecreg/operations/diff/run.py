@@ -75,7 +75,7 @@ def diff(
         UsageError: there is no such build or release.
         ManifestError: a manifest, a schema or an index is not the one that was released.
         FailureError: a worker died.
-        RefusedError: with `where`, a shard is missing or damaged.
+        RefusedError: with `where`, a shard is missing, damaged or not that of the manifest.
         MissingExtraError: `where` without DuckDB.
     """
     found = [find_side(each, registry) for each in (before, after)]
@@ -100,8 +100,8 @@ def _selection(
             "records",
             hint=side.bring_hint,
         )
-    records = chosen_records(target, where, engine=engine, progress=progress)
-    of_path = {shard.path: each for shard, each in zip(target.shards, records, strict=True)}
+    with chosen_records(target, where, engine=engine, progress=progress, listed=True) as records:
+        of_path = {shard.path: each for shard, each in zip(target.shards, records, strict=True)}
     return replace(side, chosen=[of_path[each.path] for each in side.manifest.shards])
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,8 +134,7 @@ def export(
     exporter.expect()
     if kind.takes_shards:
         resolved.storage()  # raises here, before anything is written, if the bytes are elsewhere
-    chosen = _chosen(dataset, where) if where is not None else None
-    with new_folder(path) as stage:
+    with new_folder(path) as stage, _chosen(dataset, where) as chosen:
         shards = _export_shards(dataset, exporter, stage, chosen) if kind.takes_shards else []
         content = exporter.verify(shards)
         notes = exporter.finish(stage, shards)
@@ -158,12 +157,17 @@ def export(
         )
 
 
-def _chosen(dataset: ExportedDataset, where: str) -> dict[str, npt.NDArray[np.int64]]:
-    """By path of a shard, the records for which a condition holds."""
-    target = find_target(dataset.resolved)
-    numbers = chosen_records(target, where, engine=dataset.engine, progress=dataset.progress)
-    shards = zip(target.shards, numbers, strict=True)
-    return {shard.path: each for shard, each in shards}
+@contextmanager
+def _chosen(
+    dataset: ExportedDataset, where: str | None
+) -> Iterator[dict[str, npt.NDArray[np.int64]] | None]:
+    """By path of a shard, the records for which a condition holds; None without one."""
+    if where is None:
+        yield None
+        return
+    target, engine, progress = find_target(dataset.resolved), dataset.engine, dataset.progress
+    with chosen_records(target, where, engine=engine, progress=progress) as numbers:
+        yield {shard.path: each for shard, each in zip(target.shards, numbers, strict=True)}
 
 
 def _expect_chosen(
