@@ -82,10 +82,12 @@ def _load_frames(image: Any) -> None:
         image.load()
 
 
-def _converted(image: Any, shorter: int, width: int, height: int, kind: str, quality: int) -> bytes:
+def _converted(
+    image: Any, shorter: int, width: int, height: int, kind: str, quality: int, upright: bool
+) -> bytes:
     from PIL import ImageOps
 
-    image = _plain(ImageOps.exif_transpose(image), kind)
+    image = _plain(ImageOps.exif_transpose(image) if upright else image, kind)
     if shorter and min(image.size) > shorter:
         scale = shorter / min(image.size)
         width, height = (max(1, round(side * scale)) for side in image.size)

@@ -100,10 +100,8 @@ class ImageView(NamedTuple):
                 data = _turned(data, header)
                 header = read_header(data)
             else:
-                exif = f"EXIF orientation {header.orientation}"
-                turned = (
-                    f"viewers turn it by {exif}, to {header.shown[0]} × {header.shown[1]} pixels"
-                )
+                sides = f"{header.shown[0]} × {header.shown[1]} pixels"
+                turned = f"viewers turn it by EXIF orientation {header.orientation}, to {sides}"
                 if meant:
                     turned += f"; its annotations have the sides of {_MEANT[meant > 0]}"
         view = cls.of(path, header, options, width=width, height=height)
