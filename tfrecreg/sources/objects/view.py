@@ -58,6 +58,9 @@ class ImageRemarks:
         first, times = self._found.get(code, (detail, 0))
         self._found[code] = first, times + 1
 
+    def __contains__(self, code: str) -> bool:
+        return code in self._found
+
     def remarks(self, split: str, key: str) -> list[Remark]:
         """One for each code, in order of the codes."""
         return [
@@ -126,7 +129,7 @@ class ImageView(NamedTuple):
 
     def written(self, item: Item, example: Example) -> Written:
         """The record of the image, with the remarks on it."""
-        if self.turned and has_places(example):
+        if self.turned and (has_places(example) or "SRC023" in self.remarks):
             self.remarks.add("SRC047", self.turned)
         return Written(example, self.remarks.remarks(item.split, item.key))
 
