@@ -143,7 +143,7 @@ def test_an_exif_orientation_is_found_beside_places_in_the_image(
         encode({"image/encoded": bytes_feature(data), name: make(values)})
         for data in (jpeg(8, 4), turned)
     ]
-    detail = "orientation 6: viewers turn it to 4 × 8 pixels"
+    detail = "orientation 6: viewers rotate it to 4 × 8 pixels"
     checked = look(tmp_path, payloads)
     assert found(checked) == ([("IMG009", [(1, detail)])] if is_place else [])
 

@@ -202,10 +202,8 @@ class ImagesVisitor(Visitor):
             self._add(batch, position, IMG007, name, message, reason)
         if header.orientation != 1 and has_places(example):
             message = f"{shown} should have no EXIF orientation beside boxes, keypoints or masks"
-            across, down = header.shown
-            detail = (
-                f"orientation {header.orientation}: viewers turn it to {across} × {down} pixels"
-            )
+            sides = f"{header.shown[0]} × {header.shown[1]} pixels"
+            detail = f"orientation {header.orientation}: viewers rotate it to {sides}"
             self._add(batch, position, IMG009, name, message, detail)
         if decoder is None and is_truncated(data):
             message = f"{shown} should be a whole image"

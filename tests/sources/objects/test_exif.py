@@ -114,7 +114,7 @@ def test_boxes_of_what_a_viewer_shows_fit_the_turned_pixels(
     else:
         assert not fits(kept)
     knows = form in ("coco", "voc") and orientation > 4
-    assert ("of the turned image" in remark(kept)) == knows
+    assert ("of the rotated image" in remark(kept)) == knows
     assert f"EXIF orientation {orientation}" in remark(kept)
     turned = made(found, exif="apply")
     assert fits(turned)

@@ -35,9 +35,9 @@ class ObjectOptions:
     dangling: Literal["fail", "drop"] = "fail"
     """Handling of annotations whose image or category is not listed."""
     exif: Literal["keep", "apply"] = "keep"
-    """Handling of images with an EXIF orientation: keep their bytes, or turn them as viewers do and
-    encode them again, unless their annotations have the size of the stored pixels. Needs the extra
-    `images`.
+    """Handling of images with an EXIF orientation: keep their bytes, or rotate them as viewers do
+    and encode them again, unless their annotations have the sides of the stored pixels. Needs the
+    extra `images`.
     """
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class ObjectOptions:
             require_pillow("`exif=apply`")
 
     def codecs(self) -> Mapping[str, str]:
-        """The encoder of images that are turned, with its version."""
+        """The encoder of images that are rotated, with its version."""
         return {"pillow": version("pillow")} if self.exif == "apply" else {}
 
     def refuse_repeated(self, *names: str) -> None:

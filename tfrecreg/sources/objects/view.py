@@ -21,7 +21,7 @@ _PLACES = re.compile(
 """Names of features that hold places in an image: boxes, keypoints, polygons, masks."""
 _QUALITY = 95
 """Quality of a JPEG that is encoded again."""
-_MEANT = ("the turned image", "the stored pixels")
+_MEANT = ("the rotated image", "the stored pixels")
 
 
 def has_places(example: Example) -> bool:
@@ -79,36 +79,36 @@ class ImageView(NamedTuple):
     keypoints and polygons are measured against the first."""
     options: ObjectOptions
     remarks: ImageRemarks
-    turned: str = ""
+    rotated: str = ""
     """What a remark says of its EXIF orientation, if it has any objects."""
 
     @classmethod
     def read(
         cls, path: str, data: bytes, options: ObjectOptions, *, width: int = 0, height: int = 0
     ) -> tuple[bytes, ImageHeader, ImageView]:
-        """The bytes to write, turned by their EXIF orientation where `options` say so; their
+        """The bytes to write, rotated by their EXIF orientation where `options` say so; their
         header; and the view of the image, whose annotations say that it has `width` × `height`
         pixels.
 
         Raises:
             ImageError: `data` are no image with a readable header.
-            SkipImage: the image should be turned, and does not decode.
+            SkipImage: the image should be rotated, and does not decode.
         """
         header = read_header(data)
-        turned, meant = "", 0
+        rotated, meant = "", 0
         if header.orientation != 1:
             if header.shown != (header.width, header.height) and width and height:
                 meant = (width - height) * (header.width - header.height)
             if options.exif == "apply" and meant <= 0:
-                data = _turned(data, header)
+                data = _rotated(data, header)
                 header = read_header(data)
             else:
                 sides = f"{header.shown[0]} × {header.shown[1]} pixels"
-                turned = f"viewers turn it by EXIF orientation {header.orientation}, to {sides}"
+                rotated = f"viewers rotate it by EXIF orientation {header.orientation}, to {sides}"
                 if meant:
-                    turned += f"; its annotations have the sides of {_MEANT[meant > 0]}"
+                    rotated += f"; its annotations have the sides of {_MEANT[meant > 0]}"
         view = cls.of(path, header, options, width=width, height=height)
-        return data, header, view._replace(turned=turned) if turned else view
+        return data, header, view._replace(rotated=rotated) if rotated else view
 
     @classmethod
     def of(
@@ -129,8 +129,8 @@ class ImageView(NamedTuple):
 
     def written(self, item: Item, example: Example) -> Written:
         """The record of the image, with the remarks on it."""
-        if self.turned and (has_places(example) or "SRC023" in self.remarks):
-            self.remarks.add("SRC047", self.turned)
+        if self.rotated and (has_places(example) or "SRC023" in self.remarks):
+            self.remarks.add("SRC047", self.rotated)
         return Written(example, self.remarks.remarks(item.split, item.key))
 
     def leave_out(self, code: str, detail: str) -> None:
@@ -150,7 +150,7 @@ class ImageView(NamedTuple):
         self.remarks.add(code, f"{detail}; it was dropped")
 
 
-def _turned(data: bytes, header: ImageHeader) -> bytes:
+def _rotated(data: bytes, header: ImageHeader) -> bytes:
     """An image as viewers show it: a JPEG as a JPEG, any other as a PNG.
 
     Raises:
