@@ -50,7 +50,7 @@ class Conversion(NamedTuple):
     format: str
     """``jpeg``, ``png``, or ``ppm`` for plain pixels."""
     quality: int
-    """Quality of a JPEG, 1 to 100; 0 for others."""
+    """Quality of a JPEG, 1 to 100; 0 for that of the JPEG it was, and for others."""
     upright: bool = True
     """Whether to rotate it by its EXIF orientation."""
 

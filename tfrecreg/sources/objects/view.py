@@ -19,8 +19,6 @@ _PLACES = re.compile(
     r"|segmentation|panoptic)(?:$|[/_])"
 )
 """Names of features that hold places in an image: boxes, keypoints, polygons, masks."""
-_QUALITY = 95
-"""Quality of a JPEG that is encoded again."""
 _MEANT = ("the rotated image", "the stored pixels")
 
 
@@ -151,13 +149,13 @@ class ImageView(NamedTuple):
 
 
 def _rotated(data: bytes, header: ImageHeader) -> bytes:
-    """An image as viewers show it: a JPEG as a JPEG, any other as a PNG.
+    """An image as viewers show it: a JPEG of the same quality, any other as a PNG.
 
     Raises:
         SkipImage: it does not decode.
     """
-    form, quality = ("jpeg", _QUALITY) if header.format == "jpeg" else ("png", 0)
+    form = "jpeg" if header.format == "jpeg" else "png"
     try:
-        return shared_decoder().convert(data, header, Conversion(0, 0, 0, form, quality))
+        return shared_decoder().convert(data, header, Conversion(0, 0, 0, form, quality=0))
     except Undecodable as error:
         raise SkipImage(error.code, error.detail) from None
