@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -165,10 +167,17 @@ def test_a_build_turns_them_and_its_check_is_clean(tmp_path: Path) -> None:
     data, shown = photo(6)
     raw(tmp_path / "raw", "yolo", data, (4, 60, 14, 70), shown.size)
     registry = tfrecreg.init(tmp_path / "r", with_dvc=False)
-    codes = {}
+    codes, drawn = {}, {}
     for exif in ("keep", "apply"):
         build = registry["x"].build(source="yolo", raw=tmp_path / "raw", options={"exif": exif})
         report = build.check()
         codes[exif] = {each.code for each in report.findings} & {"IMG009", "SRC016", "SRC017"}
+        page = tfrecreg.report("x", registry=tmp_path / "r").html
+        images = re.findall('data:image/[a-z]+;base64,([^"]+)', page)
+        drawn[exif] = {Image.open(io.BytesIO(base64.b64decode(each))).size for each in images}
+    assert drawn == {
+        "keep": {SIZE},
+        "apply": {shown.size},
+    }  # as decoders return them, under the boxes
     assert codes == {"keep": {"IMG009"}, "apply": set()}
     assert build.manifest.codecs["pillow"]
