@@ -175,9 +175,6 @@ def test_a_build_turns_them_and_its_check_is_clean(tmp_path: Path) -> None:
         page = tfrecreg.report("x", registry=tmp_path / "r").html
         images = re.findall('data:image/[a-z]+;base64,([^"]+)', page)
         drawn[exif] = {Image.open(io.BytesIO(base64.b64decode(each))).size for each in images}
-    assert drawn == {
-        "keep": {SIZE},
-        "apply": {shown.size},
-    }  # as decoders return them, under the boxes
+    assert drawn == {"keep": {SIZE}, "apply": {shown.size}}  # as decoders return them
     assert codes == {"keep": {"IMG009"}, "apply": set()}
     assert build.manifest.codecs["pillow"]
