@@ -26,7 +26,6 @@ from tfrecreg.api import (
     bytes_feature,
     image_features,
     object_schema,
-    read_header,
     safe,
 )
 from tfrecreg_coco.annotation_files import Chosen, choose_files, find_annotation_files
@@ -99,9 +98,8 @@ class CocoSource(Source):
         state = _STATE.decode(item.state)
         data = self._raw.read(item.key, limit=MAX_IMAGE_BYTES)
         try:
-            header = read_header(data)
-            view = ImageView.of(
-                item.key, header, self._options, width=state.width, height=state.height
+            data, header, view = ImageView.read(
+                item.key, data, self._options, width=state.width, height=state.height
             )
             identity = str(state.image_id)
             example = {
@@ -110,14 +108,15 @@ class CocoSource(Source):
             }
         except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
-        return Written(example, view.remarks.remarks(item.split, item.key))
+        return view.written(item, example)
 
-    def raw_path(self, split: str, key: str) -> str:  # noqa: ARG002 - keys are paths
-        return key
+    def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - keys are paths
+        return None if self._options.exif == "apply" else key
 
     def codecs(self) -> Mapping[str, str]:
         drawn = self._options.masks in ("rle", "png")
-        return {"pycocotools": metadata.version("pycocotools")} if drawn else {}
+        found = {"pycocotools": metadata.version("pycocotools")} if drawn else {}
+        return {**found, **self._options.codecs()}
 
     def describe(self) -> Mapping[str, str]:
         dataset = self._loaded()

@@ -74,10 +74,11 @@ class VocSource(Source):
         state = _STATE.decode(item.state)
         data = self._raw.read(item.key, limit=MAX_IMAGE_BYTES)
         try:
-            header = read_header(data)
             found = read_annotation(self._raw, state.xml) if state.xml else None
             width, height = (0, 0) if found is None else found.size
-            view = ImageView.of(item.key, header, self._options, width=width, height=height)
+            data, header, view = ImageView.read(
+                item.key, data, self._options, width=width, height=height
+            )
             name = item.key.rpartition("/")[2]
             example = {
                 **image_features(data, header, filename=name, source_id=item.key),
@@ -89,10 +90,13 @@ class VocSource(Source):
             return Skipped(item.split, item.key, error.code, error.detail)
         if detail := truncation_text(data, header):
             view.remarks.add("SRC014", detail)
-        return Written(example, view.remarks.remarks(item.split, item.key))
+        return view.written(item, example)
 
-    def raw_path(self, split: str, key: str) -> str:  # noqa: ARG002 - keys are paths
-        return key
+    def codecs(self) -> Mapping[str, str]:
+        return self._options.codecs()
+
+    def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - keys are paths
+        return None if self._options.exif == "apply" else key
 
     def describe(self) -> Mapping[str, str]:
         dataset = self._loaded()

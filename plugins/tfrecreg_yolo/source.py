@@ -26,7 +26,6 @@ from tfrecreg.api import (
     class_summary,
     image_features,
     object_schema,
-    read_header,
     safe,
     truncation_text,
 )
@@ -75,8 +74,7 @@ class YoloSource(Source):
         context = self._context or self._loaded().context
         data = self._raw.read(item.key, limit=MAX_IMAGE_BYTES)
         try:
-            header = read_header(data)
-            view = ImageView.of(item.key, header, self._options, width=0, height=0)
+            data, header, view = ImageView.read(item.key, data, self._options)
             name = item.key.rpartition("/")[2]
             example = {
                 **image_features(data, header, filename=name, source_id=item.key),
@@ -86,10 +84,13 @@ class YoloSource(Source):
             return Skipped(item.split, item.key, error.code, error.detail)
         if detail := truncation_text(data, header):
             view.remarks.add("SRC014", detail)
-        return Written(example, view.remarks.remarks(item.split, item.key))
+        return view.written(item, example)
 
-    def raw_path(self, split: str, key: str) -> str:  # noqa: ARG002 - keys are paths
-        return key
+    def codecs(self) -> Mapping[str, str]:
+        return self._options.codecs()
+
+    def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - keys are paths
+        return None if self._options.exif == "apply" else key
 
     def describe(self) -> Mapping[str, str]:
         dataset = self._loaded()

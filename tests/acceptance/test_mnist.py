@@ -88,7 +88,7 @@ def test_tensorflow_reads_every_image_and_label_as_the_idx_has_them(repository) 
 def test_the_release_checks_clean_and_says_its_inflation_on_both_bases(repository) -> None:
     said = tfrecreg(repository, "check", "mnist@1.0.0")
     assert "10,000 records" in said
-    assert re.search(r": \d+\.\d\d × the raw files, \d+\.\d\d × the decoded data\n", said)
+    assert re.search(r": \d+\.\d\d × the raw files, \d+\.\d\d × the unpacked data\n", said)
     assert "pass: 0 errors, 0 warnings (" in said
 
 

@@ -23,7 +23,7 @@ def built(cli, raw, registry) -> Path:
 def test_a_clean_build_is_exit_0_and_says_its_inflation_on_both_bases(cli, built) -> None:
     done = cli("check", "digits")
     assert done.code == 0
-    assert re.search(r": \d+\.\d\d × the raw files, \d+\.\d\d × the decoded data\n", done.out)
+    assert re.search(r": \d+\.\d\d × the raw files, \d+\.\d\d × the unpacked data\n", done.out)
     assert "bytes per feature: image/encoded" in done.out
     assert done.out.rstrip().splitlines()[-1].startswith("pass: 0 errors, 0 warnings")
 

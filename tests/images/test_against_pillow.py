@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tfrecreg.images.pixels import decode_pixels, decode_resized, resized
 from tfrecreg.images.read import is_truncated, read_header
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+ImageOps = pytest.importorskip("PIL.ImageOps", reason="Pillow is not installed")
 
 CASES = [
     ("JPEG", "L", 1, {}),
@@ -61,6 +63,30 @@ def test_an_animation_is_seen(kind: str) -> None:
     frames[0].save(made, kind, save_all=True, append_images=frames[1:])
     assert read_header(made.getvalue())[:3] == (kind.lower(), 7, 9)
     assert read_header(made.getvalue()).animated
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize("order", [b"II*\0", b"MM\0*"])
+def test_an_exif_orientation_is_read(kind: str, order: bytes) -> None:
+    byte_order: Any = "little" if order[:1] == b"I" else "big"
+    for orientation in (*range(10), 6 << 8):
+        one = (0x0112, 2), (3, 2), (1, 4), (orientation, 2), (0, 2), (0, 4)
+        numbers = (8, 4), (2, 2), (0x010F, 2), (2, 2), (1, 4), (0, 4), *one
+        tiff = order + b"".join(value.to_bytes(size, byte_order) for value, size in numbers)
+        made = io.BytesIO()
+        image = Image.new("RGB", (9, 7))
+        image.save(made, kind, exif=b"Exif\0\0" + tiff)
+        found = read_header(made.getvalue())
+        is_known = 1 <= orientation <= 8
+        assert found.orientation == (orientation if is_known else 1)
+        assert found[:3] == (kind.lower(), 7, 9)
+        opened = Image.open(io.BytesIO(made.getvalue()))
+        assert opened.getexif().get(0x0112, 1) == orientation
+        if is_known:
+            assert found.shown == ImageOps.exif_transpose(opened).size
+        for cut in range(len(tiff)):
+            image.save(again := io.BytesIO(), kind, exif=b"Exif\0\0" + tiff[:cut])
+            assert read_header(again.getvalue()).orientation in (1, found.orientation)
 
 
 @pytest.mark.realdata

@@ -19,7 +19,7 @@ def reason(data: bytes) -> tuple[str, str]:
 @pytest.mark.parametrize("depth", [1, 4, 8, 24, 32])
 def test_every_header_says_its_size(header: int, depth: int) -> None:
     found = read_header(bmp(31, 17, header=header, depth=depth))
-    assert found == ("bmp", 17, 31, 4 if depth == 32 else 3, 8, False)
+    assert found == ("bmp", 17, 31, 4 if depth == 32 else 3, 8, False, 1)
 
 
 @pytest.mark.parametrize("header", [h for h in HEADERS if h != 12])

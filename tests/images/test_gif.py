@@ -20,7 +20,7 @@ def reason(data: bytes) -> str:
 def test_the_screen_is_the_size_and_a_second_frame_the_animation(
     frames: int, animated: bool
 ) -> None:
-    assert read_header(gif(320, 240, frames=frames)) == ("gif", 240, 320, 3, 8, animated)
+    assert read_header(gif(320, 240, frames=frames)) == ("gif", 240, 320, 3, 8, animated, 1)
 
 
 def test_the_older_version_is_read_too() -> None:

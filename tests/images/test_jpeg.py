@@ -22,7 +22,7 @@ def reason(data: bytes) -> tuple[str, str]:
 @pytest.mark.parametrize(("bits", "channels"), [(8, 3), (12, 1), (16, 1), (8, 4)])
 def test_every_kind_of_frame_says_its_size(marker: int, bits: int, channels: int) -> None:
     found = read_header(jpeg(640, 427, marker=marker, bits=bits, channels=channels))
-    assert found == ("jpeg", 427, 640, channels, bits, False)
+    assert found == ("jpeg", 427, 640, channels, bits, False, 1)
 
 
 def test_tables_are_no_frames() -> None:

@@ -28,7 +28,7 @@ def with_header(*values: int) -> bytes:
 def test_every_legal_kind_is_read(colour: int, depth: int) -> None:
     found = read_header(png(31, 17, colour=colour, depth=depth))
     bits = 8 if colour == 3 else depth
-    assert found == ("png", 17, 31, CHANNELS[colour], bits, False)
+    assert found == ("png", 17, 31, CHANNELS[colour], bits, False, 1)
 
 
 @pytest.mark.parametrize("colour", range(8))

@@ -17,7 +17,7 @@ def reason(data: bytes) -> tuple[str, str]:
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (3, 2), (640, 427), (16383, 16383)])
 def test_all_three_kinds_say_their_size(kind: str, width: int, height: int) -> None:
     found = read_header(webp(width, height, kind=kind))
-    assert found == ("webp", height, width, 3, 8, False)
+    assert found == ("webp", height, width, 3, 8, False, 1)
 
 
 @pytest.mark.parametrize("kind", ["VP8L", "VP8X"])

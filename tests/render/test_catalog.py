@@ -111,7 +111,7 @@ m@1.1.0
   bytes     in data/m
   size      515.5 kB, 1,031 records in 5 shards, gzip
   source    mnist (tfrecreg 0.1.0), encoding=png
-  raw       4 files, 200.0 kB; 800.0 kB decoded; the shards are 2.58 × the raw files, 0.64 × the decoded data
+  raw       4 files, 200.0 kB; 800.0 kB unpacked; the shards are 2.58 × the raw files, 0.64 × the unpacked data
   items     1,031 written, 2 skipped
   skipped   2 items have no example (SRC001, train)
   labels    image/class/label, 14 of them: {", ".join(f"class {n}" for n in range(12))} …
@@ -324,9 +324,9 @@ def test_the_largest_features_come_first(features: dict[str, int], text: str) ->
 def test_what_is_beside_the_features_has_its_share() -> None:
     assert feature_sizes({"a": 50}, around=30, other=20) == (
         "a 50 B (50 % of the record bytes), names and framing 30 B (30 %), "
-        "damaged or not Examples 20 B (20 %)"
+        "other payloads 20 B (20 %)"
     )
-    all_other = "damaged or not Examples 20 B (100 % of the record bytes)"
+    all_other = "other payloads 20 B (100 % of the record bytes)"
     assert feature_sizes({}, other=20) == all_other
 
 

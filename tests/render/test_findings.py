@@ -78,7 +78,7 @@ REPORT = Report(
 
 IN_A_PIPE = """\
 mnist@1.0.0: 2 shards, 2,399 records, 1.5 MB
-size: 1.5 MB in shards: 2.50 × the raw files, 0.56 × the decoded data
+size: 1.5 MB in shards: 2.50 × the raw files, 0.56 × the unpacked data
 bytes per feature: image/encoded 900 B (90 % of the record bytes), image/format 60 B (6 %), f0 8 B (1 %), f1 8 B (1 %), f2 8 B (1 %), f3 8 B (1 %), 1 smaller feature 8 B (1 %)
 not run: schema (no schema: name one with --schema)
 error CRC002 data-checksum: The checksum of a record's data does not match
@@ -109,7 +109,7 @@ def test_a_report_on_a_terminal(terminal) -> None:
         terminal(lambda console: print_report(console, report), 72)
         == """\
 mnist@1.0.0: 2 shards, 2,399 records, 1.5 MB
-size: 1.5 MB in shards: 2.50 × the raw files, 0.56 × the decoded data
+size: 1.5 MB in shards: 2.50 × the raw files, 0.56 × the unpacked data
 bytes per feature: image/encoded 900 B (90 % of the record bytes),
   image/format 60 B (6 %), f0 8 B (1 %), f1 8 B (1 %), f2 8 B (1 %), f3
   8 B (1 %), 1 smaller feature 8 B (1 %)

@@ -1,4 +1,4 @@
-"""IMG001 to IMG007: planted, found where they are, and no other one with them."""
+"""IMG001 to IMG007, and IMG009: planted, found where they are, and no other one with them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from check_support import Digits, Document, document, framed
-from image_support import bmp, chunk, gif, jpeg, png, webp
+from image_support import bmp, chunk, gif, jpeg, png, segment, webp
 
 from tfrecreg.errors import ConfigError
 from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.model import Feature
 from tfrecreg.images import decoder
 from tfrecreg.operations.init import init
@@ -118,6 +118,34 @@ def test_what_is_declared_is_found_beside_features_of_other_names(
     checked = look(tmp_path, [encode(features)])
     assert found(checked) == [("IMG002", [(0, "declared 50, found 40")])]
     assert checked["findings"][0]["locations"][0]["feature"] == names[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_place"),
+    [
+        ("image/object/bbox/xmin", [0.5], True),
+        ("image/object/bbox/xmin", [], False),
+        ("objects/bbox", [0.1, 0.1, 0.5, 0.5], True),
+        ("landmarks", [0.5, 0.5], True),
+        ("image/object/polygon/x", [0.1, 0.2, 0.3], True),
+        ("segmentation_mask", b"png", True),
+        ("image/class/label", 3, False),
+        ("boxer", 3, False),
+    ],
+)
+def test_an_exif_orientation_is_found_beside_places_in_the_image(
+    tmp_path: Path, name: str, values: Any, is_place: bool
+) -> None:
+    make: Any = {bytes: bytes_feature, int: int64_feature}.get(type(values), float_feature)
+    tiff = b"II*\0" + struct.pack("<IHHHIHHI", 8, 1, 0x0112, 3, 1, 6, 0, 0)
+    turned = jpeg(8, 4, before=segment(0xE1, b"Exif\0\0" + tiff))
+    payloads = [
+        encode({"image/encoded": bytes_feature(data), name: make(values)})
+        for data in (jpeg(8, 4), turned)
+    ]
+    detail = "orientation 6: viewers rotate it to 4 × 8 pixels"
+    checked = look(tmp_path, payloads)
+    assert found(checked) == ([("IMG009", [(1, detail)])] if is_place else [])
 
 
 @pytest.mark.parametrize("decode", [False, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 import shutil
 from collections.abc import Iterator
@@ -63,6 +64,18 @@ def address(video: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         with serving(path, check=True) as viewing:
             yield viewing.server.url
+
+
+def photo(turned: int) -> bytes:
+    """A JPEG of 500 × 250 pixels, red on the left and blue on the right, with EXIF orientation."""
+    image_module = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+    image = image_module.new("RGB", (500, 250), "blue")
+    image.paste("red", (0, 0, 250, 250))
+    exif = image.getexif()
+    exif[0x0112] = turned
+    made = io.BytesIO()
+    image.save(made, "jpeg", exif=exif)
+    return made.getvalue()
 
 
 @pytest.fixture
@@ -145,3 +158,27 @@ def test_a_shard_that_changes_or_vanishes_is_told_on_its_records(
             assert "start tfrecreg view again" in chromium.text("#record").replace("`", "")
             chromium.press("Escape")
         assert all("409" in each for each in chromium.console())
+
+
+def test_an_image_is_drawn_as_it_is_stored_under_its_boxes(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """Decoders do not turn it by its EXIF orientation; browsers would."""
+    image_module = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+    sides = {f"image/object/bbox/{side}": [0.2] for side in ("xmin", "ymin")}
+    sides |= {f"image/object/bbox/{side}": [0.4] for side in ("xmax", "ymax")}
+    with tfrecreg.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        writer.write({"image/encoded": photo(turned=6), **sides})
+    place = "const { x, y, width, height } = document.querySelector(arguments[0])"
+    place += ".getBoundingClientRect(); return [x, y, width, height];"
+    with serving(tmp_path / "a.tfrecord") as viewing:
+        for more, selector in (("", ".tile img.here"), ("&open=0.0", ".zoomed img")):
+            chromium.open(f"{viewing.server.url}{more}")
+            chromium.until(f"document.querySelector('{selector}')?.complete")
+            x, y, width, height = chromium.run(place, selector)
+            assert width == pytest.approx(2 * height, rel=0.02)
+            with image_module.open(io.BytesIO(chromium.picture())) as shown:
+                pixels = shown.convert("RGB")
+                at = [(across, down) for across in (0.1, 0.9) for down in (0.1, 0.9)]
+                reds = [pixels.getpixel((x + width * i, y + height * j))[0] for i, j in at]
+            assert [red > 200 for red in reds] == [True, True, False, False]

@@ -120,7 +120,9 @@ def _numbers(text: bytes) -> Iterator[int]:
 
 def _of_image(data: bytes) -> Iterator[Strip]:
     """One strip for each run in a row of the image, made small."""
-    conversion = Conversion(shorter=_LINES, width=0, height=0, format="ppm", quality=0)
+    conversion = Conversion(
+        shorter=_LINES, width=0, height=0, format="ppm", quality=0, upright=False
+    )
     try:
         header = read_header(data)
         kind, size, _, pixels = shared_decoder().convert(data, header, conversion).split(b"\n", 3)

@@ -50,7 +50,9 @@ class Conversion(NamedTuple):
     format: str
     """``jpeg``, ``png``, or ``ppm`` for plain pixels."""
     quality: int
-    """Quality of a JPEG, 1 to 100; 0 for others."""
+    """Quality of a JPEG, 1 to 100; 0 for that of the JPEG it was, and for others."""
+    upright: bool = True
+    """Whether to rotate it by its EXIF orientation."""
 
 
 class Undecodable(Exception):
@@ -115,8 +117,7 @@ class Decoder:
         return self._ask(data, header, digest=True)
 
     def convert(self, data: bytes, header: ImageHeader, conversion: Conversion) -> bytes:
-        """The first frame, rotated by its EXIF orientation, resized if requested, and encoded
-        again.
+        """The first frame, rotated and resized as requested, and encoded again.
 
         Raises:
             Undecodable: the image does not decode.

@@ -82,19 +82,28 @@ def _load_frames(image: Any) -> None:
         image.load()
 
 
-def _converted(image: Any, shorter: int, width: int, height: int, kind: str, quality: int) -> bytes:
+def _converted(
+    image: Any, shorter: int, width: int, height: int, kind: str, quality: int, upright: bool
+) -> bytes:
     from PIL import ImageOps
 
-    image = _plain(ImageOps.exif_transpose(image), kind)
+    options = {"quality": quality} if quality else _jpeg_tables(image) if kind == "jpeg" else {}
+    image = _plain(ImageOps.exif_transpose(image) if upright else image, kind)
     if shorter and min(image.size) > shorter:
         scale = shorter / min(image.size)
         width, height = (max(1, round(side * scale)) for side in image.size)
     if width and height and image.size != (width, height):
         image = image.resize((width, height), resample=3)  # bicubic
     made = io.BytesIO()
-    options = {"quality": quality} if kind == "jpeg" else {}
     image.save(made, kind, **options)
     return made.getvalue()
+
+
+def _jpeg_tables(image: Any) -> dict[str, Any]:
+    """The tables and the sampling with which a JPEG was encoded."""
+    from PIL import JpegImagePlugin
+
+    return {"qtables": image.quantization, "subsampling": JpegImagePlugin.get_sampling(image)}
 
 
 def _digest(image: Any) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tfrecreg.images.model import ImageError, ImageHeader, sized
+from tfrecreg.images.model import ImageError, ImageHeader, exif_orientation, sized
 
 _TEM, _SOI, _EOI, _SOS, _DHP, _SOF55 = 0x01, 0xD8, 0xD9, 0xDA, 0xDE, 0xF7
 _RESTARTS = range(0xD0, 0xD8)
@@ -17,6 +17,7 @@ _USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
 _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
 """A marker with the last `ff` before it; any number of `ff` may precede as padding."""
 _MOST_SEGMENTS = 10_000
+_APP1, _EXIF = 0xE1, b"Exif\0\0"
 
 
 def header(data: bytes) -> ImageHeader:
@@ -25,8 +26,10 @@ def header(data: bytes) -> ImageHeader:
     Raises:
         ImageError: the frame header is missing or invalid.
     """
-    _, position, size = _find_frame(data)
-    return _frame(data, position, size)
+    _, position, size, exif = _find_frame(data)
+    found = _frame(data, position, size)
+    orientation = exif_orientation(data[exif]) if exif is not None else 1
+    return found if orientation == 1 else found._replace(orientation=orientation)
 
 
 def is_lossless(data: bytes) -> bool:
@@ -38,9 +41,11 @@ def is_lossless(data: bytes) -> bool:
     return _find_frame(data)[0] not in _USUAL
 
 
-def _find_frame(data: bytes) -> tuple[int, int, int]:
-    """The marker of the first frame header, the offset after it, and the header's length."""
-    position = 2
+def _find_frame(data: bytes) -> tuple[int, int, int, slice | None]:
+    """The marker of the first frame header, the offset after it, the header's length, and the place
+    of the EXIF data before it.
+    """
+    position, exif = 2, None
     for _ in range(_MOST_SEGMENTS):
         found = _MARKER.search(data, position)
         if found is None:
@@ -60,9 +65,11 @@ def _find_frame(data: bytes) -> tuple[int, int, int]:
                 "corrupt-header", f"a JPEG with a segment of length {size} at byte {position - 2}"
             )
         if marker in _FRAMES:
-            return marker, position, size
+            return marker, position, size, exif
         if marker == _SOF55:
             raise ImageError("unsupported", "a JPEG-LS, which shares JPEG's first bytes only")
+        if marker == _APP1 and exif is None and data.startswith(_EXIF, position + 2):
+            exif = slice(position + 2 + len(_EXIF), position + size)
         position += size
     raise ImageError(
         "corrupt-header", f"a JPEG without a frame header in {_MOST_SEGMENTS} segments"

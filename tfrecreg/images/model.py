@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 IMAGE_FORMATS = ("bmp", "gif", "jpeg", "png", "webp")
 """The known formats, as in `image/format`."""
@@ -23,9 +23,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
 
 
 class ImageHeader(NamedTuple):
-    """The content of an image's header, without EXIF and ICC.
+    """The content of an image's header.
 
-    So `height` and `width` are those of the stored pixels, as returned by decoders that ignore EXIF
+    `height` and `width` are those of the stored pixels, as returned by decoders that ignore EXIF
     orientation (such as TensorFlow's).
     """
 
@@ -41,6 +41,19 @@ class ImageHeader(NamedTuple):
     """Bits per sample of these channels; for a palette, of its colors: 8."""
     animated: bool
     """Whether there is more than one frame."""
+    orientation: int = 1
+    """EXIF orientation, 1 to 8: how a viewer turns the stored pixels. 1 where it does not."""
+
+    @property
+    def shown(self) -> tuple[int, int]:
+        """Width and height as a viewer shows it, which turns it by its EXIF orientation."""
+        sides = self.width, self.height
+        return sides if self.orientation < _ON_ITS_SIDE else sides[::-1]
+
+
+_ON_ITS_SIDE = 5
+"""The first EXIF orientation that exchanges the sides."""
+_ORIENTATION, _SHORT = 0x0112, 3
 
 
 class ImageError(ValueError):
@@ -63,6 +76,20 @@ class ImageError(ValueError):
 
     def __str__(self) -> str:
         return self.detail
+
+
+def exif_orientation(exif: bytes) -> int:
+    """The orientation in EXIF data, which begin with the header of a TIFF; 1 if there is none."""
+    order: Literal["little", "big"] = "little" if exif[:2] == b"II" else "big"
+    first = int.from_bytes(exif[4:8], order)
+    count = int.from_bytes(exif[first : first + 2], order)
+    for at in range(first + 2, min(first + 2 + 12 * count, len(exif) - 9), 12):
+        tag, kind = int.from_bytes(exif[at : at + 2], order), exif[at + 2 : at + 4]
+        if tag == _ORIENTATION:
+            value = int.from_bytes(exif[at + 8 : at + 10], order)
+            is_known = int.from_bytes(kind, order) == _SHORT and 1 <= value <= 8
+            return value if is_known else 1
+    return 1
 
 
 def sized(header: ImageHeader) -> ImageHeader:

@@ -6,7 +6,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from tfrecreg.images.model import ImageError, ImageHeader, sized
+from tfrecreg.images.model import ImageError, ImageHeader, exif_orientation, sized
 
 _IHDR = struct.Struct(">IIBBBBB")
 _COLOURS = {
@@ -23,7 +23,7 @@ _MOST_CHUNKS = 10_000_000
 
 
 def header(data: bytes) -> ImageHeader:
-    """The content of IHDR, and whether a chunk declares an animation.
+    """The content of IHDR, and what the chunks before the pixels say of animation and orientation.
 
     Raises:
         ImageError: the first chunk is not a sound IHDR.
@@ -48,7 +48,7 @@ def header(data: bytes) -> ImageHeader:
     if compression or method or interlace > 1 or max(height, width) >= 1 << 31:
         raise ImageError("corrupt-header", "a PNG whose header has values that do not exist")
     bits = 8 if colour == _PALETTE else depth
-    return sized(ImageHeader("png", height, width, channels, bits, _animated(data)))
+    return sized(ImageHeader("png", height, width, channels, bits, *_before_pixels(data)))
 
 
 def ends(data: bytes) -> bool:
@@ -56,14 +56,18 @@ def ends(data: bytes) -> bool:
     return any(kind == b"IEND" for kind, _ in _chunks(data, _MOST_CHUNKS))
 
 
-def _animated(data: bytes) -> bool:
-    """Whether the chunk acTL precedes the pixels and declares more than one frame."""
+def _before_pixels(data: bytes) -> tuple[bool, int]:
+    """Whether the chunk acTL declares more than one frame, and the orientation in eXIf."""
+    animated, orientation = False, 1
     for kind, start in _chunks(data, _MOST_BEFORE_DATA):
         if kind == b"acTL":
-            return int.from_bytes(data[start : start + 4], "big") > 1
-        if kind == b"IDAT":
+            animated = int.from_bytes(data[start : start + 4], "big") > 1
+        elif kind == b"eXIf":
+            size = int.from_bytes(data[start - 8 : start - 4], "big")
+            orientation = exif_orientation(data[start : start + size])
+        elif kind == b"IDAT":
             break
-    return False
+    return animated, orientation
 
 
 def _chunks(data: bytes, most: int) -> Iterator[tuple[bytes, int]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tfrecreg.images.model import ImageError, ImageHeader, sized
+from tfrecreg.images.model import ImageError, ImageHeader, exif_orientation, sized
 
-_ANIMATION, _ALPHA = 0x02, 0x10
+_ANIMATION, _EXIF, _ALPHA = 0x02, 0x08, 0x10
+_MOST_CHUNKS = 10_000
 
 
 def header(data: bytes) -> ImageHeader:
@@ -54,4 +55,22 @@ def _extended(data: bytes) -> ImageHeader:
     if height * width >= 1 << 32:
         raise ImageError("corrupt-header", f"a WebP with a canvas of {width} × {height} pixels")
     channels = 4 if flags & _ALPHA else 3
-    return ImageHeader("webp", height, width, channels, 8, animated=bool(flags & _ANIMATION))
+    orientation = _orientation(data) if flags & _EXIF else 1
+    return ImageHeader(
+        "webp", height, width, channels, 8, bool(flags & _ANIMATION), orientation=orientation
+    )
+
+
+def _orientation(data: bytes) -> int:
+    """The orientation in the chunk EXIF, which comes after the pixels."""
+    position = 12
+    for _ in range(_MOST_CHUNKS):
+        kind = data[position : position + 4]
+        if not kind:
+            break
+        size = int.from_bytes(data[position + 4 : position + 8], "little")
+        body = position + 8
+        if kind == b"EXIF":
+            return exif_orientation(data[body : body + size].removeprefix(b"Exif\0\0"))
+        position = body + size + size % 2
+    return 1

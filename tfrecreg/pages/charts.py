@@ -90,21 +90,15 @@ def _bytes(report: Report, manifest: Manifest | None) -> Iterator[Bars]:
             note=f"the {_BARS} largest of {len(largest)}" if len(largest) > _BARS else "",
         )
     if manifest.raw.files:
+        sizes = {"raw files": manifest.raw.stored, "unpacked data": manifest.raw.decoded}
+        if manifest.raw.decoded == manifest.raw.stored:
+            del sizes["unpacked data"]
+        sizes |= {"records": report.payload_bytes, "shards": report.bytes}
         yield Bars(
             heading="Size against raw data",
             unit="B",
-            labels=("raw files", "decoded data", "records", "shards"),
-            series=(
-                Series(
-                    name="bytes",
-                    values=(
-                        manifest.raw.stored,
-                        manifest.raw.decoded,
-                        report.payload_bytes,
-                        report.bytes,
-                    ),
-                ),
-            ),
+            labels=tuple(sizes),
+            series=(Series(name="bytes", values=tuple(sizes.values())),),
         )
 
 

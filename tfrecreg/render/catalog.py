@@ -36,21 +36,22 @@ def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) 
     more = len(ordered) - _FEATURES
     rows = [(safe(name), size) for name, size in ordered[:_FEATURES]]
     smaller = sum(size for _, size in ordered[_FEATURES:])
-    rest = [("names and framing", around), ("damaged or not Examples", other)]
+    rest = [("names and framing", around), ("other payloads", other)]
     rows += [row for row in [(count(more, "smaller feature"), smaller), *rest] if row[1]]
     parts = [f"{name} {si_bytes(size)} ({100 * size / total:.0f} %" for name, size in rows]
     return ", ".join([f"{parts[0]} of the record bytes)", *(f"{part})" for part in parts[1:])])
 
 
 def size_against_raw(size: int, stored: int, decoded: int) -> str:
-    """``2.35 × the raw files, 0.55 × the decoded data``.
+    """``2.35 × the raw files, 0.55 × the unpacked data``; the latter where any file is packed.
 
     Args:
         size: size of the shards in bytes.
         stored: size of the raw files in bytes, above 0.
         decoded: the same without the compression of whole files.
     """
-    return f"{size / stored:.2f} × the raw files, {size / decoded:.2f} × the decoded data"
+    unpacked = f", {size / decoded:.2f} × the unpacked data" if decoded != stored else ""
+    return f"{size / stored:.2f} × the raw files{unpacked}"
 
 
 def print_list(console: Console, listed: Sequence[Listed]) -> None:
@@ -200,7 +201,9 @@ def _raw(manifest: Manifest) -> str:
     raw = manifest.raw
     if not raw.stored or not raw.decoded:
         return "unknown"
-    files = f"{count(raw.files, 'file')}, {si_bytes(raw.stored)}; {si_bytes(raw.decoded)} decoded"
+    files = f"{count(raw.files, 'file')}, {si_bytes(raw.stored)}"
+    if raw.decoded != raw.stored:
+        files += f"; {si_bytes(raw.decoded)} unpacked"
     return f"{files}; the shards are {size_against_raw(size, raw.stored, raw.decoded)}"
 
 

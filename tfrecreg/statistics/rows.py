@@ -32,8 +32,16 @@ def stats_row(feature: FeatureSummary) -> tuple[str, ...]:
         present,
         per_example,
         *_detail(feature),
-        "  ".join(filter(None, (sparkline(feature.histogram), _words(feature)))),
+        _histogram(feature),
     )
+
+
+def _histogram(feature: FeatureSummary) -> str:
+    """The sparkline and the words after it; no bars where no text is more frequent than others."""
+    detail = feature.detail
+    if isinstance(detail, Texts) and 1 < detail.unique == feature.values:
+        return f"all {detail.unique:,} different"
+    return "  ".join(filter(None, (sparkline(feature.histogram), _words(feature))))
 
 
 def _detail(feature: FeatureSummary) -> tuple[str, str, str, str, str]:

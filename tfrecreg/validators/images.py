@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007, CodeList
+from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007, IMG009, CodeList
 from tfrecreg.config import read_limits
 from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.example.model import Example
@@ -24,6 +24,7 @@ from tfrecreg.plugins.decoders import Decoders, decoders_of
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.sources.objects.view import has_places
 from tfrecreg.text import safe
 from tfrecreg.validators.image_features import (
     ENCODED,
@@ -123,6 +124,7 @@ class ImagesVisitor(Visitor):
         rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
         formats, most = self._part.formats, self._options.max_pixels
         sizes = self._part.sizes
+        has_boxes = has_places(table.sample)
         for position, data, declared in rows:
             try:
                 header = read_header(data)
@@ -134,6 +136,7 @@ class ImagesVisitor(Visitor):
                 is_truncated(data)
                 or pixels > most
                 or not declared.fits(header)
+                or (has_boxes and header.orientation != 1)
                 or why_undecodable(data, header)
             ):
                 yield position
@@ -197,6 +200,11 @@ class ImagesVisitor(Visitor):
         if reason is not None:
             message = f"{shown} should be an image that TensorFlow decodes as it is"
             self._add(batch, position, IMG007, name, message, reason)
+        if header.orientation != 1 and has_places(example):
+            message = f"{shown} should have no EXIF orientation beside boxes, keypoints or masks"
+            sides = f"{header.shown[0]} × {header.shown[1]} pixels"
+            detail = f"orientation {header.orientation}: viewers rotate it to {sides}"
+            self._add(batch, position, IMG009, name, message, detail)
         if decoder is None and is_truncated(data):
             message = f"{shown} should be a whole image"
             detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"

@@ -35,6 +35,7 @@ FEATURES = (
         Texts(3, 5.5, 1, (("a\u202e", 2), ("x" * 40, 1), ("__BYTES_VALUE__", 1))),
         (2, 1, 1),
     ),
+    feature("key", "bytes", Texts(4, 1, 0, (("b", 1), ("a", 1))), (1, 1, 1, 1)),
     feature("digit", "int64", Texts(1, 1, 0, (("7", 4),)), (4,)),
     feature("free", "bytes", Texts(0, 3, 0, ())),
     feature("gone", "bytes", None, present=0, min_values=0, max_values=0),
@@ -63,6 +64,8 @@ def test_a_table_a_split(pipe) -> None:
         "  image         image     75 %           1  94.2 kB        0 B          140.0 kB",
         "  name\\x1b[31m  bytes    100 %           1      6 B                             "
         '  █▅▅  3 different: "a\\u202e" 50 %, "xxxxxxxxxxxxxxxxxxxxxxx…" 25 %, bytes 25 %',
+        "  key           bytes    100 %           1      1 B                             "
+        "  all 4 different",
         "  digit         int64    100 %           1                                       "
         ' █  1 different: "7" 100 %',
         "  free          bytes    100 %           1      3 B",

@@ -193,6 +193,27 @@ class TestINF002:
         payloads[::2] = [sided(each[:32], STORED[form](each[:32])) for each in images[::2]]
         assert "inflation.pixels" not in look(tmp_path, payloads)["measures"]
 
+    @pytest.mark.parametrize(
+        ("dtype", "channels", "shape"),
+        [
+            ("u1", 3, "64x64x3"),
+            ("u1", 1, "64x64x1"),
+            ("<f4", 3, ""),
+            ("<f4", 1, ""),
+            ("<i4", 1, ""),
+        ],
+    )
+    def test_a_square_is_advised_where_its_bytes_are_no_wider_numbers(
+        self, tmp_path: Path, dtype: str, channels: int, shape: str
+    ) -> None:
+        """32 × 32 float32 have the bytes of 64 × 64 uint8."""
+        images = [scene(number, channels) for number in range(20)]
+        if dtype != "u1":
+            images = [(each / (255 if "f" in dtype else 1)).astype(dtype) for each in images]
+        payloads = [encode({"image": bytes_feature(each.tobytes())}) for each in images]
+        found = look(tmp_path, payloads)["measures"].get("inflation.pixels")
+        assert found == (f"--option image=image:{shape}" if shape else None)
+
     def test_with_the_raw_data_the_cure_is_their_size(self, tmp_path: Path) -> None:
         files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes()]
         payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]

@@ -136,8 +136,8 @@ class TestINF001:
         most = int(0.25 * decoded) + 10 * RECORDS
         assert size > most
         assert message(found) == (
-            f"expected at most {most} bytes (0.25 × {decoded} bytes of decoded data + 10 × 260 "
-            f"records), found {size}: {size / decoded:.2f} × the decoded data"
+            f"expected at most {most} bytes (0.25 × {decoded} bytes of unpacked data + 10 × 260 "
+            f"records), found {size}: {size / decoded:.2f} × the unpacked data"
         )
         (finding,) = found["findings"]
         assert finding["fingerprint"] == "INF001:digits:::"
@@ -244,7 +244,7 @@ class TestRaw:
         found = document([shard], only=("inflation",), raw=str(raw))
         size = shard.stat().st_size
         assert message(found).startswith(f"expected at most {110 + 512} bytes ")
-        assert f"found {size}: {size / 100:.2f} × the decoded data" in message(found)
+        assert f"found {size}: {size / 100:.2f} × the unpacked data" in message(found)
         assert found["findings"][0]["fingerprint"] == "INF001::::"
 
     def test_without_raw_data_it_says_where_the_bytes_are_and_judges_no_limit(

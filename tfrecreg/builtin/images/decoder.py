@@ -47,7 +47,7 @@ class PictureDecoder(FeatureDecoder):
         return decode_resized(data, fit)
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail:
-        """The first frame, made in a process with limits."""
+        """The first frame, its pixels as they are stored, made in a process with limits."""
         from tfrecreg.api import Conversion, Undecodable, shared_decoder
 
         header = read_header(data)
@@ -58,6 +58,7 @@ class PictureDecoder(FeatureDecoder):
             height=0,
             format="png" if small else "jpeg",
             quality=0 if small else _QUALITY,
+            upright=False,
         )
         try:
             made = shared_decoder().convert(data, header, conversion)

@@ -1,4 +1,8 @@
-"""Thumbnails, and images for the browser: never a format in which a program could be."""
+"""Thumbnails, and images for the browser: never a format in which a program could be.
+
+All show the pixels as they are stored, as decoders return them: EXIF orientation is not applied, in
+the browser by `image-orientation: none`.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +132,7 @@ class Thumbnails:
         self, data: bytes, header: ImageHeader, shorter: int, form: str = "jpeg"
     ) -> Picture:
         quality = _QUALITY if form == "jpeg" else 0
-        conversion = Conversion(shorter=shorter, width=0, height=0, format=form, quality=quality)
+        conversion = Conversion(shorter, 0, 0, form, quality, upright=False)
         decoder = self._free.get()
         try:
             made = decoder.convert(data, header, conversion)
@@ -160,25 +164,24 @@ def whole(image: ShownImage) -> Picture:
 
 def _drafted(data: bytes, size: int) -> Picture:
     """A thumbnail of a JPEG, of which only what the size needs is decoded."""
-    image_module, operations = _pillow()
+    image_module = _pillow()
     try:
         with image_module.open(io.BytesIO(data), formats=["JPEG"]) as opened:
             # Both sides as they will be: for a square, up to four times as many are decoded.
             longest = max(opened.size)
             opened.draft("RGB", tuple(max(1, -(-side * size // longest)) for side in opened.size))
             opened.thumbnail((size, size), resample=2, reducing_gap=2.0)
-            turned = operations.exif_transpose(opened)
             made = io.BytesIO()
-            turned.convert("RGB").save(made, "jpeg", quality=_QUALITY)
+            opened.convert("RGB").save(made, "jpeg", quality=_QUALITY)
     except Exception as error:
         # Decoders raise many errors: OSError, SyntaxError, struct.error, KeyError …
         raise ValueError(f"{type(error).__name__}: {error}") from error
     return Picture(made.getvalue(), SHOWN["jpeg"])
 
 
-def _pillow() -> tuple[Any, Any]:
+def _pillow() -> Any:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image
     except ModuleNotFoundError:
         raise MissingExtraError("making thumbnails", "images") from None
-    return Image, ImageOps
+    return Image

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Literal, Protocol, TypeVar
 
 from tfrecreg.errors import UsageError
+from tfrecreg.images.decoder import require_pillow
 from tfrecreg.sources.bundled import bundled_schema
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -21,6 +23,7 @@ class ObjectOptions:
 
     Raises:
         UsageError: `clip` is negative.
+        MissingExtraError: `exif=apply` without Pillow.
     """
 
     bad_boxes: Literal["drop", "keep", "skip-image", "fail"] = "drop"
@@ -31,6 +34,11 @@ class ObjectOptions:
     """Clip a box that sticks out of its image by at most this many pixels."""
     dangling: Literal["fail", "drop"] = "fail"
     """Handling of annotations whose image or category is not listed."""
+    exif: Literal["keep", "apply"] = "keep"
+    """Handling of images with an EXIF orientation: keep their bytes, or rotate them as viewers do
+    and encode them again, unless their annotations have the sides of the stored pixels. Needs the
+    extra `images`.
+    """
 
     def __post_init__(self) -> None:
         if self.clip < 0:
@@ -38,6 +46,12 @@ class ObjectOptions:
                 f"the option `clip` is {self.clip:g}, expected 0 or more pixels",
                 hint="--option clip=1",
             )
+        if self.exif == "apply":
+            require_pillow("`exif=apply`")
+
+    def codecs(self) -> Mapping[str, str]:
+        """The encoder of images that are rotated, with its version."""
+        return {"pillow": version("pillow")} if self.exif == "apply" else {}
 
     def refuse_repeated(self, *names: str) -> None:
         """Refuse options with repeated values.

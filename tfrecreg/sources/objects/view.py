@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from tfrecreg.errors import RawDataError
+from tfrecreg.example.model import Example
+from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
 from tfrecreg.images.model import ImageHeader
-from tfrecreg.sources.interface import Remark
+from tfrecreg.images.read import read_header
+from tfrecreg.sources.interface import Item, Remark, Written
 from tfrecreg.sources.objects.options import ObjectOptions
 from tfrecreg.text import safe
+
+_PLACES = re.compile(
+    r"(?:^|[/_])(?:b?box(?:es)?|[xy]_?(?:min|max)|keypoints?|landmarks?|polygons?|masks?"
+    r"|segmentation|panoptic)(?:$|[/_])"
+)
+"""Names of features that hold places in an image: boxes, keypoints, polygons, masks."""
+_MEANT = ("the rotated image", "the stored pixels")
+
+
+def has_places(example: Example) -> bool:
+    """Whether a record has boxes, keypoints, polygons or masks."""
+    return any(feature.count and _PLACES.search(name) for name, feature in example.items())
 
 
 class BadAnnotation(Exception):
@@ -40,6 +56,9 @@ class ImageRemarks:
         first, times = self._found.get(code, (detail, 0))
         self._found[code] = first, times + 1
 
+    def __contains__(self, code: str) -> bool:
+        return code in self._found
+
     def remarks(self, split: str, key: str) -> list[Remark]:
         """One for each code, in order of the codes."""
         return [
@@ -58,6 +77,36 @@ class ImageView(NamedTuple):
     keypoints and polygons are measured against the first."""
     options: ObjectOptions
     remarks: ImageRemarks
+    rotated: str = ""
+    """What a remark says of its EXIF orientation, if it has any objects."""
+
+    @classmethod
+    def read(
+        cls, path: str, data: bytes, options: ObjectOptions, *, width: int = 0, height: int = 0
+    ) -> tuple[bytes, ImageHeader, ImageView]:
+        """The bytes to write, rotated by their EXIF orientation where `options` say so; their
+        header; and the view of the image, whose annotations say that it has `width` × `height`
+        pixels.
+
+        Raises:
+            ImageError: `data` are no image with a readable header.
+            SkipImage: the image should be rotated, and does not decode.
+        """
+        header = read_header(data)
+        rotated, meant = "", 0
+        if header.orientation != 1:
+            if header.shown != (header.width, header.height) and width and height:
+                meant = (width - height) * (header.width - header.height)
+            if options.exif == "apply" and meant <= 0:
+                data = _rotated(data, header)
+                header = read_header(data)
+            else:
+                sides = f"{header.shown[0]} × {header.shown[1]} pixels"
+                rotated = f"viewers rotate it by EXIF orientation {header.orientation}, to {sides}"
+                if meant:
+                    rotated += f"; its annotations have the sides of {_MEANT[meant > 0]}"
+        view = cls.of(path, header, options, width=width, height=height)
+        return data, header, view._replace(rotated=rotated) if rotated else view
 
     @classmethod
     def of(
@@ -76,6 +125,12 @@ class ImageView(NamedTuple):
             remarks.add("SRC027", f"{found}, and its annotations say {said}")
         return cls(path, (size, stored), options, remarks)
 
+    def written(self, item: Item, example: Example) -> Written:
+        """The record of the image, with the remarks on it."""
+        if self.rotated and (has_places(example) or "SRC023" in self.remarks):
+            self.remarks.add("SRC047", self.rotated)
+        return Written(example, self.remarks.remarks(item.split, item.key))
+
     def leave_out(self, code: str, detail: str) -> None:
         """Leave out an object that cannot be read, its image or all, as the option for boxes says.
 
@@ -91,3 +146,16 @@ class ImageView(NamedTuple):
         if self.options.bad_boxes == "skip-image":
             raise SkipImage(code, f"{detail}; --option bad_boxes=drop keeps the picture")
         self.remarks.add(code, f"{detail}; it was dropped")
+
+
+def _rotated(data: bytes, header: ImageHeader) -> bytes:
+    """An image as viewers show it: a JPEG of the same quality, any other as a PNG.
+
+    Raises:
+        SkipImage: it does not decode.
+    """
+    form = "jpeg" if header.format == "jpeg" else "png"
+    try:
+        return shared_decoder().convert(data, header, Conversion(0, 0, 0, form, quality=0))
+    except Undecodable as error:
+        raise SkipImage(error.code, error.detail) from None

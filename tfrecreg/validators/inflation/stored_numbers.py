@@ -252,7 +252,7 @@ def _in_bytes(
             )
         return
     sides = tuple(fitting_shapes(len(data), name, declared))
-    if sides and not _is_text(data):
+    if sides and not _is_text(data) and (declared or not _are_wider(data)):
         yield StoredNumbers(
             _middle(np.frombuffer(data, np.uint8), sides), len(data), "bytes", sides
         )
@@ -269,12 +269,23 @@ def _in_bytes(
             yield StoredNumbers(numbers, count, f"bytes of {numbers.dtype.name}", sides)
 
 
+@np.errstate(invalid="ignore")  # signaling NaN
 def _is_likely(numbers: Array) -> bool:
     """Whether raw bytes are likely to be these numbers."""
     sizes = np.abs(numbers[numbers != 0].astype(np.float64))
     if not np.isfinite(sizes).all():
         return False
     return not sizes.size or bool(_LIKELY[0] <= sizes.min() and sizes.max() <= _LIKELY[1])
+
+
+def _are_wider(data: bytes) -> bool:
+    """Whether raw bytes may as well be wider numbers: a square of float32 is one of uint8, too."""
+    part = data[:_WINDOW]
+    return any(part) and any(
+        _is_likely(np.frombuffer(part, dtype))
+        for dtype in _RAW_TYPES
+        if len(data) % np.dtype(dtype).itemsize == 0
+    )
 
 
 def _tensor_sides(shape: tuple[int, ...]) -> list[ImageShape]:

@@ -35,7 +35,7 @@ _LIST = 8
 """Minimum average length of a list of numbers that bytes could hold."""
 _FIELD = 4
 """Overhead in bytes of a feature's value."""
-_BASES = {"stored": "raw files", "decoded": "decoded data"}
+_BASES = {"stored": "raw files", "decoded": "unpacked data"}
 _TOGETHER = 64
 """Examples per record in the cure for tiny records."""
 
@@ -352,7 +352,7 @@ def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
         "around": total.examples_bytes - held,
         "other": total.stream_bytes - total.examples_bytes,
     }
-    told = {"around": "names, lengths and framing", "other": "damaged or other payloads"}
+    told = {"around": "names, lengths and framing", "other": "other payloads"}
     for name, count in beside.items():
         if count:
             yield Measure(f"inflation.{name}", count, f"{si_bytes(count)} of {told[name]}")

@@ -201,7 +201,11 @@ export class RecordPanel {
     // Shapes belong to the image that the record is drawn with, the first.
     this.over = name === names[0] ? drawShapes(/** @type {any} */ (whole), true) : el('div');
     const zoom = new Zoom(el('div', { class: 'zoomed' }, image, this.over));
-    image.addEventListener('load', () => zoom.measure(image.naturalWidth, image.naturalHeight));
+    // The natural sides are those of the image as EXIF turns it, which is not how it is drawn.
+    const known = name === names[0] && whole.width && whole.height;
+    image.addEventListener('load', () => {
+      if (!known) zoom.measure(image.naturalWidth, image.naturalHeight);
+    });
     image.addEventListener('error', () =>
       this.say(
         el('p', {
