@@ -43,6 +43,11 @@ _SPLIT_AT_END = re.compile(
     rf"(?:(?P<prefix>.*?)[-_.])?(?P<split>{_SPLIT})", re.IGNORECASE | re.DOTALL
 )
 _SPLIT_WORD = re.compile(_SPLIT, re.IGNORECASE)
+_SPLIT_FOLDER = re.compile(
+    rf"(?:.*[-_.])?(?P<split>{_SPLIT})(?:[-_]?(?:data|files|records|set|shards))?",
+    re.IGNORECASE | re.DOTALL,
+)
+_TFX_FOLDER = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)
 _WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_AND_SPLIT = re.compile(r"([A-Za-z]\w*)-(\w[\w-]*)")
 
@@ -196,6 +201,14 @@ def normal_split(text: str) -> str:
 def is_split_word(text: str) -> bool:
     """Whether `text` is a usual name of a split: ``train``, ``EVAL``, ``val2017``."""
     return _SPLIT_WORD.fullmatch(text) is not None
+
+
+def folder_split(name: str, *, tfx: bool = False) -> str:
+    """The split that a folder's name says, as it is written: ``valid``, ``flowers_test``,
+    ``train_set``; with `tfx` the one in ``Split-train``. Empty if it says none.
+    """
+    match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
+    return match["split"] if match is not None else ""
 
 
 def is_split_name(name: str) -> bool:

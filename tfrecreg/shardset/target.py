@@ -14,7 +14,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import resolve_folder
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import RawSize, Shard, Target
-from tfrecreg.shards import parse_shard_name
+from tfrecreg.shards import folder_split, normal_splits, parse_shard_name
 from tfrecreg.shardset.files import (
     BareFile,
     files_below,
@@ -190,16 +190,32 @@ def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shar
         numbers: the last number of each split that is taken.
     """
     shards: list[Shard] = []
-    for file in sorted(files, key=lambda each: (_split_of(each), os.fsencode(each.place))):
-        split = _split_of(file)
+    splits = zip(_splits_of([each.place for each in files]), files, strict=True)
+    for split, file in sorted(splits, key=lambda each: (each[0], os.fsencode(each[1].place))):
         number = numbers[split] = numbers.get(split, -1) + 1
         shards.append(Shard(split, number, file.name, file.storage, file.path))
     return shards
 
 
-def _split_of(file: BareFile) -> str:
-    name = parse_shard_name(os.path.basename(file.path))  # noqa: PTH119 - a str stays a str
-    return (name.split or "") if name is not None else ""
+def _splits_of(places: Sequence[str]) -> list[str]:
+    """The split of each file: that of its name, else that of the nearest folder which names one.
+
+    Only folders below the one that all files share count: ``test`` means nothing if all files are
+    in it; TFX's ``Split-test`` does. Empty without a split.
+    """
+    folders = [each.split("/")[:-1] for each in places]
+    shared = len(os.path.commonprefix(folders))  # noqa: RUF071 - of lists
+    said = [
+        folder_split(each[-1], tfx=True)
+        or next(filter(None, map(folder_split, reversed(each[shared:]))), "")
+        for each in folders
+    ]
+    normal = normal_splits(set(said))
+    names = (parse_shard_name(each.rpartition("/")[2]) for each in places)
+    return [
+        (name.split if name is not None else None) or normal[folder]
+        for name, folder in zip(names, said, strict=True)
+    ]
 
 
 def files_target(
