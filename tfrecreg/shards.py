@@ -52,10 +52,10 @@ _WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_AND_SPLIT = re.compile(r"([A-Za-z]\w*)-(\w[\w-]*)")
 
 _MARK = r"(?:[-_.](?:tfrecords?|tfrec)|\.records?)"
-_GZIP = r"(?:\.(?:gz|gzip|zlib))?"
+_GZIP = r"(?:\.(?:gz|gzip|zlib|zz))?"
 _FLAGS = re.IGNORECASE | re.ASCII | re.DOTALL
 _SET = re.compile(
-    rf"(?:(?P<stem>.+)[-_.])?(?P<number>\d{{1,9}})[-_]of[-_](?P<of>\d{{1,9}})"
+    rf"(?:(?P<stem>.+?)[-_.]?)?(?<!\d)(?P<number>\d{{1,9}})[-_]?of[-_]?(?P<of>\d{{1,9}})"
     rf"(?P<end>{_MARK}?{_GZIP})",
     _FLAGS,
 )

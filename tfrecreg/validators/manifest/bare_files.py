@@ -31,7 +31,7 @@ from tfrecreg.validators.payload_kinds import (
 _PATH = 1000
 """Maximum number of characters of a path in a message: two sets often differ at the end."""
 _NUMBER = re.compile(
-    r"(\d+)(?=[-_]of[-_]\d+(?:(?![-_]of[-_]\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
+    r"(\d+)(?=[-_]?of[-_]?\d+(?:(?!\d[-_]?of[-_]?\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
 )
 """The number in the path of a shard of a set."""
 
@@ -122,13 +122,18 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
         _add(tally, SHD006, message, files, subject)
         return 0
     of = counts[0]
-    wrong = sorted({name.number for _, name in members if name.number >= of})
+    numbers = Counter(name.number for _, name in members)
+    # Some writers count from 1: then there is a number `of`, and no number 0.
+    from_one = of in numbers and 0 not in {*numbers, *siblings.numbers(*members[0])}
+    if of == 1:
+        from_one &= not _parts_of_name(members)[1].startswith("0")
+    expected = range(1, of + 1) if from_one else range(of)
+    wrong = [number for number in sorted(numbers) if number not in expected]
     if wrong:
         message = f"the set `{shown}` has {of} shards, and there is one of number {wrong[0]}"
-        last = f"the last number of the set is {of - 1}"
-        files = [(shard, last) for shard, name in members if name.number >= of]
+        last = f"the last number of the set is {expected[-1]}"
+        files = [(shard, last) for shard, name in members if name.number in wrong]
         _add(tally, SHD006, message, files, subject)
-    numbers = Counter(name.number for _, name in members)
     twice = sorted(number for number, files in numbers.items() if files > 1)
     if twice:
         message = f"the set `{shown}` has more than one shard of number {twice[0]}"
@@ -136,13 +141,23 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
     missing = of - len(numbers) + len(wrong)
     if missing <= 0:
         return 0
-    unnamed = {n for n in siblings.numbers(*members[0]) if n < of} - numbers.keys()
+    beside = siblings.numbers(*members[0]) - numbers.keys()
+    unnamed = {number for number in beside if number in expected}
     numbers.update(unnamed)
     missing -= len(unnamed)
     if missing:
         message = f"{of - missing} of {of} shards of `{shown}` are present"
-        _add_missing(tally, message, subject, members, numbers, missing, of)
+        absent = (number for number in expected if number not in numbers)
+        _add_missing(tally, message, subject, members, absent, missing, of)
     return len(unnamed)
+
+
+def _parts_of_name(members: Sequence[_Member]) -> list[str]:
+    """The path of a shard of a set: before, at and after its number.
+
+    Without leading zeros, the shortest path has the number with the fewest digits.
+    """
+    return _NUMBER.split(min((shard.name for shard, _ in members), key=len), maxsplit=1)
 
 
 def _later(members: Sequence[_Member]) -> list[tuple[Shard, str]]:
@@ -162,13 +177,12 @@ def _add_missing(
     message: str,
     subject: str,
     members: Sequence[_Member],
-    numbers: Counter[int],
+    absent: Iterator[int],
     missing: int,
     of: int,
 ) -> None:
     """Add a location for each of the first missing shards, under its expected name."""
-    head, digits, end = _NUMBER.split(members[0][0].name, maxsplit=1)
-    absent = (number for number in range(of) if number not in numbers)
+    head, digits, end = _parts_of_name(members)
     named = list(islice(absent, MAX_LOCATIONS))
     for place, number in enumerate(named):
         tally.add(
