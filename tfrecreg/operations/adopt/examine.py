@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes import SHD007
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.example.decode import canonical, decode_fast, decode_or_none
@@ -17,7 +16,7 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.keys import feature_key
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example, Kind
-from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.foreign.tfds_info import TfdsInfo
 from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
@@ -29,7 +28,12 @@ from tfrecreg.scan.tally import Tally
 from tfrecreg.sequences.sketch import PayloadSketch
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
+from tfrecreg.validators.manifest.bare_files import (
+    check_counts,
+    check_empty,
+    check_payloads,
+    check_sets,
+)
 from tfrecreg.validators.manifest.described_folders import CountedShard, check_described
 from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
@@ -101,8 +105,8 @@ class Examination(Validator):
         self.seen = list(parts)
         tally = Tally()
         check_sets(tally, target.shards)
-        sound = [(shard, part) for shard, part in self.seen if part.sound]
-        check_counts(tally, [(shard, part.end.records) for shard, part in sound])
+        counts = [(shard, part.end.records) for shard, part in self.seen if part.sound]
+        check_counts(tally, counts)
         check_described(
             tally,
             self.infos,
@@ -111,11 +115,7 @@ class Examination(Validator):
                 for shard, part in self.seen
             ),
         )
-        for shard, part in sound:
-            if not part.end.records:
-                where = Location(split=shard.split, shard=shard.name)
-                message = "the shard has no records"
-                tally.add(SHD007, message, where, split=shard.split, subject=shard.name)
+        check_empty(tally, counts, bare=True, tensorflow=None)
         if not self.judged:
             check_payloads(tally, [(shard, part.payloads) for shard, part in self.seen])
         yield from tally.findings(target.dataset)

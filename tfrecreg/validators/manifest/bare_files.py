@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from tfrecreg.codes import SCH001, SHD001, SHD003, SHD006
+from tfrecreg.codes import SCH001, SHD001, SHD003, SHD006, SHD007, SHD013
 from tfrecreg.errors import RefusedError, StorageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import MAX_LOCATIONS, Code, Location, Measure, TensorflowOutcome
@@ -65,6 +65,33 @@ def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
         if name is not None and name.records not in (None, records):
             message = f"its name says {name.records} records, found {records}"
             _add(tally, SHD003, message, [(shard, None)], shard.name, split=shard.split)
+
+
+def check_empty(
+    tally: Tally,
+    counts: Sequence[tuple[Shard, int]],
+    *,
+    bare: bool,
+    tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
+) -> None:
+    """Find SHD007 and SHD013: shards without records. Of bare files, the others of the split may
+    show that some are lost.
+
+    Args:
+        counts: shards without damage, and their numbers of records.
+    """
+    files = Counter(shard.split for shard, _ in counts)
+    total: Counter[str] = Counter()
+    for shard, records in counts:
+        total[shard.split] += records
+    for shard, records in counts:
+        if records:
+            continue
+        code, message = SHD007, "the shard has no records"
+        if bare and total[shard.split] >= files[shard.split]:
+            code, message = SHD013, f"{message}, and the others have {total[shard.split]}"
+        where = Location(split=shard.split or None, shard=shard.name, tensorflow=tensorflow)
+        tally.add(code, message, where, split=shard.split, subject=shard.name)
 
 
 class UnnamedShards(NamedTuple):
