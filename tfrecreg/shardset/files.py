@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +18,13 @@ from tfrecreg.storage.locations import asked, storage_at, store_at
 from tfrecreg.storage.looks import looked, looks_remembered, remembered
 from tfrecreg.storage.paths import locate
 from tfrecreg.storage.urls import is_url, is_web, query_of, split_url
+from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
 _TOGETHER = 4
 """Shards of one set about which a store is asked together."""
+_MOST_NAMES = 10_000
+"""Names of a folder that are compared with a misspelt one."""
 _INDEX = ".index"
 """The end of an index's name, behind that of its shard."""
 
@@ -62,7 +65,7 @@ def find_files(word: str) -> list[BareFile]:
         missing = f"there is no TFRecord file below the folder `{safe(word, limit=1000)}`"
     else:
         found = place.matches() or place.glob(_of_set(place.pattern))
-        missing = f"no file matches `{safe(word, limit=1000)}`"
+        missing = f"no file matches `{safe(word, limit=1000)}`{place.close_name()}"
     if not found:
         raise NoShardsError(place.why_none() or missing, hint=place.hint, place=word)
     return [place.file(each) for each in found]
@@ -125,6 +128,16 @@ def names_folder(word: str) -> bool:
 def names_files(word: str) -> bool:
     """Whether a word that is not a reference means files, such as ``shards/train-*``."""
     return "/" in word or glob.has_magic(word) or os.path.lexists(word)
+
+
+def close_file(word: str) -> str:
+    """``; did you mean `train`?`` if the folder of a missing file has one of a close name."""
+    folder, name = os.path.split(word)
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            return did_you_mean(name, (each.name for each in islice(entries, _MOST_NAMES)))
+    except (OSError, ValueError):
+        return ""
 
 
 def names_set(word: str) -> bool:
@@ -191,7 +204,7 @@ class _Paths:
         near = _dataset_near(self.pattern) if self.is_folder() else None
         if near is not None:
             return f"`{safe(near, limit=1000)}` is the folder of a build or a release"
-        return "quote globs; `tfrecreg list` lists the names in this registry"
+        return "quote globs, and check the path"
 
     def is_folder(self) -> bool:
         return os.path.isdir(self.pattern)  # noqa: PTH112 - False where it may not be looked at
@@ -218,6 +231,9 @@ class _Paths:
 
     def why_none(self) -> str:
         return ""
+
+    def close_name(self) -> str:
+        return "" if glob.has_magic(self.pattern) else close_file(self.pattern)
 
     def _may_exist(self) -> bool:
         """Whether it exists or is not accessible: then reading it shows which."""
@@ -271,6 +287,9 @@ class _Urls:
         if not is_bucket or self._store.stat("") is not None:
             return ""
         return f"there is no bucket `{safe(self._root, limit=1000)}`"
+
+    def close_name(self) -> str:
+        return ""
 
     def _kind(self) -> str:
         entry = self._store.stat(self.pattern)

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from tfrecreg.errors import NoSuchNameError
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry.lookup import Resolved, resolve, resolve_folder
 from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
-from tfrecreg.shardset.files import names_files, names_folder, names_set
+from tfrecreg.shardset.files import close_file, names_files, names_folder, names_set
 from tfrecreg.shardset.folder_build import FolderBuild, folder_build
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.urls import is_url, named_url
+from tfrecreg.text import safe
 
 TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
 """A reference, path, URL, glob or folder; or a build or a release."""
@@ -93,6 +95,12 @@ def find_reference(word: str | Resolved, registry: RegistryLike | None) -> Resol
         if parse_reference(word).name not in opened.dataset_names():
             return word
         return resolve(opened, word)
+    if registry is None and find_registry() is None:
+        raise NoSuchNameError(
+            f"there is no file `{safe(word)}`, and no registry here to look it up in"
+            f"{close_file(word)}",
+            hint="`-C DIR`, in Python `registry=DIR`, names a registry",
+        )
     return resolve(open_registry(registry), word)
 
 

@@ -16,6 +16,7 @@ from tfrecreg.manifest.model import SCHEMA_NAME
 from tfrecreg.scan.interface import Shard
 from tfrecreg.shards import normal_splits
 from tfrecreg.storage.interface import Readable
+from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import shard_sets
 from tfrecreg.validators.manifest.described_folders import descriptions
@@ -116,11 +117,10 @@ def _parts_of_sets(shards: Sequence[Shard], notes: list[str]) -> Iterator[Shard]
         there = {name.number for _, name in members}
         missing = [number for number in range(of or 0) if number not in there]
         if missing:
-            named = ", ".join(f"{number:05d}" for number in missing[:5])
-            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            named = listed((f"{number:05d}" for number in missing), most=5)
             notes.append(
                 f"left out as unfinished: {len(members)} of the {of} shards of "
-                f"`{safe(subject, limit=_PATH)}`; missing: {named}{more}"
+                f"`{safe(subject, limit=_PATH)}`; missing: {named}"
             )
             yield from (shard for shard, _ in members)
 

@@ -41,6 +41,7 @@ from tfrecreg.records.hashing import FileDigest
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.scan.interface import Shard
 from tfrecreg.storage.interface import Readable, Storage
+from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 RESERVED = (LABELS_NAME, LEDGER_NAME)
@@ -208,7 +209,7 @@ def adopted_labels(
         if feature not in features:
             raise UsageError(
                 f"`--labels {safe(feature)}={safe(path)}` names a feature that no record has",
-                hint=f"available: {', '.join(safe(each) for each in sorted(features)[:5])}",
+                hint=f"available: {listed(sorted(features), most=5)}",
             )
         found[feature] = _in_order(read_label_map(path), path)
     return dict(sorted(found.items()))
