@@ -44,7 +44,7 @@ _SPLIT_AT_END = re.compile(
 )
 _SPLIT_WORD = re.compile(_SPLIT, re.IGNORECASE)
 _SPLIT_FOLDER = re.compile(
-    rf"(?:.*[-_.])?(?P<split>{_SPLIT})(?:[-_]?(?:data|files|records|set|shards))?",
+    rf"(?:.*[-_.=])?(?P<split>{_SPLIT})(?:[-_]?(?:data|files|records|set|shards))?",
     re.IGNORECASE | re.DOTALL,
 )
 _TFX_FOLDER = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)
@@ -62,6 +62,11 @@ _SET = re.compile(
 _COUNTED = re.compile(
     r"(?P<stem>.*?(?<!\d)[-_.]?)(?<!\d-)(?P<number>\d{1,9})-(?:\d+x\d+-)?(?P<records>\d{1,12})"
     r"(?P<end>\.tfrec)",
+    _FLAGS,
+)
+_SPARK = re.compile(
+    rf"(?P<stem>part)-(?:[mr]-)?(?P<number>\d{{5}})(?:-[\w-]+)?(?:\.c\d+)?{_GZIP}"
+    rf"(?P<end>(?P<mark>{_MARK})?{_GZIP})",
     _FLAGS,
 )
 _SINGLE = re.compile(rf"(?P<stem>.+?)(?P<end>{_MARK}{_GZIP})", _FLAGS)
@@ -126,7 +131,8 @@ def parse_shard_name(filename: str) -> ShardName | None:
     ``x.record-00003-of-00100`` (Object Detection), ``data_tfrecord-00000-of-00001.gz`` (TFX),
     ``train00-2071.tfrec``, ``file_00-4096.tfrec`` and ``00-192x192-798.tfrec`` (Kaggle, Keras: the
     last number counts records), and ``x.tfrecord``, ``x.tfrecords``, ``x.tfrec``, ``x.record``,
-    ``x_3.tfrecord``; each with ``.gz``.
+    ``x_3.tfrecord``; each with ``.gz``; and ``part-r-00000`` or
+    ``part-00000-<uuid>-c000.tfrecord`` (Spark), of which :func:`is_any_part` tells more.
 
     A split is recognized only as the last word before the number or the ending:
     ``test_reads.tfrecord`` may be the data of a test or a test split. Hidden files and the sharded
@@ -141,6 +147,9 @@ def parse_shard_name(filename: str) -> ShardName | None:
     match = _SET.fullmatch(filename)
     if match:
         return _of_set(match)
+    match = _SPARK.fullmatch(filename)
+    if match:
+        return _parsed(match["stem"], match["number"], end=match["end"])
     match = _COUNTED.fullmatch(filename)
     if match:
         stem = match["stem"]
@@ -151,6 +160,12 @@ def parse_shard_name(filename: str) -> ShardName | None:
     end = match["end"]
     match = _NUMBERED.fullmatch(match["stem"]) or match
     return _parsed(match["stem"], match.groupdict().get("number", "0"), end=end)
+
+
+def is_any_part(filename: str) -> bool:
+    """Whether Spark or Hadoop gives files of any format this name: ``part-r-00000``."""
+    match = _SPARK.fullmatch(filename)
+    return match is not None and match["mark"] is None and not _SET.fullmatch(filename)
 
 
 def _of_set(match: re.Match[str]) -> ShardName | None:

@@ -19,6 +19,7 @@ from tfrecreg.shardset.files import (
     BareFile,
     files_below,
     find_all,
+    left_out_line,
     names_folder,
 )
 from tfrecreg.shardset.find import Built, TargetLike, find, named_targets
@@ -56,7 +57,7 @@ def find_target(
         return targets[0]
     bare = files_target([found], schema=schema)
     several = f"`{bare.name}` has shards of several folders, whose manifests are not used together"
-    return replace(bare, notes=(several,))
+    return replace(bare, notes=(*bare.notes, several))
 
 
 def target_of(
@@ -232,17 +233,20 @@ def files_target(
     Raises:
         UsageError: a word matches nothing.
     """
+    left_out: list[str] = []
+    files = find_all(words, left_out)
     return Target(
         name=display_name(words),
         kind="files",
         dataset="",
-        shards=tuple(_numbered(find_all(words), {})),
+        shards=tuple(_numbered(files, {})),
         storage=None,
         manifest=None,
         schema=read_schema_file(schema) if schema is not None else None,
         schema_path=schema,
         raw=measure_raw(raw, progress) if raw is not None else None,
         raw_folder=raw,
+        notes=(left_out_line(left_out),) if left_out else (),
     )
 
 
@@ -291,7 +295,10 @@ def files_targets(
     if rest:
         shards = [shard for shard in bare.shards if id(shard) in rest]
         name = bare.name if not targets else display_name([each.name for each in shards])
-        targets.append(replace(bare, shards=tuple(shards), name=name, notes=tuple(told)))
+        notes = (*bare.notes, *told)
+        targets.append(replace(bare, shards=tuple(shards), name=name, notes=notes))
+    else:
+        targets[-1] = replace(targets[-1], notes=(*targets[-1].notes, *bare.notes))
     return targets
 
 
