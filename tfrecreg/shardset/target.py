@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.foreign.label_files import LabelsBeside
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import resolve_folder
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import RawSize, Shard, Target
-from tfrecreg.shards import folder_split, normal_splits, parse_shard_name
+from tfrecreg.shards import (
+    folder_split,
+    is_split_word,
+    normal_split,
+    normal_splits,
+    parse_shard_name,
+)
 from tfrecreg.shardset.files import (
     BareFile,
     files_below,
@@ -199,23 +208,34 @@ def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shar
 
 
 def _splits_of(places: Sequence[str]) -> list[str]:
-    """The split of each file: that of its name, else that of the nearest folder which names one.
+    """The split of each file: that of its name, else that of its folder or of one above; empty
+    without one.
 
-    Only folders below the one that all files share count: ``test`` means nothing if all files are
-    in it; TFX's ``Split-test`` does. Empty without a split.
+    A folder such as ``test`` means nothing alone. It is a split if other folders have files as
+    well, and a folder above if there is another split beside it. TFX's ``Split-test`` always is.
     """
-    folders = [each.split("/")[:-1] for each in places]
-    shared = len(os.path.commonprefix(folders))  # noqa: RUF071 - of lists
-    said = [
-        folder_split(each[-1], tfx=True)
-        or next(filter(None, map(folder_split, reversed(each[shared:]))), "")
-        for each in folders
-    ]
-    normal = normal_splits(set(said))
+    folders = [tuple(each.split("/")[:-1]) for each in places]
+    beside: dict[tuple[str, ...], set[str]] = {}
+    for folder in dict.fromkeys(folders):
+        for at, name in enumerate(folder):
+            if split := folder_split(name):
+                beside.setdefault(folder[:at], set()).add(normal_split(split))
+    several = len(set(folders)) > 1
+
+    def said(folder: tuple[str, ...]) -> str:
+        for at in reversed(range(len(folder))):
+            is_own = several and folder[at + 1 :] == () and is_split_word(folder[at])
+            if is_own or len(beside.get(folder[:at], ())) > 1:
+                if split := folder_split(folder[at]):
+                    return split
+        return ""
+
+    known = {each: folder_split(each[-1], tfx=True) or said(each) for each in set(folders) if each}
+    normal = normal_splits(set(known.values()))
     names = (parse_shard_name(each.rpartition("/")[2]) for each in places)
     return [
-        (name.split if name is not None else None) or normal[folder]
-        for name, folder in zip(names, said, strict=True)
+        (name.split if name is not None else None) or normal.get(known.get(folder, ""), "")
+        for name, folder in zip(names, folders, strict=True)
     ]
 
 
@@ -234,12 +254,12 @@ def files_target(
         UsageError: a word matches nothing.
     """
     left_out: list[str] = []
-    files = find_all(words, left_out)
+    shards = tuple(_numbered(find_all(words, left_out), {}))
     return Target(
         name=display_name(words),
         kind="files",
         dataset="",
-        shards=tuple(_numbered(files, {})),
+        shards=shards,
         storage=None,
         manifest=None,
         schema=read_schema_file(schema) if schema is not None else None,
@@ -247,7 +267,32 @@ def files_target(
         raw=measure_raw(raw, progress) if raw is not None else None,
         raw_folder=raw,
         notes=(left_out_line(left_out),) if left_out else (),
+        beside=labels_beside(shards),
     )
+
+
+def labels_beside(shards: Sequence[Shard]) -> LabelsBeside:
+    """The label maps beside bare files."""
+    folders = {}
+    for shard in shards:
+        place = shard.storage, shard.path.rpartition("/")[0]
+        folders.setdefault((shard.storage.root, place[1]), place)
+    return LabelsBeside(tuple(folders.values()), partial(_first_features, tuple(shards)))
+
+
+def _first_features(shards: Sequence[Shard]) -> frozenset[str]:
+    """The features of the first records of the first shards that have any."""
+    from tfrecreg.records.batch import RecordBatch
+    from tfrecreg.records.reader import scan
+
+    found: set[str] = set()
+    for shard in shards[:_FIRST_SHARDS]:
+        with suppress(StorageError), closing(scan(shard.storage, shard.path)) as events:
+            batch = next((each for each in events if isinstance(each, RecordBatch)), None)
+            if batch is not None and batch.whole:
+                for position in range(min(len(batch), _FIRST_RECORDS)):
+                    found.update(batch.example(position) or ())
+    return frozenset(found)
 
 
 @looks_remembered()
@@ -302,6 +347,8 @@ def files_targets(
     return targets
 
 
+_FIRST_SHARDS, _FIRST_RECORDS = 4, 100
+"""The records whose features show which of them a label map is for."""
 _NAMED = 3
 """Maximum number of files or globs in the display name of a target."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from tfrecreg.codes import ANN004, ANN007
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.example.decode import canonical, decode_fast, decode_or_none
@@ -17,6 +19,7 @@ from tfrecreg.example.keys import feature_key
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.foreign.label_files import in_order
 from tfrecreg.foreign.tfds_info import TfdsInfo
 from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
@@ -28,6 +31,8 @@ from tfrecreg.scan.tally import Tally
 from tfrecreg.sequences.sketch import PayloadSketch
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
+from tfrecreg.validators.annotations.validator import AnnotationsValidator
+from tfrecreg.validators.annotations.visitor import AnnotationsPart
 from tfrecreg.validators.manifest.bare_files import (
     check_counts,
     check_empty,
@@ -119,6 +124,36 @@ class Examination(Validator):
         if not self.judged:
             check_payloads(tally, [(shard, part.payloads) for shard, part in self.seen])
         yield from tally.findings(target.dataset)
+
+
+class LabelNames(AnnotationsValidator):
+    """Holds class numbers and names against the label maps beside the shards, and keeps the names
+    that the records alone give. Its findings refuse nothing: the map may be what is wrong.
+    """
+
+    found = frozenset((ANN004.code, ANN007.code))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, list[str]] = {}
+        """Names by feature, in order of their numbers: where every number has one name."""
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, AnnotationsPart]]
+    ) -> Iterator[Finding | Measure]:
+        seen, total = list(parts), AnnotationsPart()
+        for _, part in seen:
+            total.merge(part)
+        for feature, names in total.names.items():
+            counts, known = total.classes[feature], names.as_map()
+            whole = not names.full and not counts.full and known.keys() == counts.counts.keys()
+            if whole and all(known.values()) and not any(names.conflicts()):
+                with suppress(UsageError):
+                    self.names[feature] = in_order(known, feature)
+        for each in super().finish(target, seen):
+            mapped = isinstance(each, Finding) and each.code in self.found
+            if mapped and each.locations[0].record is not None:
+                yield each
 
 
 class _Examiner(Visitor):

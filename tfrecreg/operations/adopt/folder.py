@@ -11,12 +11,19 @@ from blake3 import blake3
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.findings import Finding
+from tfrecreg.foreign.label_files import LabelsBeside
 from tfrecreg.foreign.tfds_info import TfdsInfo
 from tfrecreg.gating import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
-from tfrecreg.operations.adopt.examine import Examination, Examined, ExamineSettings, index_path
+from tfrecreg.operations.adopt.examine import (
+    Examination,
+    Examined,
+    ExamineSettings,
+    LabelNames,
+    index_path,
+)
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
 from tfrecreg.operations.check.findings import complete_findings
@@ -167,13 +174,15 @@ def examine(
     plan: AdoptPlan,
     settings: ExamineSettings,
     known: KnownSchema | None,
+    beside: LabelsBeside,
     engine: Engine,
     progress: Progress,
-) -> tuple[list[tuple[Shard, Examined]], tuple[Finding, ...]]:
+) -> tuple[list[tuple[Shard, Examined]], dict[str, list[str]], tuple[Finding, ...]]:
     """Read every file once, and refuse files that fail the checks.
 
     Returns:
-        The result for each file, in their order; and the findings that the gate accepts.
+        The result for each file, in their order; the class names that the records give; and the
+        findings that the gate accepts.
 
     Raises:
         UsageError: a record that is too large, or no record at all.
@@ -191,9 +200,10 @@ def examine(
         schema=known.text if known is not None and judged else None,
         schema_path=known.path if known is not None else None,
         raw=None,
+        beside=beside,
     )
-    examination = Examination(settings, judged, _placed(plan))
-    validators: list[Validator] = [CrcValidator(), examination]
+    examination, labels = Examination(settings, judged, _placed(plan)), LabelNames()
+    validators: list[Validator] = [CrcValidator(), examination, labels]
     gate = registry.config.gate(plan.dataset)
     if judged:
         from tfrecreg.validators.schema.validator import SchemaValidator
@@ -211,8 +221,10 @@ def examine(
     for _, part in examination.seen:
         if part.problem is not None:
             raise part.problem
+    found = list(complete_findings(result.findings, target))
+    told = [each for each in found if each.code in LabelNames.found]
     verdict = judge(
-        list(complete_findings(result.findings, target)),
+        [each for each in found if each.code not in LabelNames.found],
         FailOn.ERROR,
         severity=gate.severity,
         waivers=registry.config.waivers,
@@ -224,7 +236,7 @@ def examine(
         raise UsageError(
             f"there is no record in the {len(plan.files)} files", hint="name files with records"
         )
-    return examination.seen, verdict.findings
+    return examination.seen, labels.names, (*verdict.findings, *told)
 
 
 def _placed(plan: AdoptPlan) -> list[tuple[TfdsInfo, list[Shard]]]:
