@@ -32,11 +32,11 @@ _KINDS = 5
 _TRIED = 8
 """Parts of Spark in a folder that are looked into."""
 _DESCRIBES = re.compile(
-    r"_(?:SUCCESS|committed.*|started.*)|.*\.index|.*\.pbtxt|.*labels\.txt|classes\.txt"
+    r"(?:CITATION|LICEN[CS]E|NOTICE|README).*|_(?:SUCCESS|committed.*|started.*)|.*\.index|.*\.pbtxt|.*labels\.txt|classes\.txt"
     r"|(?:manifest|labels|dataset_info|features|salvage)\.json|ledger\.jsonl",
     re.DOTALL,
 )
-"""Files that checks read beside shards, and marks of Spark."""
+"""Files that checks read beside shards, those for people, and marks of Spark."""
 _INDEX = ".index"
 """The end of an index's name, behind that of its shard."""
 

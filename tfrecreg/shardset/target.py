@@ -224,10 +224,10 @@ def _splits_of(places: Sequence[str]) -> list[str]:
 
     def said(folder: tuple[str, ...]) -> str:
         for at in reversed(range(len(folder))):
-            is_own = several and folder[at + 1 :] == () and is_split_word(folder[at])
-            if is_own or len(beside.get(folder[:at], ())) > 1:
-                if split := folder_split(folder[at]):
-                    return split
+            own = several and at == len(folder) - 1 and is_split_word(folder[at])
+            split = folder_split(folder[at])
+            if split and (own or len(beside[folder[:at]]) > 1):
+                return split
         return ""
 
     known = {each: folder_split(each[-1], tfx=True) or said(each) for each in set(folders) if each}
