@@ -64,9 +64,6 @@ def names_beside(
         known: features whose names are known: no label map counts for them.
         in_place: whether the folder is that of a build: `labels.json` is its own then, and only
             files that name their feature count.
-
-    Raises:
-        UsageError: a file does not parse, or two disagree.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
     beside = {(root, folder): _files_in(each, folder) for (root, folder), each in folders.items()}
@@ -125,11 +122,7 @@ class LabelsBeside:
 
 
 def in_order(names: LabelMap, path: str) -> list[str]:
-    """The names in order of their numbers, empty where a number has none.
-
-    Raises:
-        UsageError: a number is negative or too large, or a name is not UTF-8.
-    """
+    """The names in order of their numbers, empty where a number has none."""
     last = max(names)
     if min(names) < 0 or last >= _MOST_CLASSES:
         wrong = min(names) if min(names) < 0 else last

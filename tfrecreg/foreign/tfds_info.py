@@ -96,11 +96,7 @@ def is_unfinished(name: str) -> bool:
 
 
 def read_info(storage: Readable, folder: str) -> TfdsInfo | None:
-    """The description in a folder; None if there is none.
-
-    Raises:
-        NotTfdsError: a file of that name is another tool's, or damaged.
-    """
+    """The description in a folder; None if there is none."""
     path = f"{folder}/{INFO_NAME}" if folder else INFO_NAME
     try:
         data = storage.read(path, limit=_MOST_BYTES)

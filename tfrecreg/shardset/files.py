@@ -67,11 +67,6 @@ def find_files(word: str, left_out: list[str]) -> list[BareFile]:
             (every shard below it) or a set, ``train@10``.
         left_out: receives the paths of other files below a folder, but for those that a check reads
             as descriptions.
-
-    Raises:
-        UsageError: nothing matches.
-        StorageError: a store cannot be asked, or a folder not be read.
-        FailureError: a library is missing.
     """
     place = _place(word)
     if place.is_folder():

@@ -47,12 +47,7 @@ def find_target(
     registry: RegistryLike | None = None,
     schema: str | None = None,
 ) -> Target:
-    """What one word names, as a target.
-
-    Raises:
-        UsageError: it does not exist.
-        ManifestError: the manifest is damaged.
-    """
+    """What one word names, as a target."""
     found: Built | str
     if isinstance(word, FolderBuild):
         found = word
@@ -85,10 +80,6 @@ def target_of(
         raw: folder of raw data to measure instead of taking the manifest's word.
         name: of the target, escaped; None for its own.
         named: the shards that were named; None for all.
-
-    Raises:
-        UsageError: its bytes are not here, or a path does not exist.
-        ManifestError: the schema in a folder is not the one that the manifest names.
     """
     text, path = (
         (read_schema_file(schema), schema)
@@ -249,9 +240,6 @@ def files_target(
     """Bare files: paths, globs, folders (every shard below them) and ``prefix@N`` shard sets.
 
     Each may be a URL.
-
-    Raises:
-        UsageError: a word matches nothing.
     """
     left_out: list[str] = []
     shards = tuple(_numbered(find_all(words, left_out), {}))
@@ -310,11 +298,6 @@ def files_targets(
         words: as for :func:`files_target`.
         schema: path of a schema to check against instead of those of the builds.
         raw: folder of raw data to measure.
-
-    Raises:
-        UsageError: a word matches nothing.
-        ManifestError: a manifest is damaged, or a schema is not the one that it names.
-        NewerFormatError: a newer tfrecreg wrote a manifest.
     """
     bare = files_target(words, schema=schema, raw=raw, progress=progress)
     told: list[str] = []
@@ -361,11 +344,7 @@ def display_name(words: Sequence[str]) -> str:
 
 
 def read_schema_file(path: str) -> str:
-    """The text of a schema; bytes that are not UTF-8 are replaced, and the parser says where.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """The text of a schema; bytes that are not UTF-8 are replaced, and the parser says where."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -71,9 +71,6 @@ def without_unfinished(shards: Sequence[Shard]) -> tuple[list[Shard], list[str]]
 
     Unfinished files are left out, and an unfinished folder beside a finished one. Of an unfinished
     folder alone the splits are taken of which all shards are there.
-
-    Raises:
-        UsageError: nothing is left.
     """
     notes: list[str] = []
     whole: list[Shard] = []

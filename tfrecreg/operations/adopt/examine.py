@@ -271,9 +271,6 @@ def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature:
     Args:
         indexes: split and path of each, the splits one after the other.
         feature: the origin of the keys.
-
-    Raises:
-        RefusedError: two records have one key.
     """
     current: str | None = None
     seen: set[str] = set()

@@ -42,12 +42,7 @@ from tfrecreg.validators.crc import CrcValidator
 
 
 def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
-    """The existing build, or None.
-
-    Raises:
-        UsageError: adopting would cost somebody's files, or there is nothing to adopt.
-        ManifestError: there is a build, and its manifest is damaged.
-    """
+    """The existing build, or None."""
     folder, dataset = layout.build_folder(plan.dataset), registry.dataset(plan.dataset)
     before = dataset.build_manifest()
     if plan.how == "in-place":
@@ -62,11 +57,7 @@ def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
 
 
 def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> Iterator[FileEntry]:
-    """The files that are beside the shards and stay there: they are files of the build, too.
-
-    Raises:
-        UsageError: one of them has a name that the build needs, or is not a file.
-    """
+    """The files that are beside the shards and stay there: they are files of the build, too."""
     folder = registry.storage.below(layout.build_folder(plan.dataset))
     own = {MANIFEST_NAME} | (
         {entry.path for entry in before.files} if before is not None else set()
@@ -143,11 +134,7 @@ class PlaceTask:
 
 
 def place_shard(task: PlaceTask) -> FileDigest:
-    """Copy or link the shard, and verify that it is unchanged since the examination.
-
-    Raises:
-        UsageError: the file was changed meanwhile.
-    """
+    """Copy or link the shard, and verify that it is unchanged since the examination."""
     shard = task.file.shard
     if task.how == "copy":
         with task.folder.create(task.file.path) as writer:
@@ -183,11 +170,6 @@ def examine(
     Returns:
         The result for each file, in their order; the class names that the records give; and the
         findings that the gate accepts.
-
-    Raises:
-        UsageError: a record that is too large, or no record at all.
-        RefusedError: the gate does not accept the findings.
-        FailureError: a file cannot be read.
     """
     judged = known is not None and known.judges
     target = Target(

@@ -192,10 +192,6 @@ def adopted_labels(
     Args:
         said: feature and file of its class names, from the request.
         before: the build's own names if the shards stay in place.
-
-    Raises:
-        UsageError: a file names no classes, a feature that no record has, or two files of one
-            feature disagree.
     """
     found = {name: names for name, names in before.items() if name in features}
     beside = names_beside(

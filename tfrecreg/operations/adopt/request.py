@@ -78,10 +78,6 @@ class KnownSchema:
 def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
     """The schema that was named, or the dataset's own, or one of TFX that lies beside the files;
     None to draft one.
-
-    Raises:
-        UsageError: the one that was named does not exist, or is not the dataset's own.
-        SchemaError: it does not parse.
     """
     own = registry.dataset(request.name).schema_text()
     path = registry.dataset(request.name).schema_path
@@ -141,10 +137,6 @@ def deal(
         rules: split and glob. A glob without a slash matches the file's name, one with
             slashes against the end of its path.
         listed: splits by path, as a description beside the files has them; rules override them.
-
-    Raises:
-        UsageError: the split of a file is unknown, two rules match one file, a rule matches none,
-            or two sets would become one split because of their names.
     """
     for split, _ in rules:
         if not _NAME.fullmatch(split):
@@ -252,12 +244,7 @@ class AdoptPlan:
 
 
 def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
-    """Find the files, and give them their splits and names. Looks at no byte of them.
-
-    Raises:
-        UsageError: a bad name, no files, files whose split is not known, or files that lie where
-            the way of adopting does not fit.
-    """
+    """Find the files, and give them their splits and names. Looks at no byte of them."""
     check_dataset_name(request.name)
     folder = os.path.realpath(f"{registry.storage.root}/{layout.build_folder(request.name)}")
     paths = request.paths

@@ -117,11 +117,7 @@ class AdoptResult:
 
 
 def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
-    """Plan without reading records or writing files.
-
-    Raises:
-        UsageError: as :func:`adopt` does before its work starts.
-    """
+    """Plan without reading records or writing files."""
     plan = plan_adoption(registry, request)
     expect_replaceable(registry, plan)
     known_schema(registry, request, plan)
@@ -139,12 +135,6 @@ def adopt(
 
     Every file is read once before anything is copied: data that are damaged, incomplete or not what
     the schema says are refused.
-
-    Raises:
-        UsageError: files whose split or place does not fit, two compressions, a schema that is
-            not that of the dataset, files that change meanwhile, or a build that would be lost.
-        RefusedError: the files have findings, or their keys are not unique.
-        FailureError: a file cannot be read or written.
     """
     engine = engine or LocalEngine(1)
     with transaction(registry.dataset(request.name), progress) as change:

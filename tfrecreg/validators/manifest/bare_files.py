@@ -131,9 +131,6 @@ def expect_whole_sets(shards: Iterable[Shard], otherwise: str, hint: str) -> Non
     Args:
         otherwise: why the rest is of no use, for the message.
         hint: the next step.
-
-    Raises:
-        RefusedError: a set of shards is incomplete or contradictory.
     """
     sets = Tally()
     check_sets(sets, shards)

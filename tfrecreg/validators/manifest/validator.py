@@ -88,11 +88,7 @@ class ManifestValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], ManifestVisitor]:
-        """Read the option. Visitors examine the payloads of bare files only.
-
-        Raises:
-            ConfigError: an option is unknown, or not a number of hosts.
-        """
+        """Read the option. Visitors examine the payloads of bare files only."""
         self._hosts = read_limits(HostsOptions, options, self.name).hosts
         return partial(ManifestVisitor, look=target.manifest is None)
 
