@@ -44,7 +44,7 @@ _SPLIT_AT_END = re.compile(
 )
 _SPLIT_WORD = re.compile(_SPLIT, re.IGNORECASE)
 _SPLIT_FOLDER = re.compile(
-    rf"(?:.*[-_.=])?(?P<split>{_SPLIT})(?:[-_]?(?:data|files|records|set|shards))?",
+    rf"(?:.*[-_.=])?(?P<split>{_SPLIT})(?:[-_.].*|data|files|records|set|shards)?",
     re.IGNORECASE | re.DOTALL,
 )
 _TFX_FOLDER = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)

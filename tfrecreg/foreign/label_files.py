@@ -82,8 +82,8 @@ def names_beside(
     of_records = features()
     found: dict[str, tuple[list[str], str]] = {}
     for storage, path in named:
-        for feature, names in _of_named(storage, path, of_records):
-            _keep(found, feature, names, path)
+        for named_feature, names in _of_named(storage, path, of_records):
+            _keep(found, named_feature, names, path)
     own = frozenset((*found, *known))
     feature = feature_of_maps(of_records)
     for storage, path in maps:

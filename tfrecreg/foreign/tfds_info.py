@@ -152,7 +152,8 @@ def _split(plain: object) -> InfoSplit:
     if not isinstance(lengths, list):
         raise NotTfdsError(f"`shardLengths` {where} is not a list")
     numbers = tuple(_number(each, f"`shardLengths` {where}") for each in lengths)
-    shards, records = len(numbers), sum(numbers)
+    shards = len(numbers)
+    records: int | None = sum(numbers)
     if not numbers:
         statistics = _field(plain, "statistics", {})
         declared = _field(statistics, "numExamples", None) if isinstance(statistics, dict) else None

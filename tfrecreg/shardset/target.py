@@ -261,7 +261,7 @@ def files_target(
 
 def labels_beside(shards: Sequence[Shard]) -> LabelsBeside:
     """The label maps beside bare files."""
-    folders = {}
+    folders: dict[tuple[str, str], tuple[Readable, str]] = {}
     for shard in shards:
         place = shard.storage, shard.path.rpartition("/")[0]
         folders.setdefault((shard.storage.root, place[1]), place)

@@ -151,8 +151,9 @@ class LabelNames(AnnotationsValidator):
                 with suppress(UsageError):
                     self.names[feature] = in_order(known, feature)
         for each in super().finish(target, seen):
-            mapped = isinstance(each, Finding) and each.code in self.found
-            if mapped and each.locations[0].record is not None:
+            if isinstance(each, Measure) or each.code not in self.found:
+                continue
+            if each.locations[0].record is not None:  # else the records contradict each other
                 yield each
 
 
