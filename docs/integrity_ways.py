@@ -260,12 +260,6 @@ _READS: Mapping[str, Mapping[str, Sequence[str]]] = {
         _NO_REGISTRY: ("working schema", "of the release", "DVC"),
         _NO_MANIFEST: ("manifest missing",),
     },
-    "`check data/digits/*tfrecord*`": {
-        "only shards are named: they and their indexes are judged, and the report says so": (
-            "class names",
-            "schema in the folder",
-        ),
-    },
     "`audit`": {
         "it reads releases, not builds": (
             *("shard", "record", "index", "class names", "of the manifest", "manifest cut"),

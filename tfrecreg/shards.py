@@ -43,20 +43,30 @@ _SPLIT_AT_END = re.compile(
     rf"(?:(?P<prefix>.*?)[-_.])?(?P<split>{_SPLIT})", re.IGNORECASE | re.DOTALL
 )
 _SPLIT_WORD = re.compile(_SPLIT, re.IGNORECASE)
+_SPLIT_FOLDER = re.compile(
+    rf"(?:.*[-_.=])?(?P<split>{_SPLIT})(?:[-_.].*|data|files|records|set|shards)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_TFX_FOLDER = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)
 _WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_AND_SPLIT = re.compile(r"([A-Za-z]\w*)-(\w[\w-]*)")
 
 _MARK = r"(?:[-_.](?:tfrecords?|tfrec)|\.records?)"
-_GZIP = r"(?:\.(?:gz|gzip|zlib))?"
+_GZIP = r"(?:\.(?:gz|gzip|zlib|zz))?"
 _FLAGS = re.IGNORECASE | re.ASCII | re.DOTALL
 _SET = re.compile(
-    rf"(?:(?P<stem>.+)[-_.])?(?P<number>\d{{1,9}})[-_]of[-_](?P<of>\d{{1,9}})"
+    rf"(?:(?P<stem>.+?)[-_.]?)?(?<!\d)(?P<number>\d{{1,9}})[-_]?of[-_]?(?P<of>\d{{1,9}})"
     rf"(?P<end>{_MARK}?{_GZIP})",
     _FLAGS,
 )
 _COUNTED = re.compile(
     r"(?P<stem>.*?(?<!\d)[-_.]?)(?<!\d-)(?P<number>\d{1,9})-(?:\d+x\d+-)?(?P<records>\d{1,12})"
     r"(?P<end>\.tfrec)",
+    _FLAGS,
+)
+_SPARK = re.compile(
+    rf"(?P<stem>part)-(?:[mr]-)?(?P<number>\d{{5}})(?:-[\w-]+)?(?:\.c\d+)?{_GZIP}"
+    rf"(?P<end>(?P<mark>{_MARK})?{_GZIP})",
     _FLAGS,
 )
 _SINGLE = re.compile(rf"(?P<stem>.+?)(?P<end>{_MARK}{_GZIP})", _FLAGS)
@@ -121,7 +131,8 @@ def parse_shard_name(filename: str) -> ShardName | None:
     ``x.record-00003-of-00100`` (Object Detection), ``data_tfrecord-00000-of-00001.gz`` (TFX),
     ``train00-2071.tfrec``, ``file_00-4096.tfrec`` and ``00-192x192-798.tfrec`` (Kaggle, Keras: the
     last number counts records), and ``x.tfrecord``, ``x.tfrecords``, ``x.tfrec``, ``x.record``,
-    ``x_3.tfrecord``; each with ``.gz``.
+    ``x_3.tfrecord``; each with ``.gz``; and ``part-r-00000`` or
+    ``part-00000-<uuid>-c000.tfrecord`` (Spark), of which :func:`is_any_part` tells more.
 
     A split is recognized only as the last word before the number or the ending:
     ``test_reads.tfrecord`` may be the data of a test or a test split. Hidden files and the sharded
@@ -136,6 +147,9 @@ def parse_shard_name(filename: str) -> ShardName | None:
     match = _SET.fullmatch(filename)
     if match:
         return _of_set(match)
+    match = _SPARK.fullmatch(filename)
+    if match:
+        return _parsed(match["stem"], match["number"], end=match["end"])
     match = _COUNTED.fullmatch(filename)
     if match:
         stem = match["stem"]
@@ -146,6 +160,12 @@ def parse_shard_name(filename: str) -> ShardName | None:
     end = match["end"]
     match = _NUMBERED.fullmatch(match["stem"]) or match
     return _parsed(match["stem"], match.groupdict().get("number", "0"), end=end)
+
+
+def is_any_part(filename: str) -> bool:
+    """Whether Spark or Hadoop gives files of any format this name: ``part-r-00000``."""
+    match = _SPARK.fullmatch(filename)
+    return match is not None and match["mark"] is None and not _SET.fullmatch(filename)
 
 
 def _of_set(match: re.Match[str]) -> ShardName | None:
@@ -196,6 +216,14 @@ def normal_split(text: str) -> str:
 def is_split_word(text: str) -> bool:
     """Whether `text` is a usual name of a split: ``train``, ``EVAL``, ``val2017``."""
     return _SPLIT_WORD.fullmatch(text) is not None
+
+
+def folder_split(name: str, *, tfx: bool = False) -> str:
+    """The split that a folder's name says, as it is written: ``valid``, ``flowers_test``,
+    ``train_set``; with `tfx` the one in ``Split-train``. Empty if it says none.
+    """
+    match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
+    return match["split"] if match is not None else ""
 
 
 def is_split_name(name: str) -> bool:

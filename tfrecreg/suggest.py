@@ -25,9 +25,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean `{safe(matches[0])}`?" if matches else ""
 
 
-def listed(names: Iterable[str], *, word: str = "and") -> str:
-    """Names for a sentence, in the order given: ``none``, `` `a` ``, `` `a`, `b` and `c` ``."""
+def listed(names: Iterable[str], *, word: str = "and", most: int | None = None) -> str:
+    """Names for a sentence, in the order given: ``none``, `` `a` ``, `` `a`, `b` and `c` ``.
+
+    Of more than `most` names, the first ones and a number: `` `a`, `b` and 6 more ``.
+    """
     shown = [f"`{safe(name)}`" for name in names]
+    if most is not None and len(shown) > most:
+        return f"{', '.join(shown[:most])} {word} {len(shown) - most:,} more"
     if len(shown) < 2:
         return shown[0] if shown else "none"
     return f"{', '.join(shown[:-1])} {word} {shown[-1]}"

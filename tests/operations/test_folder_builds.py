@@ -120,16 +120,25 @@ def test_shards_are_judged_by_the_manifest_beside_them(
 
 
 def test_what_was_not_named_is_told(digits_registry: Path) -> None:
-    (report,) = check([digits_registry / FOLDER / TRAIN], options=CheckOptions(only=("manifest",)))
+    folder = digits_registry / FOLDER
+    only = CheckOptions(only=("manifest",))
+    (report,) = check([folder / TRAIN], options=only)
     (measure,) = (each for each in report.measures if each.name == "manifest.unnamed")
-    assert measure.text == "3 of the 4 shards of `digits`: they and its other files are not judged"
+    assert (measure.value, "3 of the 4 shards of `digits`" in measure.text) == (3, True)
+    (report,) = check([f"{folder}/*tfrecord*"], options=only)
+    assert all(each.name != "manifest.unnamed" for each in report.measures)
 
 
-def test_what_else_is_in_the_folder_is_told(digits_registry: Path) -> None:
-    targets = [f"{digits_registry / FOLDER}/*tfrecord*"]
-    (report,) = check(targets, options=CheckOptions(only=("manifest",)))
-    (measure,) = (each for each in report.measures if each.name == "manifest.unnamed")
-    assert measure.text == "files of `digits` other than its shards are not judged"
+@pytest.mark.parametrize("named", [TRAIN, "*tfrecord*"])
+def test_other_files_of_the_build_are_judged_beside_named_shards(
+    digits_registry: Path, named: str
+) -> None:
+    folder = digits_registry / FOLDER
+    (folder / "labels.json").write_bytes(b"{}\n")
+    (folder / "schema.pbtxt").unlink()
+    found = document([folder / named], digits_registry, only=("manifest",))
+    places = {(each["code"], each["locations"][0]["shard"]) for each in found["findings"]}
+    assert places == {("SHD001", "schema.pbtxt"), ("SHD002", "labels.json")}
 
 
 @pytest.mark.medium

@@ -283,7 +283,7 @@ def test_unknown_datasets_and_releases_are_refused(digits_original: Path) -> Non
 
 
 def test_no_registry_is_refused(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "digits", "test")[0].startswith("no registry here: ")
+    assert "no registry here" in refusal(tmp_path, "digits", "test")[0]
 
 
 def test_a_build_without_schema_says_how_to_get_one(digits_registry: Path) -> None:

@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from foreign_support import example, put
 
+from tfrecreg import check, data_source, digest, head
 from tfrecreg.errors import ManifestError, MissingFileError, UsageError
 from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import open_registry
@@ -290,3 +292,81 @@ def test_a_dataset_comes_before_a_folder_of_its_name(
 def test_a_folder_needs_no_registry_to_be_found(here: Path) -> None:
     touch(here, "mnist/a.tfrecord")
     assert find_target("mnist").kind == "files"
+
+
+@pytest.mark.parametrize(
+    ("names", "splits"),
+    [
+        (("train/x.tfrecord", "valid/x.tfrecord"), ["train", "validation"]),
+        (("train/images/x.tfrec", "test/images/x.tfrec"), ["train", "test"]),
+        (("pets_train/x.tfrec", "pets_test/x.tfrec"), ["train", "test"]),
+        (("train-192/x.tfrec", "val-192/x.tfrec"), ["train", "validation"]),
+        (("val/x.tfrec", "dev/x.tfrec"), ["val", "dev"]),
+        (("split=train/part-00000-a-c000.tfrecord", "split=test/b.tfrecord"), ["train", "test"]),
+        (("Split-eval/x.tfrecord",), ["eval"]),
+        (("train/x-test.tfrecord", "test/b.tfrecord"), ["test", "test"]),
+        (("train/x.tfrecord", "loose.tfrecord"), ["train", ""]),
+        (("test/x.tfrecord",), [""]),
+        (("python/test/data/x.tfrecord", "scala/x.tfrecord"), ["", ""]),
+        (("testdata/a/x.tfrecord", "testdata/b/x.tfrecord"), ["", ""]),
+    ],
+)
+def test_folders_say_the_splits_of_files_whose_names_do_not(
+    here: Path, names: tuple[str, ...], splits: list[str]
+) -> None:
+    touch(here, *names)
+    found = {shard.name: shard.split for shard in find_target(".").shards}
+    assert [found[name] for name in names] == splits
+
+
+def test_a_split_of_folders_is_read_counted_and_digested_alone(here: Path) -> None:
+    for split, first in (("train", 0), ("test", 10)):
+        put(here / split / "x.tfrecord", *(example(first + each) for each in range(3)))
+    put(here / "test/copies.tfrecord", example(1))
+    source = data_source(".", split="test")
+    assert (len(source), len(data_source(".", split="train"))) == (4, 3)
+    with pytest.raises(UsageError):
+        data_source(".", split="validation")
+    (digests,) = digest(".")
+    assert {each.split: each.records for each in digests.splits} == {"test": 4, "train": 3}
+    assert [each.split for each in head(".", split="test")] == ["test"] * 4
+    (report,) = check(".")
+    leaks = [each for each in report.findings if each.code == "DUP002"]
+    assert [(each.severity.value, each.count) for each in leaks] == [("error", 1)]
+
+
+def test_parts_of_spark_are_shards_where_they_hold_records(here: Path) -> None:
+    for number in range(2):
+        put(here / f"records/part-r-{number:05d}", example(number))
+    touch(here, "records/part-r-00002", "records/_SUCCESS", "records/.part-r-00000.crc")
+    (here / "text").mkdir()
+    (here / "text/part-r-00000").write_text("1,2\n")
+    put(here / "packed/part-00000-ab-c000.gz", example(7), packed=True)
+    target = find_target(".")
+    assert [shard.name for shard in target.shards] == [
+        "packed/part-00000-ab-c000.gz",
+        *(f"records/part-r-{number:05d}" for number in range(3)),
+    ]
+    (note,) = target.notes
+    assert ("1 file" in note, "`part-r-00000`" in note) == (True, True)
+
+
+def test_files_that_a_folder_has_besides_are_counted_by_kind(here: Path) -> None:
+    touch(here, "a.tfrecord", "b.zst", "LICENSE", "label_map.pbtxt", "c", ".hidden")
+    touch(here, *(f"{number}.jpg" for number in range(1000)))
+    (report,) = check(".")
+    (note,) = report.notes
+    assert note.startswith("1,002 files ")
+    assert [kind in note for kind in ("`*.jpg`", "`b.zst`", "`c`", "LICENSE")] == [True] * 3 + [
+        False
+    ]
+    assert find_target("a.tfrecord").notes == ()
+
+
+def test_a_misspelt_file_is_suggested_without_a_registry(here: Path) -> None:
+    touch(here, "train", "shard.tfrecord")
+    for word, close in (("trian", "`train`"), ("shart.tfrecord", "`shard.tfrecord`")):
+        with pytest.raises(UsageError) as caught:
+            find_target(word)
+        assert close in caught.value.message
+        assert "init" not in caught.value.hint

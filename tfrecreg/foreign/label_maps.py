@@ -24,11 +24,7 @@ _FREEBASE = re.compile(r"/[mg]/\w+")
 
 
 def read_label_map(path: str) -> LabelMap:
-    """Read a file of class names.
-
-    Raises:
-        UsageError: the file does not exist; or as :func:`parse_label_map`.
-    """
+    """Read a file of class names."""
     place = Path(path)
     storage = LocalStorage(place.parent)
     if storage.stat(place.name) is None:
@@ -44,10 +40,6 @@ def parse_label_map(data: bytes, path: str) -> LabelMap:
 
     Args:
         path: of the file, for messages. Where it ends in ``.pbtxt``, the text is a label map.
-
-    Raises:
-        UsageError: it does not parse, an item has no id or no name, two have one id, or it has no
-            class names.
     """
     text = data.decode("utf-8-sig", "surrogateescape")
     if path.endswith((".pbtxt", ".prototxt")) or _ITEM.search(text):

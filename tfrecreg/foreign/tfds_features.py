@@ -50,11 +50,7 @@ class TfdsFeatures:
 
 
 def read_features(storage: Readable, folder: str) -> TfdsFeatures | None:
-    """The features that a folder declares; None without such a file.
-
-    Raises:
-        NotTfdsError: the file is another tool's, of a form before TFDS 4.5, or damaged.
-    """
+    """The features that a folder declares; None without such a file."""
     path = f"{folder}/{FEATURES_NAME}" if folder else FEATURES_NAME
     try:
         plain = strict_json(storage.read(path, limit=_MOST_BYTES))

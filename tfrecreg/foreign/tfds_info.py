@@ -40,14 +40,15 @@ class InfoSplit:
     name: str
     lengths: tuple[int, ...]
     """Number of records of each shard: `shardLengths`. Empty if the file does not say."""
+    shards: int
+    """Number of shards: that of `lengths`, or `numShards` of TFDS before 4.0."""
+    records: int | None
+    """Number of records in all: the sum of `lengths`, or `statistics.numExamples` of TFDS before
+    4.0. None if the file does not say.
+    """
     bytes: int | None
     """Size of all payloads, without framing: `numBytes`. None if the file does not say."""
     template: str
-
-    @property
-    def records(self) -> int:
-        """Number of records in all."""
-        return sum(self.lengths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class TfdsInfo:
 
     def files(self, split: InfoSplit) -> tuple[str, ...]:
         """The names of the shards of a split, in order."""
-        of = len(split.lengths)
+        of = split.shards
         return tuple(self._file(split, number, of) for number in range(of))
 
     def _file(self, split: InfoSplit, number: int, of: int) -> str:
@@ -95,11 +96,7 @@ def is_unfinished(name: str) -> bool:
 
 
 def read_info(storage: Readable, folder: str) -> TfdsInfo | None:
-    """The description in a folder; None if there is none.
-
-    Raises:
-        NotTfdsError: a file of that name is another tool's, or damaged.
-    """
+    """The description in a folder; None if there is none."""
     path = f"{folder}/{INFO_NAME}" if folder else INFO_NAME
     try:
         data = storage.read(path, limit=_MOST_BYTES)
@@ -128,7 +125,7 @@ def _info(plain: object, path: str) -> TfdsInfo:
     twice = [name for name, times in Counter(each.name for each in splits).items() if times > 1]
     if twice:
         raise NotTfdsError(f"it lists the split `{safe(twice[0])}` twice")
-    if sum(len(split.lengths) for split in splits) > _MOST_SHARDS:
+    if sum(split.shards for split in splits) > _MOST_SHARDS:
         raise NotTfdsError(f"it lists more than {_MOST_SHARDS} shards")
     place = _field(plain, "location", {})
     terms = _field(plain, "redistributionInfo", {})
@@ -154,6 +151,15 @@ def _split(plain: object) -> InfoSplit:
     lengths = _field(plain, "shardLengths", [])
     if not isinstance(lengths, list):
         raise NotTfdsError(f"`shardLengths` {where} is not a list")
+    numbers = tuple(_number(each, f"`shardLengths` {where}") for each in lengths)
+    shards = len(numbers)
+    records: int | None = sum(numbers)
+    if not numbers:
+        statistics = _field(plain, "statistics", {})
+        declared = _field(statistics, "numExamples", None) if isinstance(statistics, dict) else None
+        shards = _number(_field(plain, "numShards", 0), f"`numShards` {where}")
+        said = declared is not None and shards > 0
+        records = _number(declared, f"`numExamples` {where}") if said else None
     size = _field(plain, "numBytes", None)
     template = _text(plain, "filepathTemplate") or _TEMPLATE
     strange = sorted(set(re.findall(r"\{(\w+)\}", template)) - _HOLES)
@@ -162,7 +168,9 @@ def _split(plain: object) -> InfoSplit:
         raise NotTfdsError(f"`filepathTemplate` {where} is not that of files here: `{shown}`")
     return InfoSplit(
         name=name,
-        lengths=tuple(_number(each, f"`shardLengths` {where}") for each in lengths),
+        lengths=numbers,
+        shards=shards,
+        records=records,
         bytes=None if size is None else _number(size, f"`numBytes` {where}"),
         template=template,
     )
@@ -191,10 +199,12 @@ def _number(value: object, where: str) -> int:
 def described_by(infos: Iterable[TfdsInfo]) -> Iterator[str]:
     """One line for each: what the folder is judged by."""
     for info in infos:
-        records = sum(split.records for split in info.splits)
+        counts = [split.records for split in info.splits]
+        known = sum(each for each in counts if each is not None)
+        records = f"{known:,} records" if None not in counts else "not all counts"
         version = f" {safe(info.version)}" if info.version else ""
         splits = "1 split" if len(info.splits) == 1 else f"{len(info.splits)} splits"
         yield (
             f"judged by the `{INFO_NAME}` beside the shards: `{safe(info.name)}`{version} of "
-            f"TensorFlow Datasets, {splits}, {records:,} records"
+            f"TensorFlow Datasets, {splits}, {records}"
         )

@@ -332,6 +332,8 @@ _KNOWN = (
     (b"PAR1", "a Parquet file"),
     (b"\x89HDF", "an HDF5 file"),
 )
+ZLIB = "zlib, TensorFlow's `ZLIB`"
+"""A compression that is not read."""
 
 
 def header_detail(head: bytes, at: int, found: Resolution) -> str:
@@ -400,6 +402,8 @@ def foreign_detail(head: bytes, size: int) -> str:
     kind = next((name for magic, name in _KNOWN if head.startswith(magic)), "")
     if not kind and not any(head):
         kind = "zeros"
+    if not kind and head[:1] == b"\x78" and int.from_bytes(head[:2], "big") % 31 == 0:
+        kind = "" if _TEXT.issuperset(head) else ZLIB
     begin = _start(head) + (f" ({kind})" if kind else "")
     return f"no valid record in {size} bytes that begin with {begin}"
 

@@ -186,6 +186,20 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
     return "gzip" if head[:3] == MAGIC and declared is None else "none"
 
 
+def begins_with_record(head: bytes) -> bool:
+    """Whether a file begins with a record's header, plain or in gzip.
+
+    Args:
+        head: the first :data:`SNIFF_BYTES`, or the whole file if it is smaller.
+    """
+    if head[:3] == MAGIC:
+        try:
+            head = zlib.decompressobj(GZIP_BITS).decompress(head, HEADER_BYTES)
+        except zlib.error:
+            return False
+    return header_length(head) is not None
+
+
 class HashedFile:
     """A reader that never reads after the end, and hashes each byte when it is first read.
 

@@ -63,7 +63,7 @@ def expect_dataset(dataset: Dataset) -> None:
     if name in known:
         return
     if known:
-        hint = f"available: {listed(known[:5])}"
+        hint = f"available: {listed(known, most=5)}"
     else:
         hint = f"the registry is empty: tfrecreg build {name} --source SOURCE --raw PATH"
     raise NoSuchNameError(f"no dataset `{name}`{did_you_mean(name, known)}", hint=hint)
@@ -95,7 +95,8 @@ def absent_version(
             hint=f"`{name}@{matching[-1]}` is still available by its full version",
         )
     if versions:
-        hint = f"available: {', '.join(map(str, versions[-5:]))}"
+        earlier = f", and {len(versions) - 5} earlier ones" if len(versions) > 5 else ""
+        hint = f"available: {', '.join(map(str, versions[-5:]))}{earlier}"
     else:
         hint = f"it has no release yet: tfrecreg release {name} --version 1.0.0"
     return NoSuchNameError(f"no release `{name}@{reference.selector}`", hint=hint)

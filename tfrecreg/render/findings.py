@@ -33,6 +33,7 @@ _LOCATIONS = 5
 """The number of locations shown per finding; the JSON has up to 20."""
 
 _MEASURES = {
+    "annotations.labels": "label maps",
     "drift.drift": "against the other version",
     "drift.skew": "against the other split",
     "inflation.hidden": "decoded pixels",

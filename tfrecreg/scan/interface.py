@@ -18,6 +18,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.foreign.label_files import LabelsBeside
 from tfrecreg.index import Index
 from tfrecreg.manifest.model import Manifest, ShardEntry
 from tfrecreg.progress import SILENT, Progress
@@ -204,6 +205,9 @@ class Target:
     notes: Sequence[str] = ()
     """Lines for the report: what it is judged by, or why not by the files beside the shards."""
 
+    beside: LabelsBeside = field(default_factory=LabelsBeside)
+    """The label maps beside bare files."""
+
     @property
     def reference(self) -> str:
         """The reference of the build or release that it is, or has shards of."""
@@ -212,8 +216,10 @@ class Target:
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Class names in order of their numbers, by feature; empty without a manifest."""
-        return self.manifest.labels if self.manifest is not None else {}
+        """Class names in order of their numbers, by feature: those of the manifest, or of the files
+        beside bare files.
+        """
+        return self.manifest.labels if self.manifest is not None else self.beside.found[0]
 
 
 class Visitor(ExtensionPoint, ABC):

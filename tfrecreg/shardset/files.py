@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
-from pathlib import Path
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from tfrecreg.errors import NoShardsError
+from tfrecreg.errors import NoShardsError, StorageError
 from tfrecreg.manifest.model import MANIFEST_NAME
-from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage.interface import Readable
+from tfrecreg.records.stream import SNIFF_BYTES, begins_with_record
+from tfrecreg.shards import is_any_part, parse_shard_name
+from tfrecreg.storage.interface import Entry, Readable
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import asked, storage_at, store_at
 from tfrecreg.storage.looks import looked, looks_remembered, remembered
 from tfrecreg.storage.paths import locate
 from tfrecreg.storage.urls import is_url, is_web, query_of, split_url
+from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
 _TOGETHER = 4
 """Shards of one set about which a store is asked together."""
+_MOST_NAMES = 10_000
+"""Names of a folder that are compared with a misspelt one."""
+_KINDS = 5
+"""Kinds of left out files that are named."""
+_TRIED = 8
+"""Parts of Spark in a folder that are looked into."""
+_DESCRIBES = re.compile(
+    r"(?:CITATION|LICEN[CS]E|NOTICE|README).*|_(?:SUCCESS|committed.*|started.*)|.*\.index|.*\.pbtxt|.*labels\.txt|classes\.txt"
+    r"|(?:manifest|labels|dataset_info|features|salvage)\.json|ledger\.jsonl",
+    re.DOTALL,
+)
+"""Files that checks read beside shards, those for people, and marks of Spark."""
 _INDEX = ".index"
 """The end of an index's name, behind that of its shard."""
 
@@ -41,7 +56,7 @@ class BareFile(NamedTuple):
         return f"{self.storage.root.rstrip('/')}/{self.path}"
 
 
-def find_files(word: str) -> list[BareFile]:
+def find_files(word: str, left_out: list[str]) -> list[BareFile]:
     """The files that one word names.
 
     What a folder or a glob finds and cannot be read (a FIFO, a link that leads nowhere) is among
@@ -50,32 +65,55 @@ def find_files(word: str) -> list[BareFile]:
     Args:
         word: a path or a URL from :func:`tfrecreg.storage.urls.named_url`: a file, a glob, a folder
             (every shard below it) or a set, ``train@10``.
-
-    Raises:
-        UsageError: nothing matches.
-        StorageError: a store cannot be asked, or a folder not be read.
-        FailureError: a library is missing.
+        left_out: receives the paths of other files below a folder, but for those that a check reads
+            as descriptions.
     """
     place = _place(word)
     if place.is_folder():
-        found = list(place.shards())
+        found, others = place.shards()
+        left_out += others
         missing = f"there is no TFRecord file below the folder `{safe(word, limit=1000)}`"
     else:
         found = place.matches() or place.glob(_of_set(place.pattern))
-        missing = f"no file matches `{safe(word, limit=1000)}`"
+        missing = f"no file matches `{safe(word, limit=1000)}`{place.close_name()}"
     if not found:
-        raise NoShardsError(place.why_none() or missing, hint=place.hint, place=word)
+        hint = left_out_line(left_out) or place.hint
+        raise NoShardsError(place.why_none() or missing, hint=hint, place=word)
     return [place.file(each) for each in found]
 
 
 @looks_remembered()
-def find_all(words: Iterable[str]) -> list[BareFile]:
-    """The files that words name, each once. All URLs are asked about at the same time."""
+def find_all(words: Iterable[str], left_out: list[str]) -> list[BareFile]:
+    """The files that words name, each once. All URLs are asked about at the same time.
+
+    Args:
+        left_out: as for :func:`find_files`.
+    """
     look_at(words)
     files: dict[str, BareFile] = {}
-    for file in chain.from_iterable(map(find_files, words)):
-        files.setdefault(file.place, file)
+    for word in words:
+        for file in find_files(word, left_out):
+            files.setdefault(file.place, file)
     return list(files.values())
+
+
+def left_out_line(paths: Sequence[str]) -> str:
+    """How many files of folders are not read, and of which kinds; empty if there are none."""
+    if not paths:
+        return ""
+    names = [path.rpartition("/")[2] for path in paths]
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        suffix = PurePosixPath(name).suffix
+        kinds.setdefault(f"*{suffix}" if suffix else re.sub(r"\d+", "*", name), []).append(name)
+    often = sorted(kinds, key=lambda kind: -len(kinds[kind]))
+    shown = listed((each if kinds[each][1:] else kinds[each][0] for each in often), most=_KINDS)
+    files = (
+        "1 file is left out, whose name is not that"
+        if len(paths) == 1
+        else (f"{len(paths):,} files are left out, whose names are not those")
+    )
+    return f"{files} of a TFRecord: {shown}"
 
 
 def look_at(words: Iterable[str]) -> None:
@@ -127,6 +165,16 @@ def names_files(word: str) -> bool:
     return "/" in word or glob.has_magic(word) or os.path.lexists(word)
 
 
+def close_file(word: str) -> str:
+    """``; did you mean `train`?`` if the folder of a missing file has one of a close name."""
+    folder, name = os.path.split(word)
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            return did_you_mean(name, (each.name for each in islice(entries, _MOST_NAMES)))
+    except (OSError, ValueError):
+        return ""
+
+
 def names_set(word: str) -> bool:
     """Whether a word such as ``train@10`` names files of a set."""
     return bool(_Paths(word).glob(_of_set(word)))
@@ -154,14 +202,38 @@ def _of_set(word: str) -> str:
     return f"{glob.escape(prefix)}-[0-9]*-of-{int(count):05d}*"
 
 
-def _shards_below(storage: Readable) -> Iterator[str]:
-    """By their names; hidden folders are left out, as globs leave them out."""
+def _shards_below(storage: Readable) -> tuple[list[str], list[str]]:
+    """The shards, by their names, and the other files that no check reads.
+
+    Hidden files and folders are left out, as globs leave them out. Parts of Spark, whose names say
+    no format, are shards in folders where the content of one is TFRecords.
+    """
+    shards: list[str] = []
+    others: list[str] = []
+    parts: dict[str, list[Entry]] = {}
     for entry in storage.list():
         *above, name = entry.path.split("/")
-        if entry.kind == "dir" or any(part.startswith(".") for part in above):
+        if entry.kind == "dir" or any(part.startswith(".") for part in (*above, name)):
             continue
-        if parse_shard_name(name) is not None:
-            yield entry.path
+        if is_any_part(name):
+            parts.setdefault("/".join(above), []).append(entry)
+        elif parse_shard_name(name) is not None:
+            shards.append(entry.path)
+        elif not _DESCRIBES.fullmatch(name):
+            others.append(entry.path)
+    for members in parts.values():
+        tried = islice((each for each in members if each.size or each.kind != "file"), _TRIED)
+        of_records = any(_begins_with_record(storage, each.path) for each in tried)
+        (shards if of_records else others).extend(each.path for each in members)
+    return shards, others
+
+
+def _begins_with_record(storage: Readable, path: str) -> bool:
+    try:
+        with storage.open(path) as reader:
+            return begins_with_record(reader.read_at(0, min(SNIFF_BYTES, reader.size)))
+    except StorageError:
+        return True  # the check reports that it cannot be read
 
 
 def _dataset_near(folder: str) -> str | None:
@@ -191,7 +263,7 @@ class _Paths:
         near = _dataset_near(self.pattern) if self.is_folder() else None
         if near is not None:
             return f"`{safe(near, limit=1000)}` is the folder of a build or a release"
-        return "quote globs; `tfrecreg list` lists the names in this registry"
+        return "quote globs, and check the path"
 
     def is_folder(self) -> bool:
         return os.path.isdir(self.pattern)  # noqa: PTH112 - False where it may not be looked at
@@ -199,9 +271,10 @@ class _Paths:
     def is_file(self) -> bool:
         return os.path.lexists(self.pattern) and not self.is_folder()
 
-    def shards(self) -> Iterator[str]:
+    def shards(self) -> tuple[list[str], list[str]]:
         folder = Path(self.pattern)
-        return (str(folder / each) for each in _shards_below(LocalStorage(folder)))
+        shards, others = _shards_below(LocalStorage(folder))
+        return [str(folder / each) for each in shards], others
 
     def matches(self) -> list[str]:
         return [self.pattern] if self._may_exist() else self.glob(self.pattern)
@@ -218,6 +291,9 @@ class _Paths:
 
     def why_none(self) -> str:
         return ""
+
+    def close_name(self) -> str:
+        return "" if glob.has_magic(self.pattern) else close_file(self.pattern)
 
     def _may_exist(self) -> bool:
         """Whether it exists or is not accessible: then reading it shows which."""
@@ -252,9 +328,10 @@ class _Urls:
             return False
         return self._kind() == "file"
 
-    def shards(self) -> Iterator[str]:
+    def shards(self) -> tuple[list[str], list[str]]:
         above = self.pattern.rstrip("/")
-        return (f"{above}/{each}".lstrip("/") for each in _shards_below(storage_at(self._url)))
+        shards, others = _shards_below(storage_at(self._url))
+        return [f"{above}/{each}".lstrip("/") for each in shards], others
 
     def matches(self) -> list[str]:
         found = self.glob(self.pattern) if self._is_glob else []
@@ -271,6 +348,9 @@ class _Urls:
         if not is_bucket or self._store.stat("") is not None:
             return ""
         return f"there is no bucket `{safe(self._root, limit=1000)}`"
+
+    def close_name(self) -> str:
+        return ""
 
     def _kind(self) -> str:
         entry = self._store.stat(self.pattern)

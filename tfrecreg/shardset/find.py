@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from tfrecreg.errors import NoSuchNameError
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry.lookup import Resolved, resolve, resolve_folder
 from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
-from tfrecreg.shardset.files import names_files, names_folder, names_set
+from tfrecreg.shardset.files import close_file, names_files, names_folder, names_set
 from tfrecreg.shardset.folder_build import FolderBuild, folder_build
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.urls import is_url, named_url
+from tfrecreg.text import safe
 
 TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
 """A reference, path, URL, glob or folder; or a build or a release."""
@@ -29,9 +31,6 @@ def named_targets(targets: TargetsLike, *, once: bool = True) -> list[str | Reso
     Args:
         targets: one or several.
         once: whether one that is named twice comes once.
-
-    Raises:
-        UsageError: a URL with a password, or one that names nothing to read.
     """
     several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
     named = (each if isinstance(each, Resolved) else _text_of(each) for each in several)
@@ -44,11 +43,7 @@ def _text_of(target: str | os.PathLike[str]) -> str:
 
 
 def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
-    """The build or the release that `reference` names; a resolved target is returned unchanged.
-
-    Raises:
-        UsageError, NotHereError, ManifestError: as :func:`tfrecreg.registry.lookup.resolve`.
-    """
+    """The build or the release that `reference` names; a resolved target is returned unchanged."""
     if isinstance(reference, Resolved):
         return reference
     return resolve(open_registry(registry), reference)
@@ -60,11 +55,6 @@ def find(word: str | Resolved, registry: RegistryLike | None) -> Built | str:
     A dataset of the registry comes before a file or folder of the same name, for which
     ``./mnist`` can be written. The folder of a build or release, such as ``data/mnist``, names
     what its reference names, and any other folder with a manifest the build in it.
-
-    Raises:
-        UsageError: it is a reference to nothing that exists.
-        ManifestError: the manifest is damaged.
-        NewerFormatError: a newer tfrecreg wrote it.
     """
     found = find_reference(word, registry)
     if isinstance(found, Resolved) or not names_folder(found):
@@ -75,11 +65,7 @@ def find(word: str | Resolved, registry: RegistryLike | None) -> Built | str:
 
 
 def find_reference(word: str | Resolved, registry: RegistryLike | None) -> Resolved | str:
-    """As :func:`find`, but a folder names the files in it.
-
-    Raises:
-        UsageError, ManifestError: as :func:`find`.
-    """
+    """As :func:`find`, but a folder names the files in it."""
     if isinstance(word, Resolved) or is_url(word):
         return word
     if not looks_like_reference(word):
@@ -93,6 +79,12 @@ def find_reference(word: str | Resolved, registry: RegistryLike | None) -> Resol
         if parse_reference(word).name not in opened.dataset_names():
             return word
         return resolve(opened, word)
+    if registry is None and find_registry() is None:
+        raise NoSuchNameError(
+            f"there is no file `{safe(word)}`, and no registry here to look it up in"
+            f"{close_file(word)}",
+            hint="`-C DIR`, in Python `registry=DIR`, names a registry",
+        )
     return resolve(open_registry(registry), word)
 
 
@@ -101,9 +93,6 @@ def expect_no_misspelt_reference(word: str, registry: RegistryLike | None) -> No
 
     What has a slash or a wildcard means files, and so does ``prefix@5``, the files of one set of
     five, unless a dataset has that name.
-
-    Raises:
-        UsageError: it is such a word; the message names the wrong part.
     """
     name, *others = re.split("([@#])", word, maxsplit=1)
     mark, rest = others or ("", "")

@@ -45,9 +45,6 @@ class FolderBuild:
 
         None if there is none: a build that was adopted in place, and those of earlier versions of
         tfrecreg have none.
-
-        Raises:
-            ManifestError: it is not the schema that the manifest names.
         """
         try:
             data = self._storage.read(SCHEMA_NAME)
@@ -71,10 +68,6 @@ def folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild 
         name: of the build: the folder.
         notes: receives a line if a file that only looks like a manifest, or like the rest of a
             build, is there.
-
-    Raises:
-        ManifestError: the manifest is damaged.
-        NewerFormatError: a newer tfrecreg wrote it.
     """
     where = f"{storage.root}/{MANIFEST_NAME}"
     shown = safe(where, limit=1000)

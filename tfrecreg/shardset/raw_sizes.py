@@ -44,10 +44,6 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     A link counts as the file or folder that it leads to: raw data are often links into a cache.
     A folder counts once, however many links lead to it. Behind a URL, only files whose names end in
     `.gz` are looked into.
-
-    Raises:
-        UsageError: there is no such folder, or nothing in it.
-        StorageError: a file or folder in it cannot be read, or a link leads nowhere.
     """
     storage = raw_storage(folder)
     entry = storage.stat("")

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.foreign.label_files import LabelsBeside
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import resolve_folder
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.scan.interface import RawSize, Shard, Target
-from tfrecreg.shards import parse_shard_name
+from tfrecreg.shards import (
+    folder_split,
+    is_split_word,
+    normal_split,
+    normal_splits,
+    parse_shard_name,
+)
 from tfrecreg.shardset.files import (
     BareFile,
     files_below,
     find_all,
+    left_out_line,
     names_folder,
 )
 from tfrecreg.shardset.find import Built, TargetLike, find, named_targets
@@ -37,12 +47,7 @@ def find_target(
     registry: RegistryLike | None = None,
     schema: str | None = None,
 ) -> Target:
-    """What one word names, as a target.
-
-    Raises:
-        UsageError: it does not exist.
-        ManifestError: the manifest is damaged.
-    """
+    """What one word names, as a target."""
     found: Built | str
     if isinstance(word, FolderBuild):
         found = word
@@ -56,7 +61,7 @@ def find_target(
         return targets[0]
     bare = files_target([found], schema=schema)
     several = f"`{bare.name}` has shards of several folders, whose manifests are not used together"
-    return replace(bare, notes=(several,))
+    return replace(bare, notes=(*bare.notes, several))
 
 
 def target_of(
@@ -75,10 +80,6 @@ def target_of(
         raw: folder of raw data to measure instead of taking the manifest's word.
         name: of the target, escaped; None for its own.
         named: the shards that were named; None for all.
-
-    Raises:
-        UsageError: its bytes are not here, or a path does not exist.
-        ManifestError: the schema in a folder is not the one that the manifest names.
     """
     text, path = (
         (read_schema_file(schema), schema)
@@ -190,16 +191,43 @@ def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shar
         numbers: the last number of each split that is taken.
     """
     shards: list[Shard] = []
-    for file in sorted(files, key=lambda each: (_split_of(each), os.fsencode(each.place))):
-        split = _split_of(file)
+    splits = zip(_splits_of([each.place for each in files]), files, strict=True)
+    for split, file in sorted(splits, key=lambda each: (each[0], os.fsencode(each[1].place))):
         number = numbers[split] = numbers.get(split, -1) + 1
         shards.append(Shard(split, number, file.name, file.storage, file.path))
     return shards
 
 
-def _split_of(file: BareFile) -> str:
-    name = parse_shard_name(os.path.basename(file.path))  # noqa: PTH119 - a str stays a str
-    return (name.split or "") if name is not None else ""
+def _splits_of(places: Sequence[str]) -> list[str]:
+    """The split of each file: that of its name, else that of its folder or of one above; empty
+    without one.
+
+    A folder such as ``test`` means nothing alone. It is a split if other folders have files as
+    well, and a folder above if there is another split beside it. TFX's ``Split-test`` always is.
+    """
+    folders = [tuple(each.split("/")[:-1]) for each in places]
+    beside: dict[tuple[str, ...], set[str]] = {}
+    for folder in dict.fromkeys(folders):
+        for at, name in enumerate(folder):
+            if split := folder_split(name):
+                beside.setdefault(folder[:at], set()).add(normal_split(split))
+    several = len(set(folders)) > 1
+
+    def said(folder: tuple[str, ...]) -> str:
+        for at in reversed(range(len(folder))):
+            own = several and at == len(folder) - 1 and is_split_word(folder[at])
+            split = folder_split(folder[at])
+            if split and (own or len(beside[folder[:at]]) > 1):
+                return split
+        return ""
+
+    known = {each: folder_split(each[-1], tfx=True) or said(each) for each in set(folders) if each}
+    normal = normal_splits(set(known.values()))
+    names = (parse_shard_name(each.rpartition("/")[2]) for each in places)
+    return [
+        (name.split if name is not None else None) or normal.get(known.get(folder, ""), "")
+        for name, folder in zip(names, folders, strict=True)
+    ]
 
 
 def files_target(
@@ -212,22 +240,47 @@ def files_target(
     """Bare files: paths, globs, folders (every shard below them) and ``prefix@N`` shard sets.
 
     Each may be a URL.
-
-    Raises:
-        UsageError: a word matches nothing.
     """
+    left_out: list[str] = []
+    shards = tuple(_numbered(find_all(words, left_out), {}))
     return Target(
         name=display_name(words),
         kind="files",
         dataset="",
-        shards=tuple(_numbered(find_all(words), {})),
+        shards=shards,
         storage=None,
         manifest=None,
         schema=read_schema_file(schema) if schema is not None else None,
         schema_path=schema,
         raw=measure_raw(raw, progress) if raw is not None else None,
         raw_folder=raw,
+        notes=(left_out_line(left_out),) if left_out else (),
+        beside=labels_beside(shards),
     )
+
+
+def labels_beside(shards: Sequence[Shard]) -> LabelsBeside:
+    """The label maps beside bare files."""
+    folders: dict[tuple[str, str], tuple[Readable, str]] = {}
+    for shard in shards:
+        place = shard.storage, shard.path.rpartition("/")[0]
+        folders.setdefault((shard.storage.root, place[1]), place)
+    return LabelsBeside(tuple(folders.values()), partial(_first_features, tuple(shards)))
+
+
+def _first_features(shards: Sequence[Shard]) -> frozenset[str]:
+    """The features of the first records of the first shards that have any."""
+    from tfrecreg.records.batch import RecordBatch
+    from tfrecreg.records.reader import scan
+
+    found: set[str] = set()
+    for shard in shards[:_FIRST_SHARDS]:
+        with suppress(StorageError), closing(scan(shard.storage, shard.path)) as events:
+            batch = next((each for each in events if isinstance(each, RecordBatch)), None)
+            if batch is not None and batch.whole:
+                for position in range(min(len(batch), _FIRST_RECORDS)):
+                    found.update(batch.example(position) or ())
+    return frozenset(found)
 
 
 @looks_remembered()
@@ -245,11 +298,6 @@ def files_targets(
         words: as for :func:`files_target`.
         schema: path of a schema to check against instead of those of the builds.
         raw: folder of raw data to measure.
-
-    Raises:
-        UsageError: a word matches nothing.
-        ManifestError: a manifest is damaged, or a schema is not the one that it names.
-        NewerFormatError: a newer tfrecreg wrote a manifest.
     """
     bare = files_target(words, schema=schema, raw=raw, progress=progress)
     told: list[str] = []
@@ -275,10 +323,15 @@ def files_targets(
     if rest:
         shards = [shard for shard in bare.shards if id(shard) in rest]
         name = bare.name if not targets else display_name([each.name for each in shards])
-        targets.append(replace(bare, shards=tuple(shards), name=name, notes=tuple(told)))
+        notes = (*bare.notes, *told)
+        targets.append(replace(bare, shards=tuple(shards), name=name, notes=notes))
+    else:
+        targets[-1] = replace(targets[-1], notes=(*targets[-1].notes, *bare.notes))
     return targets
 
 
+_FIRST_SHARDS, _FIRST_RECORDS = 4, 100
+"""The records whose features show which of them a label map is for."""
 _NAMED = 3
 """Maximum number of files or globs in the display name of a target."""
 
@@ -291,11 +344,7 @@ def display_name(words: Sequence[str]) -> str:
 
 
 def read_schema_file(path: str) -> str:
-    """The text of a schema; bytes that are not UTF-8 are replaced, and the parser says where.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """The text of a schema; bytes that are not UTF-8 are replaced, and the parser says where."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.shards import is_split_word, normal_splits
+from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 _DEFAULT_SPLIT = "train"
@@ -57,10 +58,9 @@ def _by_rules(paths: Sequence[str], rules: Sequence[str]) -> dict[str, str]:
             )
         taken = [path for path in paths if fnmatchcase(path, pattern)]
         if not taken:
-            names = ", ".join(f"`{safe(path)}`" for path in paths[:3])
             raise UsageError(
                 f"no file matches `{safe(pattern)}` of the option `splits`",
-                hint=f"the first files are {names}",
+                hint=f"the files are {listed(paths, most=3)}",
             )
         for path in taken:
             found.setdefault(path, split)

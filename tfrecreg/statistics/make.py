@@ -363,7 +363,7 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
             raise UsageError(
                 f"no feature of `{safe(statistics.split)}` matches `{safe(glob)}`"
                 f"{did_you_mean(glob, names)}",
-                hint=f"available: {listed([safe(name) for name in names[:10]])}",
+                hint=f"available: {listed(names, most=10)}",
             )
     return tuple(
         feature

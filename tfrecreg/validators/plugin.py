@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     """Yield every bundled validator; their modules load when a check uses them."""
     yield _record("crc", "framing, checksums and compression", "CRC*", reads_back=True)
-    yield _record("manifest", "all files, byte by byte", "SHD00*", "SHD012", reads_back=True)
+    yield _record("manifest", "all files, byte by byte", "SHD00*", "SHD01[23]", reads_back=True)
     yield _record(
         "schema",
         "every record against the schema",

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from foreign_support import put
 
 from tfrecreg.errors import UsageError
+from tfrecreg.example.encode import encode
+from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.operations.release import ReleaseRequest, release
 
 CATS = "cat\ndog\ncow\n"
@@ -108,3 +111,35 @@ def test_names_that_changed_or_are_lost_ask_for_the_next_major_number(adopter) -
     third = release(adopter.registry, ReleaseRequest(name="pets"))
     assert str(third.version) == "3.0.0"
     assert third.change.reasons[0] == "the names of the classes of `label` are gone"
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        ((b"cat", b"dog"), {"image/class/label": ["cat", "dog"]}),
+        ((b"cat", b"cat"), {}),
+        ((b"cat", b""), {}),
+    ],
+)
+def test_names_in_the_records_are_class_names_if_each_number_has_one(
+    adopter, tmp_path: Path, texts: tuple[bytes, ...], names: dict[str, list[str]]
+) -> None:
+    folder = tmp_path / "slim"
+    records = [classified(number % 2, texts[number % 2]) for number in range(4)]
+    put(folder / "train.tfrecord", *records)
+    adopter.adopt(folder)
+    assert adopter.manifest().labels == names
+
+
+def test_records_that_the_label_map_does_not_fit_are_told(adopter, tmp_path: Path) -> None:
+    folder = tmp_path / "slim"
+    put(folder / "train.tfrecord", *(classified(each, b"dog") for each in (0, 1)))
+    (folder / "label_map.pbtxt").write_text('item { id: 1 name: "cat" }')
+    found = {(each.code, each.count) for each in adopter.adopt(folder).findings}
+    assert found == {("ANN004", 1), ("ANN007", 1)}
+    assert adopter.manifest().labels == {"image/class/label": ["", "cat"]}
+
+
+def classified(label: int, text: bytes) -> bytes:
+    features = {"image/class/label": int64_feature(label), "image/class/text": bytes_feature(text)}
+    return encode(features)

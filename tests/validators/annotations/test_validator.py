@@ -427,4 +427,7 @@ class TestRealData:
     def test_splits_of_three_records_lack_classes(self, realdata: Path) -> None:
         path = realdata / "tfrecord/datumaro/tf_detection_api_dataset"
         checked = document([path], only=("annotations",))
-        assert found(checked) == [("ANN005", "image/object/class/label", 2)]
+        assert found(checked) == [
+            ("ANN004", "image/object/class/label", 1),  # 0, which its label map lacks
+            ("ANN005", "image/object/class/label", 2),
+        ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -206,3 +208,101 @@ class TestUnnamed:
         found = document(named, skip=("duplicates",))
         assert codes(found) == []
         assert found["measures"]["manifest.unnamed"] == 5
+
+
+class TestSets:
+    @pytest.mark.parametrize(
+        ("name", "numbers", "missing"),
+        [
+            ("x_{:03d}-of-003", (0, 2), "x_001-of-003"),
+            ("x-{}-of-3", (1, 3), "x-2-of-3"),
+            ("x-{:05d}-of-00003.tfrecord", (1, 2, 3), None),
+            ("x{}of3.tfrecord", (0, 2), "x1of3.tfrecord"),
+            ("x_{}_of_12.tfrecords", (0, 10), "x_1_of_12.tfrecords"),
+            ("train.tfrecord-{:05d}-of-00003", (0, 1), "train.tfrecord-00002-of-00003"),
+        ],
+    )
+    def test_the_missing_are_found_however_the_set_is_spelled(
+        self, tmp_path: Path, name: str, numbers: tuple[int, ...], missing: str | None
+    ) -> None:
+        for number in numbers:
+            put(tmp_path / name.format(number), *EXAMPLES)
+        found = document([tmp_path], only=("manifest",))
+        assert codes(found) == ["SHD001"] * (missing is not None)
+        places = [place["shard"] for each in found["findings"] for place in each["locations"]]
+        assert missing is None or f"{tmp_path}/{missing}" in places
+
+    @pytest.mark.parametrize(
+        ("names", "expected"),
+        [
+            (("train-00000-of-00002", "train-00001-of-00002"), ["SHD013"]),
+            (("x_0.tfrecord", "x_1.tfrecord"), ["SHD013"]),
+            (("train.tfrecord", "test.tfrecord"), ["SHD007"]),
+            (("part-r-00000", "part-r-00001"), ["SHD007"]),
+            (tuple(f"x-{number}-of-20" for number in range(20)), ["SHD007"] * 19),
+        ],
+    )
+    def test_an_empty_shard_is_an_error_where_the_others_have_enough_records(
+        self, tmp_path: Path, names: tuple[str, ...], expected: list[str]
+    ) -> None:
+        put(tmp_path / names[0], *EXAMPLES)
+        for name in names[1:]:
+            put(tmp_path / name)
+        found = document([tmp_path], only=("manifest",))
+        assert codes(found) == expected
+        assert found["status"] == ("fail" if "SHD013" in expected else "pass")
+
+    def test_zlib_is_named(self, tmp_path: Path) -> None:
+        path = tmp_path / "x.tfrecord.zz"
+        path.write_bytes(zlib.compress(b"".join(framed(each) for each in EXAMPLES)))
+        found = document([tmp_path], only=("crc",))
+        (finding,) = found["findings"]
+        assert finding["code"] == "CRC008"
+        assert "zlib" in finding["locations"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("records", "shards", "expected"),
+    [(9, 2, []), (10, 2, ["SHD003"]), (9, 3, ["SHD001"])],
+)
+def test_a_folder_of_old_tfds_is_held_against_the_counts_that_it_has(
+    tmp_path: Path, records: int, shards: int, expected: list[str]
+) -> None:
+    for number in range(2):
+        name = f"pets-train.tfrecord-{number:05d}-of-{shards:05d}"
+        put(tmp_path / name, *EXAMPLES[number * 5 :][:5])
+    split = {
+        "name": "train",
+        "numShards": str(shards),
+        "statistics": {"numExamples": str(records)},
+    }
+    info = {"name": "pets", "version": "1.0.0", "splits": [split]}
+    (tmp_path / "dataset_info.json").write_text(json.dumps(info))
+    assert codes(document([tmp_path], only=("manifest",))) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"label_map.pbtxt": 'item { id: 1 name: "b" }'}, ["ANN004"]),
+        ({"label.labels.txt": "a\nb\n"}, []),
+        ({"labels.txt": "a\n"}, ["ANN004"]),
+        ({"../label_map.pbtxt": 'item { id: 1 name: "b" }'}, ["ANN004"]),
+        ({"label_map.pbtxt": "item {"}, []),
+    ],
+)
+def test_label_maps_beside_bare_files_are_used(
+    tmp_path: Path, files: dict[str, str], expected: list[str]
+) -> None:
+    folder = tmp_path / "set"
+    put(
+        folder / "x.tfrecord",
+        *(example(number, label=int64_feature(number % 2)) for number in range(4)),
+    )
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    for target in (folder, folder / "x.tfrecord"):
+        found = document([target], only=("annotations",))
+        assert [each for each in codes(found) if each != "ANN005"] == expected
+        told = found["measures"].get("annotations.labels")
+        assert (told is None) == ("label.labels.txt" in files)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
 from tfrecreg.example.declared import DeclaredFeature
-from tfrecreg.foreign.label_files import feature_of_maps, label_files_in, read_names_file
 from tfrecreg.foreign.tfds_features import FEATURES_NAME, read_features
 from tfrecreg.foreign.tfds_info import INFO_NAME, NotTfdsError, TfdsInfo, is_unfinished
-from tfrecreg.label_maps import LabelMap
 from tfrecreg.manifest.model import SCHEMA_NAME
 from tfrecreg.scan.interface import Shard
 from tfrecreg.shards import normal_splits
-from tfrecreg.storage.interface import Readable
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import shard_sets
 from tfrecreg.validators.manifest.described_folders import descriptions
@@ -74,9 +71,6 @@ def without_unfinished(shards: Sequence[Shard]) -> tuple[list[Shard], list[str]]
 
     Unfinished files are left out, and an unfinished folder beside a finished one. Of an unfinished
     folder alone the splits are taken of which all shards are there.
-
-    Raises:
-        UsageError: nothing is left.
     """
     notes: list[str] = []
     whole: list[Shard] = []
@@ -164,35 +158,6 @@ def schema_beside(shards: Sequence[Shard]) -> str | None:
         if shards[0].storage.stat(path) is not None:
             return f"/{path}"
     return None
-
-
-def label_maps_beside(
-    places: Iterable[tuple[Readable, str]], features: Collection[str], notes: list[str]
-) -> Iterator[tuple[str, LabelMap, str]]:
-    """Feature, names and path of the label maps that name no feature themselves.
-
-    They lie beside the shards, or in the folder above if none lies beside them.
-
-    Raises:
-        UsageError: one of them does not parse.
-    """
-    beside = {(storage.root, folder): storage for storage, folder in places}
-    above = {(root, folder.rpartition("/")[0]): each for (root, folder), each in beside.items()}
-    found = [(each, path) for (_, at), each in beside.items() for path in label_files_in(each, at)]
-    if not found:
-        found = [
-            (each, path) for (_, at), each in above.items() for path in label_files_in(each, at)
-        ]
-    feature = feature_of_maps(features)
-    for storage, path in found:
-        shown = safe(path.rpartition("/")[2])
-        if feature is None:
-            notes.append(
-                f"`{shown}` is not used: no record has `image/object/class/label`, "
-                f"`image/class/label` or `label`; name its feature: --labels FEATURE={shown}"
-            )
-            continue
-        yield feature, read_names_file(storage, path), path
 
 
 def terms_lines(terms: Mapping[str, str], config: DatasetConfig, path: str) -> Iterator[str]:

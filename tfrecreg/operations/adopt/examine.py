@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes import SHD007
+from tfrecreg.codes import ANN004, ANN007
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.example.decode import canonical, decode_fast, decode_or_none
@@ -17,7 +18,8 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.keys import feature_key
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example, Kind
-from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.foreign.label_files import in_order
 from tfrecreg.foreign.tfds_info import TfdsInfo
 from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
@@ -29,7 +31,14 @@ from tfrecreg.scan.tally import Tally
 from tfrecreg.sequences.sketch import PayloadSketch
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
+from tfrecreg.validators.annotations.validator import AnnotationsValidator
+from tfrecreg.validators.annotations.visitor import AnnotationsPart
+from tfrecreg.validators.manifest.bare_files import (
+    check_counts,
+    check_empty,
+    check_payloads,
+    check_sets,
+)
 from tfrecreg.validators.manifest.described_folders import CountedShard, check_described
 from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
@@ -101,8 +110,8 @@ class Examination(Validator):
         self.seen = list(parts)
         tally = Tally()
         check_sets(tally, target.shards)
-        sound = [(shard, part) for shard, part in self.seen if part.sound]
-        check_counts(tally, [(shard, part.end.records) for shard, part in sound])
+        counts = [(shard, part.end.records) for shard, part in self.seen if part.sound]
+        check_counts(tally, counts)
         check_described(
             tally,
             self.infos,
@@ -111,14 +120,41 @@ class Examination(Validator):
                 for shard, part in self.seen
             ),
         )
-        for shard, part in sound:
-            if not part.end.records:
-                where = Location(split=shard.split, shard=shard.name)
-                message = "the shard has no records"
-                tally.add(SHD007, message, where, split=shard.split, subject=shard.name)
+        check_empty(tally, counts, bare=True, tensorflow=None)
         if not self.judged:
             check_payloads(tally, [(shard, part.payloads) for shard, part in self.seen])
         yield from tally.findings(target.dataset)
+
+
+class LabelNames(AnnotationsValidator):
+    """Holds class numbers and names against the label maps beside the shards, and keeps the names
+    that the records alone give. Its findings refuse nothing: the map may be what is wrong.
+    """
+
+    found = frozenset((ANN004.code, ANN007.code))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, list[str]] = {}
+        """Names by feature, in order of their numbers: where every number has one name."""
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, AnnotationsPart]]
+    ) -> Iterator[Finding | Measure]:
+        seen, total = list(parts), AnnotationsPart()
+        for _, part in seen:
+            total.merge(part)
+        for feature, names in total.names.items():
+            counts, known = total.classes[feature], names.as_map()
+            whole = not names.full and not counts.full and known.keys() == counts.counts.keys()
+            if whole and all(known.values()) and not any(names.conflicts()):
+                with suppress(UsageError):
+                    self.names[feature] = in_order(known, feature)
+        for each in super().finish(target, seen):
+            if isinstance(each, Measure) or each.code not in self.found:
+                continue
+            if each.locations[0].record is not None:  # else the records contradict each other
+                yield each
 
 
 class _Examiner(Visitor):
@@ -236,9 +272,6 @@ def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature:
     Args:
         indexes: split and path of each, the splits one after the other.
         feature: the origin of the keys.
-
-    Raises:
-        RefusedError: two records have one key.
     """
     current: str | None = None
     seen: set[str] = set()

@@ -11,12 +11,19 @@ from blake3 import blake3
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.findings import Finding
+from tfrecreg.foreign.label_files import LabelsBeside
 from tfrecreg.foreign.tfds_info import TfdsInfo
 from tfrecreg.gating import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.model import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
-from tfrecreg.operations.adopt.examine import Examination, Examined, ExamineSettings, index_path
+from tfrecreg.operations.adopt.examine import (
+    Examination,
+    Examined,
+    ExamineSettings,
+    LabelNames,
+    index_path,
+)
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
 from tfrecreg.operations.check.findings import complete_findings
@@ -35,12 +42,7 @@ from tfrecreg.validators.crc import CrcValidator
 
 
 def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
-    """The existing build, or None.
-
-    Raises:
-        UsageError: adopting would cost somebody's files, or there is nothing to adopt.
-        ManifestError: there is a build, and its manifest is damaged.
-    """
+    """The existing build, or None."""
     folder, dataset = layout.build_folder(plan.dataset), registry.dataset(plan.dataset)
     before = dataset.build_manifest()
     if plan.how == "in-place":
@@ -55,11 +57,7 @@ def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
 
 
 def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> Iterator[FileEntry]:
-    """The files that are beside the shards and stay there: they are files of the build, too.
-
-    Raises:
-        UsageError: one of them has a name that the build needs, or is not a file.
-    """
+    """The files that are beside the shards and stay there: they are files of the build, too."""
     folder = registry.storage.below(layout.build_folder(plan.dataset))
     own = {MANIFEST_NAME} | (
         {entry.path for entry in before.files} if before is not None else set()
@@ -136,11 +134,7 @@ class PlaceTask:
 
 
 def place_shard(task: PlaceTask) -> FileDigest:
-    """Copy or link the shard, and verify that it is unchanged since the examination.
-
-    Raises:
-        UsageError: the file was changed meanwhile.
-    """
+    """Copy or link the shard, and verify that it is unchanged since the examination."""
     shard = task.file.shard
     if task.how == "copy":
         with task.folder.create(task.file.path) as writer:
@@ -167,18 +161,15 @@ def examine(
     plan: AdoptPlan,
     settings: ExamineSettings,
     known: KnownSchema | None,
+    beside: LabelsBeside,
     engine: Engine,
     progress: Progress,
-) -> tuple[list[tuple[Shard, Examined]], tuple[Finding, ...]]:
+) -> tuple[list[tuple[Shard, Examined]], dict[str, list[str]], tuple[Finding, ...]]:
     """Read every file once, and refuse files that fail the checks.
 
     Returns:
-        The result for each file, in their order; and the findings that the gate accepts.
-
-    Raises:
-        UsageError: a record that is too large, or no record at all.
-        RefusedError: the gate does not accept the findings.
-        FailureError: a file cannot be read.
+        The result for each file, in their order; the class names that the records give; and the
+        findings that the gate accepts.
     """
     judged = known is not None and known.judges
     target = Target(
@@ -191,9 +182,10 @@ def examine(
         schema=known.text if known is not None and judged else None,
         schema_path=known.path if known is not None else None,
         raw=None,
+        beside=beside,
     )
-    examination = Examination(settings, judged, _placed(plan))
-    validators: list[Validator] = [CrcValidator(), examination]
+    examination, labels = Examination(settings, judged, _placed(plan)), LabelNames()
+    validators: list[Validator] = [CrcValidator(), examination, labels]
     gate = registry.config.gate(plan.dataset)
     if judged:
         from tfrecreg.validators.schema.validator import SchemaValidator
@@ -211,8 +203,10 @@ def examine(
     for _, part in examination.seen:
         if part.problem is not None:
             raise part.problem
+    found = list(complete_findings(result.findings, target))
+    told = [each for each in found if each.code in LabelNames.found]
     verdict = judge(
-        list(complete_findings(result.findings, target)),
+        [each for each in found if each.code not in LabelNames.found],
         FailOn.ERROR,
         severity=gate.severity,
         waivers=registry.config.waivers,
@@ -224,7 +218,7 @@ def examine(
         raise UsageError(
             f"there is no record in the {len(plan.files)} files", hint="name files with records"
         )
-    return examination.seen, verdict.findings
+    return examination.seen, labels.names, (*verdict.findings, *told)
 
 
 def _placed(plan: AdoptPlan) -> list[tuple[TfdsInfo, list[Shard]]]:

@@ -9,12 +9,12 @@ from blake3 import blake3
 
 from tfrecreg._version import __version__
 from tfrecreg.digests import ContentHasher
-from tfrecreg.documents import canonical_json, read_note
+from tfrecreg.documents import canonical_json
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.foreign.label_files import in_order, names_beside
 from tfrecreg.foreign.label_maps import read_label_map
 from tfrecreg.index import load_index
-from tfrecreg.label_maps import LabelMap
 from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
 from tfrecreg.manifest.file import seal
 from tfrecreg.manifest.model import (
@@ -33,14 +33,14 @@ from tfrecreg.manifest.model import (
     SplitEntry,
 )
 from tfrecreg.manifest.salvaged import SalvageMark, read_mark
-from tfrecreg.operations.adopt.beside import label_maps_beside
 from tfrecreg.operations.adopt.examine import Examined, index_path
 from tfrecreg.operations.adopt.request import AdoptPlan, PlannedFile
 from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.hashing import FileDigest
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.scan.interface import Shard
-from tfrecreg.storage.interface import Readable, Storage
+from tfrecreg.storage.interface import Storage
+from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 RESERVED = (LABELS_NAME, LEDGER_NAME)
@@ -181,11 +181,6 @@ def make_manifest(
     )
 
 
-_MOST_BYTES = 1 << 24
-_MOST_CLASSES = 1_000_000
-_PATH = 1000
-
-
 def adopted_labels(
     plan: AdoptPlan,
     said: Sequence[tuple[str, str]],
@@ -197,115 +192,21 @@ def adopted_labels(
     Args:
         said: feature and file of its class names, from the request.
         before: the build's own names if the shards stay in place.
-
-    Raises:
-        UsageError: a file names no classes, a feature that no record has, or two files of one
-            feature disagree.
     """
     found = {name: names for name, names in before.items() if name in features}
-    found.update(_names_beside(plan, features, {feature for feature, _ in said}))
+    beside = names_beside(
+        [(file.shard.storage, file.shard.path.rpartition("/")[0]) for file in plan.files],
+        lambda: features,
+        plan.beside.notes,
+        known=[feature for feature, _ in said],
+        in_place=plan.how == "in-place",
+    )
+    found.update(beside)
     for feature, path in said:
         if feature not in features:
             raise UsageError(
                 f"`--labels {safe(feature)}={safe(path)}` names a feature that no record has",
-                hint=f"available: {', '.join(safe(each) for each in sorted(features)[:5])}",
+                hint=f"available: {listed(sorted(features), most=5)}",
             )
-        found[feature] = _in_order(read_label_map(path), path)
+        found[feature] = in_order(read_label_map(path), path)
     return dict(sorted(found.items()))
-
-
-def _names_beside(
-    plan: AdoptPlan, features: Collection[str], said: Collection[str]
-) -> dict[str, list[str]]:
-    """Names from files beside the shards. All folders with such a file have to agree.
-
-    A label map that names no feature counts for one that has no file of its own.
-    """
-    found: dict[str, tuple[list[str], str]] = {}
-    places = {
-        (file.shard.storage.root, file.shard.path.rpartition("/")[0]): file.shard.storage
-        for file in plan.files
-    }
-    for (_, folder), storage in places.items():
-        for feature, names, path in _in_folder(
-            storage, folder, features, own=plan.how == "in-place"
-        ):
-            known, other = found.setdefault(feature, (names, path))
-            if known != names:
-                raise UsageError(
-                    f"`/{safe(other, limit=_PATH)}` and `/{safe(path, limit=_PATH)}` give the "
-                    f"classes of `{safe(feature)}` different names",
-                    hint=f"find out which is right: --labels {safe(feature)}=FILE",
-                )
-    own = frozenset(found) | frozenset(said)
-    folders = [(storage, folder) for (_, folder), storage in places.items()]
-    maps = label_maps_beside(folders, features, plan.beside.notes) if plan.how != "in-place" else ()
-    for feature, map_of, path in maps:
-        if feature in own:
-            continue
-        names = _in_order(map_of, path)
-        known, other = found.setdefault(feature, (names, path))
-        if known != names:
-            raise UsageError(
-                f"`/{safe(other, limit=_PATH)}` and `/{safe(path, limit=_PATH)}` give the "
-                f"classes of `{safe(feature)}` different names",
-                hint=f"find out which is right: --labels {safe(feature)}=FILE",
-            )
-        if other == path:
-            plan.beside.notes.append(
-                f"the names of `{safe(feature)}` are those of `/{safe(path, limit=_PATH)}`"
-            )
-    return {feature: names for feature, (names, _) in found.items()}
-
-
-def _in_folder(
-    storage: Readable, folder: str, features: Collection[str], *, own: bool
-) -> list[tuple[str, list[str], str]]:
-    """Feature, names and file, for those that a file of this folder names the classes of.
-
-    In the build's `own` folder `labels.json` is from an earlier adoption.
-    """
-    prefix = f"{folder}/" if folder else ""
-    found = []
-    built = prefix + LABELS_NAME
-    if not own and storage.stat(built) is not None:
-        for feature, names in _of_build(storage, built).items():
-            if feature in features:
-                found.append((feature, names, built))
-    for feature in features:
-        # TFDS writes slashes in a name as dots, and joins the names of nested features by hyphens.
-        for file in dict.fromkeys((feature.replace("/", "."), feature.replace("/", "-"))):
-            path = f"{prefix}{file}.labels.txt"
-            if storage.stat(path) is not None:
-                text = storage.read(path, limit=_MOST_BYTES).decode("utf-8", "replace")
-                found.append((feature, [line.strip() for line in text.splitlines()], path))
-                break
-    return found
-
-
-def _of_build(storage: Readable, path: str) -> Mapping[str, list[str]]:
-    """The label maps of a build; empty if another program wrote the file."""
-    try:
-        return read_note(storage.read(path, limit=_MOST_BYTES), dict[str, list[str]])
-    except ValueError:
-        return {}
-
-
-def _in_order(names: LabelMap, path: str) -> list[str]:
-    """The names in order of their numbers, empty where a number has none."""
-    last = max(names)
-    if min(names) < 0 or last >= _MOST_CLASSES:
-        wrong = min(names) if min(names) < 0 else last
-        raise UsageError(
-            f"the label map `{safe(path, limit=_PATH)}` has a class of number {wrong}: expected 0 "
-            f"to {_MOST_CLASSES - 1}",
-            hint="class numbers count from 0 or 1",
-        )
-    try:
-        "".join(names.values()).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise UsageError(
-            f"the label map `{safe(path, limit=_PATH)}` is not UTF-8",
-            hint="convert it: `iconv -f latin1 -t utf-8`",
-        ) from error
-    return [names.get(number, "") for number in range(last + 1)]

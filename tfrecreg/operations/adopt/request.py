@@ -24,7 +24,7 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shards import ShardName, is_split_word, normal_split, parse_shard_name, shard_name
+from tfrecreg.shards import ShardName, parse_shard_name, shard_name
 from tfrecreg.shardset.target import files_target, read_schema_file
 from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe
@@ -78,10 +78,6 @@ class KnownSchema:
 def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
     """The schema that was named, or the dataset's own, or one of TFX that lies beside the files;
     None to draft one.
-
-    Raises:
-        UsageError: the one that was named does not exist, or is not the dataset's own.
-        SchemaError: it does not parse.
     """
     own = registry.dataset(request.name).schema_text()
     path = registry.dataset(request.name).schema_path
@@ -106,7 +102,6 @@ _DEFAULT_SPLIT = "train"
 """Split of a single set without a split in its names."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
-_TFX = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)
 _PATH = 1000
 
 
@@ -142,10 +137,6 @@ def deal(
         rules: split and glob. A glob without a slash matches the file's name, one with
             slashes against the end of its path.
         listed: splits by path, as a description beside the files has them; rules override them.
-
-    Raises:
-        UsageError: the split of a file is unknown, two rules match one file, a rule matches none,
-            or two sets would become one split because of their names.
     """
     for split, _ in rules:
         if not _NAME.fullmatch(split):
@@ -194,16 +185,14 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
 
 def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
     """Splits by names and folders; `alone` if the request names no split."""
-    folders = _folder_splits(files)
     owner: dict[str, _File] = {}
     found: dict[str, str] = {}
     sets = {file.group for file in files}
     for file in files:
-        split = file.name.split if file.name is not None else None
-        split = split or folders.get(file.folder)
-        if split is None and alone and len(sets) == 1:
+        split = file.shard.split
+        if not split and alone and len(sets) == 1:
             split = _DEFAULT_SPLIT
-        if split is None:
+        if not split:
             raise UsageError(
                 f"no split is known for `{safe(file.shard.name, limit=_PATH)}`",
                 hint=f"name it with --split NAME=GLOB, such as --split train='{safe(file.base)}'",
@@ -219,23 +208,6 @@ def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
                 "own name",
             )
         found[file.shard.path] = split
-    return found
-
-
-def _folder_splits(files: Sequence[_File]) -> dict[str, str]:
-    """What folders say of the files in them: ``Split-train``, as TFX has it, or ``train``.
-
-    The name `test` of a folder means nothing if it is the only folder.
-    """
-    folders = sorted({file.folder for file in files})
-    found = {}
-    for folder in folders:
-        last = folder.rpartition("/")[2]
-        named = _TFX.fullmatch(last)
-        if named is not None:
-            found[folder] = normal_split(named["split"])
-        elif len(folders) > 1 and is_split_word(last):
-            found[folder] = normal_split(last)
     return found
 
 
@@ -272,12 +244,7 @@ class AdoptPlan:
 
 
 def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
-    """Find the files, and give them their splits and names. Looks at no byte of them.
-
-    Raises:
-        UsageError: a bad name, no files, files whose split is not known, or files that lie where
-            the way of adopting does not fit.
-    """
+    """Find the files, and give them their splits and names. Looks at no byte of them."""
     check_dataset_name(request.name)
     folder = os.path.realpath(f"{registry.storage.root}/{layout.build_folder(request.name)}")
     paths = request.paths
@@ -329,10 +296,8 @@ def _is_guess(
     named: Sequence[Shard], dealt: Mapping[str, Sequence[Shard]], beside: FilesBeside
 ) -> bool:
     """Whether the split of the files is the default one, as nothing names another."""
-    files = [_file(shard) for shard in named]
-    said = [file.name.split if file.name is not None else None for file in files]
-    said += _folder_splits(files).values()
-    return list(dealt) == [_DEFAULT_SPLIT] and not any(said) and not beside.splits()
+    said = any(shard.split for shard in named)
+    return list(dealt) == [_DEFAULT_SPLIT] and not said and not beside.splits()
 
 
 def _expect_whole_sets(shards: Sequence[Shard]) -> None:

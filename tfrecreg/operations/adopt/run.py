@@ -13,6 +13,7 @@ from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
+from tfrecreg.foreign.label_files import LabelsBeside
 from tfrecreg.foreign.tfds_features import FEATURES_NAME
 from tfrecreg.manifest.adopted import KEY
 from tfrecreg.manifest.file import render_manifest
@@ -58,6 +59,7 @@ from tfrecreg.scan.interface import Shard
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.sequences.sketch import PayloadSketch
 from tfrecreg.shardset.raw_sizes import raw_totals
+from tfrecreg.shardset.target import labels_beside
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import mostly_examples
@@ -115,11 +117,7 @@ class AdoptResult:
 
 
 def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
-    """Plan without reading records or writing files.
-
-    Raises:
-        UsageError: as :func:`adopt` does before its work starts.
-    """
+    """Plan without reading records or writing files."""
     plan = plan_adoption(registry, request)
     expect_replaceable(registry, plan)
     known_schema(registry, request, plan)
@@ -137,12 +135,6 @@ def adopt(
 
     Every file is read once before anything is copied: data that are damaged, incomplete or not what
     the schema says are refused.
-
-    Raises:
-        UsageError: files whose split or place does not fit, two compressions, a schema that is
-            not that of the dataset, files that change meanwhile, or a build that would be lost.
-        RefusedError: the files have findings, or their keys are not unique.
-        FailureError: a file cannot be read or written.
     """
     engine = engine or LocalEngine(1)
     with transaction(registry.dataset(request.name), progress) as change:
@@ -176,7 +168,10 @@ def _adopt(
     )
     if known is not None and known.is_new and request.schema is None:
         plan.beside.notes.append(f"the schema is the one beside the files, `{safe(known.path)}`")
-    seen, findings = examine(registry, plan, settings, known, engine, progress)
+    beside = LabelsBeside()  # what the user names, or the build has, is what classes are called
+    if plan.how != "in-place" and not request.labels:
+        beside = labels_beside([file.shard for file in plan.files])
+    seen, names, findings = examine(registry, plan, settings, known, beside, engine, progress)
     kinds = _kinds(seen)
     kind = _kind(kinds)
     schema = _schema(registry, plan, seen, kind, known)
@@ -195,6 +190,9 @@ def _adopt(
         examined = index_path(file.shard.split, file.shard.number)
         staged.link(f"examined/{examined}", f"build/{index_entry(file)}")
     labels = _labels(request, plan, before, seen)
+    for feature in sorted(names.keys() - labels.keys()):
+        labels[feature] = names[feature]
+        plan.beside.notes.append(f"the names of `{safe(feature)}` are those in the records")
     others += own_files(build, labels, None if plan.how == "in-place" else schema)
     manifest = make_manifest(
         plan,
@@ -212,16 +210,16 @@ def _adopt(
     )
     path = registry.dataset(plan.dataset).schema_path
     is_new = known is None or known.is_new
-    beside = {path: schema.encode("utf-8")} if is_new else {}
+    written = {path: schema.encode("utf-8")} if is_new else {}
     if plan.how == "in-place":
-        change.complete(build, manifest, indexes=INDEX_FOLDER, files=RESERVED, beside=beside)
+        change.complete(build, manifest, indexes=INDEX_FOLDER, files=RESERVED, beside=written)
         keep_schema(registry, schema)
     else:
         hashed_write(build, MANIFEST_NAME, render_manifest(manifest))
         # A linked file was hashed where it is; a copy only on its way.
         verified = plan.how == "link"
         folder = layout.build_folder(plan.dataset)
-        change.replace(folder, build, manifest, verified=verified, beside=beside)
+        change.replace(folder, build, manifest, verified=verified, beside=written)
     if manifest.salvaged is not None:
         progress.note("these shards were salvaged: `check` and `release` find SHD009")
     return AdoptResult(

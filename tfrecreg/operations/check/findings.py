@@ -113,14 +113,15 @@ def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]
 
 def _hint(finding: Finding, target: Target) -> str:
     """The command that repairs damaged bytes of this target, or an empty text."""
-    from tfrecreg.records.resync import (
-        LFS_POINTER,  # with NumPy, which `audit` does not need
-    )
+    # with NumPy, which `audit` does not need
+    from tfrecreg.records.resync import LFS_POINTER, ZLIB
 
-    if finding.code == _NOT_TFRECORD and any(
-        LFS_POINTER in (each.detail or "") for each in finding.locations
-    ):
-        return "`git lfs pull` fetches the files behind git-LFS pointers"
+    if finding.code == _NOT_TFRECORD:
+        details = "".join(each.detail or "" for each in finding.locations)
+        if LFS_POINTER in details:
+            return "`git lfs pull` fetches the files behind git-LFS pointers"
+        if ZLIB in details:
+            return "write the files again with `GZIP` or without compression"
     if finding.code not in _REPAIRABLE:
         return ""
     # A build that is not published yet has no home, and nothing to repair.

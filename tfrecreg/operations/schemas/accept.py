@@ -229,7 +229,7 @@ def _selected(
         if name not in names:
             raise UsageError(
                 f"`{safe(name)}` of `{target}` has no finding{did_you_mean(name, names)}",
-                hint=f"available: {listed(names[:5])}" if names else "it keeps its schema",
+                hint=f"available: {listed(names, most=5)}" if names else "it keeps its schema",
             )
     return {(code, name) for code, name in broken if not features or name in features}
 

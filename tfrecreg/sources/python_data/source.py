@@ -27,6 +27,7 @@ from tfrecreg.sources.python_data.survey import (
     survey_sequence,
 )
 from tfrecreg.storage.interface import Storage
+from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 _STATE = struct.Struct(f">Q{DIGEST_BYTES}s")
@@ -110,10 +111,9 @@ class PythonSource(Source):
         features = {name for split in self._surveyed() for name in split.features}
         for name in self._labels:
             if name not in features:
-                known = ", ".join(f"`{safe(each)}`" for each in sorted(features)[:5])
                 raise UsageError(
                     f"`labels` names the feature `{safe(name)}`, which no element has",
-                    hint=f"features: {known}",
+                    hint=f"features: {listed(sorted(features), most=5)}",
                 )
 
     def engine_for(self, small: Engine, large: Engine) -> Engine:

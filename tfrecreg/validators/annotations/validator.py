@@ -17,6 +17,8 @@ from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import histogram
 from tfrecreg.validators.annotations.label_features import (
     BOX,
+    IMAGE_LABEL,
+    OBJECT_LABEL,
     AnnotationsOptions,
     Labels,
     known_features,
@@ -26,6 +28,7 @@ from tfrecreg.validators.annotations.visitor import AnnotationsPart, Annotations
 
 _SIDES = (SCH006.code, SCH007.code)
 """Codes of values, those of the sides of boxes among them."""
+_USUAL = (OBJECT_LABEL, IMAGE_LABEL)
 
 
 class AnnotationsValidator(Validator):
@@ -82,6 +85,8 @@ class AnnotationsValidator(Validator):
             total.merge(part)
         records = f"{total.records} records with annotations"
         yield Measure("annotations.records", total.records, records)
+        if target.manifest is None and (notes := target.beside.found[1]):
+            yield Measure("annotations.labels", len(target.labels), "; ".join(notes))
         yield Measure("annotations.objects", total.objects, f"{total.objects} objects")
         for feature, counts in sorted(total.classes.items()):
             names = self._maps.get(feature)
@@ -112,7 +117,11 @@ class AnnotationsValidator(Validator):
             text = ", ".join(f"{safe(split)} {ratio}" for split, ratio in ratios.items())
             told = f"times as often the commonest class of `{safe(feature)}` as the rarest: {text}"
             yield Measure(f"annotations.balance.{feature}", ratios, told)
-            self._judge_missing(total.tally, feature, counts.proper(), in_split, names)
+            # A label map beside bare files may be that of a larger set.
+            beside = target.manifest is None and self._options.label_map is None
+            mapped = {} if beside else self._maps.get(feature, {})
+            if mapped or feature not in target.beside.found[0] or feature in _USUAL:
+                self._judge_missing(total.tally, feature, counts.proper(), in_split, names, mapped)
             self._judge_balance(total.tally, feature, in_split, names)
         yield from total.tally.findings(target.dataset)
 
@@ -131,9 +140,10 @@ class AnnotationsValidator(Validator):
         counts: Mapping[int, int],
         in_split: Mapping[str, Mapping[int, int]],
         names: LabelMap,
+        label_map: LabelMap,
     ) -> None:
         """Find ANN005: classes that a split lacks."""
-        mapped = self._maps.get(feature, {}).keys()
+        mapped = label_map.keys()
         # Numbers that the label map lacks have findings of their own.
         seen = counts.keys() & mapped if mapped else set(counts)
         if not seen:

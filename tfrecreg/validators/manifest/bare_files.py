@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from tfrecreg.codes import SCH001, SHD001, SHD003, SHD006
+from tfrecreg.codes import SCH001, SHD001, SHD003, SHD006, SHD007, SHD013
 from tfrecreg.errors import RefusedError, StorageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import MAX_LOCATIONS, Code, Location, Measure, TensorflowOutcome
@@ -31,7 +31,7 @@ from tfrecreg.validators.payload_kinds import (
 _PATH = 1000
 """Maximum number of characters of a path in a message: two sets often differ at the end."""
 _NUMBER = re.compile(
-    r"(\d+)(?=[-_]of[-_]\d+(?:(?![-_]of[-_]\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
+    r"(\d+)(?=[-_]?of[-_]?\d+(?:(?!\d[-_]?of[-_]?\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
 )
 """The number in the path of a shard of a set."""
 
@@ -65,6 +65,35 @@ def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
         if name is not None and name.records not in (None, records):
             message = f"its name says {name.records} records, found {records}"
             _add(tally, SHD003, message, [(shard, None)], shard.name, split=shard.split)
+
+
+def check_empty(
+    tally: Tally,
+    counts: Sequence[tuple[Shard, int]],
+    *,
+    bare: bool,
+    tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
+) -> None:
+    """Find SHD007 and SHD013: shards without records. Of bare files, the others of the split may
+    show that some are lost.
+
+    Args:
+        counts: shards without damage, and their numbers of records.
+    """
+    files = Counter(shard.split for shard, _ in counts)
+    total: Counter[str] = Counter()
+    for shard, records in counts:
+        total[shard.split] += records
+    for shard, records in counts:
+        if records:
+            continue
+        code, message = SHD007, "the shard has no records"
+        name = _shard_name(shard)
+        spark = name is not None and (name.prefix, name.of) == ("part", None)
+        if bare and not spark and total[shard.split] >= files[shard.split]:
+            code, message = SHD013, f"{message}, and the others have {total[shard.split]}"
+        where = Location(split=shard.split or None, shard=shard.name, tensorflow=tensorflow)
+        tally.add(code, message, where, split=shard.split, subject=shard.name)
 
 
 class UnnamedShards(NamedTuple):
@@ -102,9 +131,6 @@ def expect_whole_sets(shards: Iterable[Shard], otherwise: str, hint: str) -> Non
     Args:
         otherwise: why the rest is of no use, for the message.
         hint: the next step.
-
-    Raises:
-        RefusedError: a set of shards is incomplete or contradictory.
     """
     sets = Tally()
     check_sets(sets, shards)
@@ -122,13 +148,18 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
         _add(tally, SHD006, message, files, subject)
         return 0
     of = counts[0]
-    wrong = sorted({name.number for _, name in members if name.number >= of})
+    numbers = Counter(name.number for _, name in members)
+    # Some writers count from 1: then there is a number `of`, and no number 0.
+    from_one = of in numbers and 0 not in {*numbers, *siblings.numbers(*members[0])}
+    if of == 1:
+        from_one &= not _parts_of_name(members)[1].startswith("0")
+    expected = range(1, of + 1) if from_one else range(of)
+    wrong = [number for number in sorted(numbers) if number not in expected]
     if wrong:
         message = f"the set `{shown}` has {of} shards, and there is one of number {wrong[0]}"
-        last = f"the last number of the set is {of - 1}"
-        files = [(shard, last) for shard, name in members if name.number >= of]
+        last = f"the last number of the set is {expected[-1]}"
+        files = [(shard, last) for shard, name in members if name.number in wrong]
         _add(tally, SHD006, message, files, subject)
-    numbers = Counter(name.number for _, name in members)
     twice = sorted(number for number, files in numbers.items() if files > 1)
     if twice:
         message = f"the set `{shown}` has more than one shard of number {twice[0]}"
@@ -136,13 +167,23 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
     missing = of - len(numbers) + len(wrong)
     if missing <= 0:
         return 0
-    unnamed = {n for n in siblings.numbers(*members[0]) if n < of} - numbers.keys()
+    beside = siblings.numbers(*members[0]) - numbers.keys()
+    unnamed = {number for number in beside if number in expected}
     numbers.update(unnamed)
     missing -= len(unnamed)
     if missing:
         message = f"{of - missing} of {of} shards of `{shown}` are present"
-        _add_missing(tally, message, subject, members, numbers, missing, of)
+        absent = (number for number in expected if number not in numbers)
+        _add_missing(tally, message, subject, members, absent, missing, of)
     return len(unnamed)
+
+
+def _parts_of_name(members: Sequence[_Member]) -> list[str]:
+    """The path of a shard of a set: before, at and after its number.
+
+    Without leading zeros, the shortest path has the number with the fewest digits.
+    """
+    return _NUMBER.split(min((shard.name for shard, _ in members), key=len), maxsplit=1)
 
 
 def _later(members: Sequence[_Member]) -> list[tuple[Shard, str]]:
@@ -162,13 +203,12 @@ def _add_missing(
     message: str,
     subject: str,
     members: Sequence[_Member],
-    numbers: Counter[int],
+    absent: Iterator[int],
     missing: int,
     of: int,
 ) -> None:
     """Add a location for each of the first missing shards, under its expected name."""
-    head, digits, end = _NUMBER.split(members[0][0].name, maxsplit=1)
-    absent = (number for number in range(of) if number not in numbers)
+    head, digits, end = _parts_of_name(members)
     named = list(islice(absent, MAX_LOCATIONS))
     for place, number in enumerate(named):
         tally.add(

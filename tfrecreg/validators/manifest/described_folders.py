@@ -90,7 +90,7 @@ def check_described(
             listed.update(files)
             if any(name in here for name in files):
                 _check_split(tally, split, [here.get(name) for name in files], counted)
-            elif split.records:
+            elif split.records and files:
                 _check_absent(tally, split, files, members[0])
         for name in sorted(here.keys() - listed):
             if listed and not is_unfinished(name):
@@ -103,16 +103,22 @@ def _check_split(
     present: Sequence[Shard | None],
     counted: Mapping[str, CountedShard],
 ) -> None:
-    total, whole = 0, True
-    for shard, length in zip(present, split.lengths, strict=True):
-        one = counted.get(shard.path) if shard is not None else None
-        if shard is None or one is None or not one.sound:
-            whole = False
-            continue
-        total += one.payload_bytes
-        if one.records != length:
+    seen = [counted.get(shard.path) if shard is not None else None for shard in present]
+    sound = [each for each in seen if each is not None and each.sound]
+    whole = len(sound) == len(present)
+    total = sum(each.payload_bytes for each in sound)
+    for one, length in zip(seen, split.lengths, strict=False):  # those of old versions are unknown
+        if one is not None and one.sound and one.records != length:
             message = f"`{INFO_NAME}` says {length} records, found {one.records}"
-            _add(tally, SHD003, message, shard)
+            _add(tally, SHD003, message, one.shard)
+    records = sum(each.records for each in sound)
+    if whole and not split.lengths and split.records not in (None, records):
+        message = (
+            f"`{INFO_NAME}` says {split.records} records for the split `{safe(split.name)}`, "
+            f"found {records}"
+        )
+        where = Location(split=split.name, tensorflow=TensorflowOutcome.READS)
+        tally.add(SHD003, message, where, split=split.name, subject=split.name)
     if whole and split.bytes is not None and split.bytes != total:
         message = (
             f"`{INFO_NAME}` says {split.bytes} bytes for the split `{safe(split.name)}`, its "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from tfrecreg.codes import SHD001, SHD002, SHD003, SHD004, SHD005, SHD007, SHD009, CodeList
+from tfrecreg.codes import SHD001, SHD002, SHD003, SHD004, SHD005, SHD009, CodeList
 from tfrecreg.config import read_limits
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Location, Measure, TensorflowOutcome
@@ -28,6 +28,7 @@ from tfrecreg.validators.manifest.bare_files import (
     UNNAMED,
     bare_measures,
     check_counts,
+    check_empty,
     check_payloads,
     check_sets,
 )
@@ -72,7 +73,7 @@ class ManifestValidator(Validator):
 
     name = "manifest"
     Options = HostsOptions
-    codes: Sequence[Code] = CodeList("SHD00*", "SHD012")
+    codes: Sequence[Code] = CodeList("SHD00*", "SHD01[23]")
     needs = Need.DIGESTS
     part_codec = JsonCodec(_SeenShard)
 
@@ -87,11 +88,7 @@ class ManifestValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], ManifestVisitor]:
-        """Read the option. Visitors examine the payloads of bare files only.
-
-        Raises:
-            ConfigError: an option is unknown, or not a number of hosts.
-        """
+        """Read the option. Visitors examine the payloads of bare files only."""
         self._hosts = read_limits(HostsOptions, options, self.name).hosts
         return partial(ManifestVisitor, look=target.manifest is None)
 
@@ -103,9 +100,11 @@ class ManifestValidator(Validator):
     ) -> Iterator[Finding | Measure]:
         tally = Tally()
         seen = list(parts)
-        for shard, part in seen:
-            if part.end.records == 0 and part.sound:
-                _add(tally, SHD007, "the shard has no records", shard)
+        check_empty(
+            tally,
+            [(shard, part.end.records) for shard, part in seen if part.sound],
+            bare=target.manifest is None,
+        )
         if target.manifest is None:
             # A file that cannot be read still exists: sets include all files.
             unnamed = check_sets(tally, target.shards)
@@ -249,21 +248,17 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Read
 def _check_named(
     tally: Tally, target: Target, manifest: Manifest, storage: Readable
 ) -> Iterator[Measure]:
-    """Compare the named shards and their indexes with the manifest, and find shards of the
-    build that do not exist.
+    """Compare the named shards and the build's other files with the manifest, and find shards of
+    the build that do not exist.
     """
-    indexes = {shard.entry.index for shard in target.shards if shard.entry is not None}
     named = {shard.path for shard in target.shards}
-    unnamed = 0
-    for entry in manifest.shards:
-        if entry.path in named:
-            continue
-        if storage.stat(entry.path) is not None:
-            unnamed += 1
-        else:
-            _missing(tally, entry.path, shard=True)
+    others = [entry for entry in manifest.shards if entry.path not in named]
+    absent = [entry.path for entry in others if storage.stat(entry.path) is None]
+    for path in absent:
+        _missing(tally, path, shard=True)
+    indexes = {entry.index for entry in others}
     for file in manifest.files:
-        if file.path not in indexes:
+        if file.path in indexes:
             continue
         if storage.stat(file.path) is not None:
             _check_file(tally, storage, file)
@@ -272,12 +267,10 @@ def _check_named(
     for shard in target.shards:
         if shard.entry is None:
             _unlisted(tally, shard.path, shard=True)
-    of = f"of `{safe(target.reference)}`"
-    text = f"{unnamed} of the {len(manifest.shards)} shards {of}: they and its other files are"
-    if not unnamed:
-        text = f"files {of} other than its shards are"
-    text += " not judged"
-    yield Measure(UNNAMED, unnamed, text)
+    unnamed = len(others) - len(absent)
+    if unnamed:
+        text = f"{unnamed} of the {len(manifest.shards)} shards of `{safe(target.reference)}`"
+        yield Measure(UNNAMED, unnamed, f"{text}: they are not judged")
 
 
 def _missing(tally: Tally, path: str, *, shard: bool) -> None:
