@@ -239,7 +239,7 @@ def data_source(
         far = far_files(cache, cache_limit)
     size = ImageSize(size=image_size, fit=fit, augment=augment)
     _expect_sense(size, channels, decode, seed)
-    group = _find(target, split, registry)
+    group = find_records(target, split, registry, "data_source")
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
     elements = replace(elements, size=size, channels=channels, seed=seed or 0)
     if raw or group.is_raw(schema):
@@ -292,7 +292,6 @@ def data_source(
     return DataSource(group.name, shards, selection, elements, identity, how, values=values)
 
 
-_CALLER = "data_source"
 _UNNAMED = "unnamed"
 """The split of files whose names do not say one, where those of others do."""
 
@@ -333,24 +332,31 @@ def _expect_sense(
         )
 
 
-def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None) -> SplitTarget:
+def find_records(
+    target: TargetsLike, split: str | None, registry: RegistryLike | None, caller: str
+) -> SplitTarget:
+    """The shards of the splits that an expression names, of one build or release or of files.
+
+    Args:
+        caller: the function that the user called, for hints.
+    """
     names = named_targets(target)
     if not names:
-        raise UsageError("there is no target to read", hint='`data_source("mnist@1.0.0", "train")`')
+        raise UsageError("there is no target to read", hint=f'`{caller}("mnist@1.0.0", "train")`')
     look_at(each for each in names if isinstance(each, str))
     found = [find(name, registry) for name in names]
     if len(found) == 1 and not isinstance(found[0], str):
-        return splits_of(found[0], split, _CALLER)
+        return splits_of(found[0], split, caller)
     for each in found:
         if isinstance(each, Resolved):
             raise UsageError(
                 f"`{each.name}` cannot be read together with others",
                 hint="name one build or release, or files",
             )
-    return _of_files([each for each in names if isinstance(each, str)], split)
+    return _of_files([each for each in names if isinstance(each, str)], split, caller)
 
 
-def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
+def _of_files(patterns: list[str], split: str | None, caller: str) -> SplitTarget:
     targets = files_targets(patterns)
     name = display_name(patterns)
     found = [
@@ -374,7 +380,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     else:
         known = [each or _UNNAMED for each in known]
         shards = [replace(shard, split=shard.split or _UNNAMED) for shard in found]
-    words, splits = chosen_splits(name, known, split, _CALLER)
+    words, splits = chosen_splits(name, known, split, caller)
     for target in targets:
         expect_listed(target, splits, whole=not named_one_by_one)
     chosen = [shard for each in splits for shard in shards if shard.split == each]
