@@ -478,7 +478,7 @@ def _draft(
 def _entry(place: ShardPlace, offsets: RecordOffsets) -> ShardEntry:
     """What a manifest says of a shard, for one that none describes."""
     return ShardEntry(
-        path=place.path,
+        path=place.name,
         bytes=place.size,
         blake3="",
         sha256="",

@@ -103,8 +103,8 @@ class SplitRecords:
 
     def named(self, number: int) -> str:
         """The record with this number in the split: its number in its shard, and the shard."""
-        shard, _, record = self._place(number)
-        return f"record {record} of `{safe(shard.path)}` of {self._name}"
+        _, entry, record = self._place(number)
+        return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
 
     def key(self, number: int) -> str:
         """The end of a sentence with its key; empty if the index lacks it."""
