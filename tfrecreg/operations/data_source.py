@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from tfrecreg.operations.split_target import (
 )
 from tfrecreg.plugins.decoders import DeclaredPixels, decoders_of
 from tfrecreg.progress import Progress
-from tfrecreg.records.batch import Fault
+from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.offsets import RecordOffsets, has_own_index, own_index
 from tfrecreg.records.reader import scan
 from tfrecreg.registry.lookup import Resolved
@@ -259,7 +260,7 @@ def data_source(
     else:
         columns, images, pixels, sequence = _schema(schema, group)
         if decode is not True or images or not pixels:  # numbers have their shape as they are
-            images = _to_decode(decode, images, columns)
+            images = _to_decode(decode, images, columns, group)
             elements = replace(elements, images=images)
         elements = replace(elements, columns=columns, sequence=sequence)
         if features is not None:
@@ -453,14 +454,15 @@ def _to_decode(
     decode: bool | str | Sequence[str],
     images: tuple[str, ...],
     columns: tuple[ArrayColumn, ...] | None,
+    group: SplitTarget,
 ) -> tuple[str, ...]:
     """The features to decode."""
     if decode is False or decode == []:
         return ()
     chosen = images
+    names = None if columns is None else [column.name for column in columns]
     if decode is not True:
         chosen = (decode,) if isinstance(decode, str) else tuple(decode)
-        names = None if columns is None else [column.name for column in columns]
         for each in chosen:
             if names is not None and each not in names:
                 raise UsageError(
@@ -472,9 +474,27 @@ def _to_decode(
             "no schema says which features hold images"
             if columns is None
             else "the schema has no feature that holds images",
-            hint='`decode=["image/encoded"]` names them; in a schema, `image_domain {}` does',
+            hint=_named_images(group, names),
         )
     return chosen
+
+
+def _named_images(group: SplitTarget, known: Collection[str] | None) -> str:
+    """The hint about images that no schema declares: what the first record has."""
+    from tfrecreg.operations.format_payload import images_in  # few targets have such images
+
+    decoders = decoders_of(group.home)
+    for shard in group.shards:
+        first = next(scan(shard.storage, shard.path), None)
+        if not isinstance(first, RecordBatch) or not first.whole:
+            continue
+        found = dict.fromkeys(each.feature for each in images_in(first.example(0) or {}, decoders))
+        names = [each for each in found if known is None or each in known]
+        if not names:
+            return "the first record holds no image; `tfrecreg head` shows it"
+        shown = safe(json.dumps(names), limit=300)
+        return f"`decode={shown}` decodes the images of the first record"
+    return "in a schema, `image_domain {}` says which features do"
 
 
 def _verify(group: SplitTarget) -> None:
