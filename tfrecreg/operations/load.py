@@ -176,15 +176,17 @@ def load(
 
     Args:
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; the build or
-            release itself; or a folder that holds a build with its manifest. The folder may be a
-            URL: then the shards are copied into the user's cache, once, or with `cache_limit` read
-            through a cache.
+            release itself; a folder that holds a build with its manifest; or TFRecord files of any
+            tool, as for :func:`tfrecreg.data_source`. The folder of a build may be a URL: then the
+            shards are copied into the user's cache, once, or with `cache_limit` read through a
+            cache.
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. May be
             left out if there is one split. A list of expressions gives a tuple of datasets. For
             all forms, see https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
-        schema: path of a schema that replaces that of the target. A folder without
-            `schema.pbtxt` needs one.
+        schema: path of a schema that replaces that of the target. The folder of a build without
+            `schema.pbtxt` needs one. For files without a manifest it is drafted from all of their
+            records, as by ``tfrecreg schema infer``.
         features: parse these features only.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
@@ -219,7 +221,9 @@ def load(
         seed: seed of the shuffle, and of `augment`.
         epoch: the first epoch, for `augment`: each iteration over the dataset is the next one.
         repeat: number of epochs; True repeats forever.
-        cache: whether to keep decoded elements in memory; or in files with this path as prefix.
+        cache: whether to keep decoded elements in memory; or in files whose names begin with this
+            path and end with a digest of what they hold, so that other records, arguments or
+            versions get files of their own. Nothing removes these files.
             ``"auto"`` keeps batches of images of one known shape if they take at most 250 MiB and
             `augment` does not change them. With `cache_limit`, a folder of this machine instead,
             through which shards behind a URL are read.
