@@ -70,8 +70,8 @@ class SchemaPart:
         for name, by_kind in other.unexpected.items():
             seen = self.unexpected.setdefault(name, {})
             for kind, (number, fewest, most) in by_kind.items():
-                before, low, high = seen.get(kind, (0, fewest, most))
-                seen[kind] = before + number, min(low, fewest), max(high, most)
+                earlier, low, high = seen.get(kind, (0, fewest, most))
+                seen[kind] = earlier + number, min(low, fewest), max(high, most)
 
 
 class RuleCounts(Protocol):
