@@ -490,10 +490,11 @@ def _named_images(group: SplitTarget, known: Collection[str] | None) -> str:
             continue
         found = dict.fromkeys(each.feature for each in images_in(first.example(0) or {}, decoders))
         names = [each for each in found if known is None or each in known]
-        if not names:
-            return "the first record holds no image; `tfrecreg head` shows it"
-        shown = safe(json.dumps(names), limit=300)
-        return f"`decode={shown}` decodes the images of the first record"
+        if names:
+            return f"`decode={json.dumps(names)}` decodes the images of the first record"
+        if found:
+            return f"the schema does not declare {listed(found)}, which the first record has"
+        return "the first record holds no image; `tfrecreg head` shows it"
     return "in a schema, `image_domain {}` says which features do"
 
 

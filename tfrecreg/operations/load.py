@@ -18,7 +18,6 @@ from blake3 import blake3
 
 from tfrecreg._version import __version__
 from tfrecreg.bundled import OURS
-from tfrecreg.code_digest import code_of
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
@@ -393,6 +392,8 @@ def _make_split(
     decoders = decoders_of(target.home, pixels)
     form = with_others(tensorflow, records, form, decoders)
     if isinstance(how.cache, str) and how.cache not in ("", "auto"):
+        from tfrecreg.code_digest import code_of  # few keep elements in files
+
         code = [__version__, code_of(OURS), tensorflow.__version__]
         code += decoders.third_party_names() if form.others else []
         which = pieces.numbers.tobytes() if isinstance(pieces, NumberedRecords) else pieces
