@@ -52,7 +52,8 @@ def main() -> None:
     model.add(keras.layers.Flatten())
     model.add(keras.layers.Dense(len(classes), activation="softmax"))
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    model.fit(train.map(crops).unbatch().batch(32), epochs=options.epochs, verbose=2)
+    data = train.map(crops).unbatch().batch(32)
+    model.fit(data, epochs=options.epochs, shuffle=False, verbose=2)
     _, accuracy = model.evaluate(test.map(crops).unbatch().batch(32), verbose=0)
     print(f"test accuracy {accuracy:.3f}")
 

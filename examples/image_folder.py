@@ -48,7 +48,7 @@ def main() -> None:
     model.add(keras.layers.Dropout(0.3))
     model.add(keras.layers.Dense(len(classes), activation="softmax"))
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    model.fit(train, epochs=options.epochs, verbose=2)
+    model.fit(train, epochs=options.epochs, shuffle=False, verbose=2)
     _, accuracy = model.evaluate(test, verbose=0)
     print(f"test accuracy {accuracy:.3f}")
 

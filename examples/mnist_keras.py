@@ -44,7 +44,7 @@ def main() -> None:
         ]
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    model.fit(train, epochs=options.epochs, verbose=2)
+    model.fit(train, epochs=options.epochs, shuffle=False, verbose=2)
     _, accuracy = model.evaluate(test, verbose=0)
 
     # What a log of the run should hold: which data it was, whatever their place or shards.

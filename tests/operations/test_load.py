@@ -389,10 +389,5 @@ def test_several_splits_are_a_tuple(tf: Any, digits_original: Path) -> None:
         expected = load(split=split, batch_size=16, **digits)
         one, other = next(iter(found)), next(iter(expected))
         assert one["image/encoded"].numpy().tolist() == other["image/encoded"].numpy().tolist()
-    (test,) = load(split=("test",), cache="unused", **digits)
-    assert len(test) == 60
-    with pytest.raises(UsageError) as caught:
-        load(split=["train", "test"], cache="elements", **digits)
-    assert caught.value.message == "`cache` names one file, and there are 2 splits"
     with pytest.raises(UsageError, match="no split `tset`"):
         load(split=["train", "tset"], **digits)

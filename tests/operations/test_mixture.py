@@ -343,7 +343,7 @@ def test_damaged_records_are_left_out_by_member(digits_registry: Path) -> None:
 def test_load_refuses_a_mixture(made: Callable[..., Mixture]) -> None:
     with pytest.raises(UsageError) as caught:
         tfrecreg.load(made())  # type: ignore[call-overload]
-    assert caught.value.message == "`load` reads one build or release, found a Mixture"
+    assert caught.value.message == "`load` reads builds, releases and files, found a Mixture"
     assert caught.value.hint == (
         f"`tf.data.Dataset.from_generator` reads its batches: {DOCS}/training/tensorflow.md"
     )

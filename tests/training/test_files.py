@@ -526,3 +526,21 @@ def test_gzip_of_no_records_whose_members_all_lack_a_trailer_is_damaged(tmp_path
     source = tfrecreg.data_source(path)
     with pytest.raises(DamagedRecordError, match="CRC007: gzip member at byte 0 of the file"):
         source[0]
+
+
+def test_the_error_about_images_names_the_features_that_hold_some(tmp_path: Path) -> None:
+    png = (
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU"
+        b"\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82"
+    )
+    for name, value in (("with", png), ("without", b"text")):
+        with tfrecreg.TFRecordWriter(tmp_path / f"{name}.tfrecord") as writer:
+            writer.write({"image_raw": value, "x": 1})
+    with pytest.raises(UsageError) as caught:
+        tfrecreg.data_source(tmp_path / "with.tfrecord", decode=True)
+    assert '`decode=["image_raw"]`' in str(caught.value)
+    with pytest.raises(UsageError) as caught:
+        tfrecreg.data_source(tmp_path / "without.tfrecord", decode=True)
+    assert "decode=" not in str(caught.value)
+    (shown,) = tfrecreg.head(tmp_path / "without.tfrecord")
+    assert str(shown).splitlines()[1:] == ['  image_raw  bytes  "text"', "  x          int64  1"]

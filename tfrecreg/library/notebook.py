@@ -37,15 +37,7 @@ def version_html(version: Resolved) -> str:
 
 def head_text(records: Iterable[ShownRecord]) -> str:
     """Records, as ``tfrecreg head`` prints them."""
-    console = _console(color=False)
-    _print_records(console, records)
-    return console.export_text().rstrip()
-
-
-def _print_records(console: Console, records: Iterable[ShownRecord]) -> None:
-    from tfrecreg.render.records import print_records
-
-    print_records(console, records)
+    return "\n".join(map(str, records))
 
 
 def both_forms(draw: Callable[[Console], None]) -> dict[str, str]:

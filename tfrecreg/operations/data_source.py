@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from tfrecreg.operations.split_target import (
 )
 from tfrecreg.plugins.decoders import DeclaredPixels, decoders_of
 from tfrecreg.progress import Progress
-from tfrecreg.records.batch import Fault
+from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.offsets import RecordOffsets, has_own_index, own_index
 from tfrecreg.records.reader import scan
 from tfrecreg.registry.lookup import Resolved
@@ -239,7 +240,7 @@ def data_source(
         far = far_files(cache, cache_limit)
     size = ImageSize(size=image_size, fit=fit, augment=augment)
     _expect_sense(size, channels, decode, seed)
-    group = _find(target, split, registry)
+    group = find_records(target, split, registry, "data_source")
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
     elements = replace(elements, size=size, channels=channels, seed=seed or 0)
     if raw or group.is_raw(schema):
@@ -259,7 +260,7 @@ def data_source(
     else:
         columns, images, pixels, sequence = _schema(schema, group)
         if decode is not True or images or not pixels:  # numbers have their shape as they are
-            images = _to_decode(decode, images, columns)
+            images = _to_decode(decode, images, columns, group)
             elements = replace(elements, images=images)
         elements = replace(elements, columns=columns, sequence=sequence)
         if features is not None:
@@ -292,7 +293,6 @@ def data_source(
     return DataSource(group.name, shards, selection, elements, identity, how, values=values)
 
 
-_CALLER = "data_source"
 _UNNAMED = "unnamed"
 """The split of files whose names do not say one, where those of others do."""
 
@@ -333,24 +333,31 @@ def _expect_sense(
         )
 
 
-def _find(target: TargetsLike, split: str | None, registry: RegistryLike | None) -> SplitTarget:
+def find_records(
+    target: TargetsLike, split: str | None, registry: RegistryLike | None, caller: str
+) -> SplitTarget:
+    """The shards of the splits that an expression names, of one build or release or of files.
+
+    Args:
+        caller: the function that the user called, for hints.
+    """
     names = named_targets(target)
     if not names:
-        raise UsageError("there is no target to read", hint='`data_source("mnist@1.0.0", "train")`')
+        raise UsageError("there is no target to read", hint=f'`{caller}("mnist@1.0.0", "train")`')
     look_at(each for each in names if isinstance(each, str))
     found = [find(name, registry) for name in names]
     if len(found) == 1 and not isinstance(found[0], str):
-        return splits_of(found[0], split, _CALLER)
+        return splits_of(found[0], split, caller)
     for each in found:
         if isinstance(each, Resolved):
             raise UsageError(
                 f"`{each.name}` cannot be read together with others",
                 hint="name one build or release, or files",
             )
-    return _of_files([each for each in names if isinstance(each, str)], split)
+    return _of_files([each for each in names if isinstance(each, str)], split, caller)
 
 
-def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
+def _of_files(patterns: list[str], split: str | None, caller: str) -> SplitTarget:
     targets = files_targets(patterns)
     name = display_name(patterns)
     found = [
@@ -374,7 +381,7 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     else:
         known = [each or _UNNAMED for each in known]
         shards = [replace(shard, split=shard.split or _UNNAMED) for shard in found]
-    words, splits = chosen_splits(name, known, split, _CALLER)
+    words, splits = chosen_splits(name, known, split, caller)
     for target in targets:
         expect_listed(target, splits, whole=not named_one_by_one)
     chosen = [shard for each in splits for shard in shards if shard.split == each]
@@ -447,14 +454,15 @@ def _to_decode(
     decode: bool | str | Sequence[str],
     images: tuple[str, ...],
     columns: tuple[ArrayColumn, ...] | None,
+    group: SplitTarget,
 ) -> tuple[str, ...]:
     """The features to decode."""
     if decode is False or decode == []:
         return ()
     chosen = images
+    names = None if columns is None else [column.name for column in columns]
     if decode is not True:
         chosen = (decode,) if isinstance(decode, str) else tuple(decode)
-        names = None if columns is None else [column.name for column in columns]
         for each in chosen:
             if names is not None and each not in names:
                 raise UsageError(
@@ -466,9 +474,28 @@ def _to_decode(
             "no schema says which features hold images"
             if columns is None
             else "the schema has no feature that holds images",
-            hint='`decode=["image/encoded"]` names them; in a schema, `image_domain {}` does',
+            hint=_named_images(group, names),
         )
     return chosen
+
+
+def _named_images(group: SplitTarget, known: Collection[str] | None) -> str:
+    """The hint about images that no schema declares: what the first record has."""
+    from tfrecreg.operations.format_payload import images_in  # few targets have such images
+
+    decoders = decoders_of(group.home)
+    for shard in group.shards:
+        first = next(scan(shard.storage, shard.path), None)
+        if not isinstance(first, RecordBatch) or not first.whole:
+            continue
+        found = dict.fromkeys(each.feature for each in images_in(first.example(0) or {}, decoders))
+        names = [each for each in found if known is None or each in known]
+        if names:
+            return f"`decode={json.dumps(names)}` decodes the images of the first record"
+        if found:
+            return f"the schema does not declare {listed(found)}, which the first record has"
+        return "the first record holds no image; `tfrecreg head` shows it"
+    return "in a schema, `image_domain {}` says which features do"
 
 
 def _verify(group: SplitTarget) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Literal
 
 from tfrecreg.errors import DamagedRecordError, NoShardsError, UsageError
 from tfrecreg.example.decode import decode_or_none
@@ -36,6 +36,7 @@ from tfrecreg.shardset.find import TargetLike
 from tfrecreg.shardset.target import find_target
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import ShortRepr, hex_start, safe, si_bytes
+from tfrecreg.text import count as counted
 from tfrecreg.training.split_words import find_ranges, named_splits
 
 
@@ -75,6 +76,32 @@ class ShownRecord(ShortRepr):
     saved: tuple[str, ...] = ()
     """Paths of the saved images, absolute and not escaped."""
 
+    def __str__(self) -> str:
+        return "\n".join(f"{label}{rest}".rstrip() for _, label, rest in self.lines())
+
+    def lines(self) -> Iterator[tuple[Literal["place", "other", "row"], str, str]]:
+        """Its text by lines, each with its kind, a label and the rest: its place, what its payload
+        is if it is no Example, and a row for each feature or part.
+        """
+        key = f", key {self.key}" if self.key is not None else ""
+        place = f", record {self.record}, offset {self.offset}, {self.length:,} bytes{key}"
+        yield "place", self.shard, place
+        if self.features is not None:
+            rows = [(each.name, _kind(each.kind, each.count), each.shown) for each in self.features]
+        else:
+            named = _NAMES.get(self.payload or "")
+            if self.payload is None:
+                yield "other", f"  {self.start}", ""
+            elif named is not None:
+                yield "other", f"  {named}", ""
+            else:
+                yield "other", "  not a tf.train.Example: ", self.start
+            rows = [_part(each) for each in self.parts]
+        names = max((len(name) for name, _, _ in rows), default=0)
+        kinds = max((len(kind) for _, kind, _ in rows), default=0)
+        for name, kind, shown in rows:
+            yield "row", f"  {name:<{names}}  {kind:<{kinds}}", f"  {shown}"
+
     def _repr_html_(self) -> str:
         """Its place, its features and its images with their objects, for a notebook."""
         from tfrecreg.components.drawing import draw_over  # only notebooks draw
@@ -107,6 +134,28 @@ class ShownRecord(ShortRepr):
             "pictures": self.images,
             "saved": [safe(path, limit=1 << 16) for path in self.saved],
         }
+
+
+_NAMES = {
+    PayloadKind.SEQUENCE_EXAMPLE.value: "a tf.train.SequenceExample",
+    PayloadKind.EVENT.value: "a TensorBoard event",
+}
+"""The names of known payloads that are not Examples."""
+
+
+def _part(part: ShownPart) -> tuple[str, str, str]:
+    """A row: part and name, kind, content."""
+    name = f"{part.part} {part.name}" if part.name else part.part
+    if part.part == "context":
+        return name, _kind(part.kind, part.count), part.shown
+    if part.part == "list":
+        steps = counted(part.count, "step")
+        return name, f"{steps} of {part.kind}" if part.kind else steps, part.shown
+    return name, part.kind, part.shown
+
+
+def _kind(kind: str, count: int) -> str:
+    return kind if count == 1 else f"{kind}[{count}]"
 
 
 def head(

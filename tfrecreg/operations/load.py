@@ -6,18 +6,25 @@ The only home of TensorFlow among the operations.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache as memo
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+from blake3 import blake3
 
+from tfrecreg._version import __version__
+from tfrecreg.bundled import OURS
 from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
-from tfrecreg.operations.data_source import places_of
+from tfrecreg.manifest.model import ShardEntry
+from tfrecreg.operations.data_source import find_records, places_of
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.operations.split_target import SplitTarget, splits_of, without_keys
+from tfrecreg.operations.split_target import SplitTarget, without_keys
 from tfrecreg.operations.tf_dataset.chosen import NumberedRecords
 from tfrecreg.operations.tf_dataset.fitted import ImageFit, Method
 from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
@@ -25,17 +32,21 @@ from tfrecreg.operations.tf_dataset.other_formats import with_others
 from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
 from tfrecreg.plugins.decoders import decoders_of
 from tfrecreg.progress import Progress
+from tfrecreg.records.hashing import hash_file
+from tfrecreg.records.offsets import RecordOffsets
 from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.scan.conditions import shown_progress
+from tfrecreg.scan.interface import Shard
 from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shardset.files import names_files
-from tfrecreg.shardset.find import find, named_targets, resolve_in
-from tfrecreg.shardset.target import files_targets
+from tfrecreg.shardset.find import TargetsLike
+from tfrecreg.shardset.target import files_target
 from tfrecreg.storage.looks import looks_remembered
 from tfrecreg.text import DOCS, safe
 from tfrecreg.training.augmentation import Augment
 from tfrecreg.training.image_sizes import Fit
 from tfrecreg.training.pieces import RecordRun, find_pieces, host_numbers, host_part
+from tfrecreg.training.shards import ShardPlace
 from tfrecreg.training.split_words import find_numbers
 
 if TYPE_CHECKING:
@@ -43,12 +54,10 @@ if TYPE_CHECKING:
 
     from tfrecreg.storage.far.far_files import FarFiles
 
-_CALLER = "load"
-
 
 @overload
 def load(
-    reference: str | os.PathLike[str] | Resolved,
+    reference: TargetsLike,
     split: str | None = None,
     *,
     registry: RegistryLike | None = None,
@@ -73,7 +82,7 @@ def load(
     seed: int | None = None,
     epoch: int = 0,
     repeat: bool | int = False,
-    cache: bool | str = "auto",
+    cache: bool | str | os.PathLike[str] = "auto",
     cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
@@ -86,7 +95,7 @@ def load(
 ) -> tf.data.Dataset: ...
 @overload
 def load(
-    reference: str | os.PathLike[str] | Resolved,
+    reference: TargetsLike,
     split: Sequence[str],
     *,
     registry: RegistryLike | None = None,
@@ -111,7 +120,7 @@ def load(
     seed: int | None = None,
     epoch: int = 0,
     repeat: bool | int = False,
-    cache: bool | str = "auto",
+    cache: bool | str | os.PathLike[str] = "auto",
     cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
@@ -123,7 +132,7 @@ def load(
     progress: Progress | bool = True,
 ) -> tuple[tf.data.Dataset, ...]: ...
 def load(
-    reference: str | os.PathLike[str] | Resolved,
+    reference: TargetsLike,
     split: str | Sequence[str] | None = None,
     *,
     registry: RegistryLike | None = None,
@@ -148,7 +157,7 @@ def load(
     seed: int | None = None,
     epoch: int = 0,
     repeat: bool | int = False,
-    cache: bool | str = "auto",
+    cache: bool | str | os.PathLike[str] = "auto",
     cache_limit: int | str | None = None,
     prefetch: int | None = None,
     deterministic: bool = True,
@@ -166,15 +175,17 @@ def load(
 
     Args:
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; the build or
-            release itself; or a folder that holds a build with its manifest. The folder may be a
-            URL: then the shards are copied into the user's cache, once, or with `cache_limit` read
-            through a cache.
+            release itself; a folder that holds a build with its manifest; or TFRecord files of any
+            tool, as for :func:`tfrecreg.data_source`. The folder of a build may be a URL: then the
+            shards are copied into the user's cache, once, or with `cache_limit` read through a
+            cache.
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``. May be
             left out if there is one split. A list of expressions gives a tuple of datasets. For
             all forms, see https://github.com/tfrecreg/tfrecreg/tree/main/docs/training.md
         registry: an open registry or a path in one; None for that of the current folder.
-        schema: path of a schema that replaces that of the target. A folder without
-            `schema.pbtxt` needs one.
+        schema: path of a schema that replaces that of the target. The folder of a build without
+            `schema.pbtxt` needs one. For files without a manifest it is drafted from all of their
+            records, as by ``tfrecreg schema infer``.
         features: parse these features only.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
@@ -209,7 +220,9 @@ def load(
         seed: seed of the shuffle, and of `augment`.
         epoch: the first epoch, for `augment`: each iteration over the dataset is the next one.
         repeat: number of epochs; True repeats forever.
-        cache: whether to keep decoded elements in memory; or in files with this path as prefix.
+        cache: whether to keep decoded elements in memory; or in files whose names begin with this
+            path and end with a digest of what they hold, so that other records, arguments or
+            versions get files of their own. Nothing removes these files.
             ``"auto"`` keeps batches of images of one known shape if they take at most 250 MiB and
             `augment` does not change them. With `cache_limit`, a folder of this machine instead,
             through which shards behind a URL are read.
@@ -258,6 +271,8 @@ def load(
     """
     if isinstance(features, str):
         features = (features,)
+    if isinstance(cache, os.PathLike):
+        cache = os.fspath(cache)
     chosen = PipelineOptions(
         batch_size=batch_size,
         drop_remainder=drop_remainder,
@@ -293,8 +308,10 @@ def load(
         reference,
         registry=registry,
         schema=schema,
-        chosen=chosen,
+        how=chosen,
         request=request,
+        # The splits of files have one schema, which is drafted once.
+        draft=memo(partial(_draft, engine=engine, progress=progress)),
         host=host,
         hosts=hosts,
         options=options,
@@ -305,23 +322,19 @@ def load(
     )
     if split is None or isinstance(split, str):
         return make(split)
-    if isinstance(chosen.cache, str) and chosen.cache != "auto" and len(split) > 1:
-        raise UsageError(
-            f"`cache` names one file, and there are {len(split)} splits",
-            hint="`cache=True` keeps elements in memory; or load each split with a file of its own",
-        )
     return tuple(map(make, split))
 
 
 @looks_remembered()
 def _make_split(
-    reference: str | os.PathLike[str] | Resolved,
+    reference: TargetsLike,
     split: str | None,
     *,
     registry: RegistryLike | None,
     schema: str | os.PathLike[str] | None,
-    chosen: PipelineOptions,
+    how: PipelineOptions,
     request: FormRequest,
+    draft: Callable[[tuple[str, ...]], tuple[str, str]],
     host: int,
     hosts: int,
     options: tf.data.Options | None,
@@ -332,30 +345,39 @@ def _make_split(
 ) -> tf.data.Dataset:
     """The dataset of one expression."""
     target = _find(reference, split, registry, copy=far is None)
-    form, pixels = ElementForm(), dict[str, tuple[int, int, int]]()
+    form, pixels, text = ElementForm(), dict[str, tuple[int, int, int]](), ""
     if target.is_raw(schema):
         request.expect_nothing()
     else:
-        text = target.find_schema(schema)
-        if text is None:
+        found = target.find_schema(schema)
+        if found is None and target.manifest is None:
+            found = draft(target.files)
+        if found is None:
             raise UsageError(
                 f"no schema says how to parse the records of `{target.name}`",
                 hint='`schema="schemas/mnist.pbtxt"` names one',
             )
-        parsed = parse_schema(*text)
+        text = found[0]
+        parsed = parse_schema(*found)
         pixels = parsed.byte_pixels()
         form = find_form(parsed, request)
-    assert target.manifest is not None
-    assert target.storage is not None
-    entries = [shard.entry for shard in target.shards if shard.entry is not None]
-    records = SplitRecords(target.storage, entries, target.name)
+    shards, read = target.shards, None
+    if target.storage is None or not target.storage.is_local:
+        places, read = places_of(target, far)
+        shards = [
+            shard
+            if shard.entry is not None
+            else replace(shard, entry=_entry(place, read.located(at)))
+            for at, (shard, place) in enumerate(zip(shards, places, strict=True))
+        ]
+    records = SplitRecords(shards, target.name)
     if request.with_key and not records.have_keys:
         raise without_keys(target.name)
     counts: dict[str, list[int]] = {name: [] for name in target.splits}
-    for entry in entries:
-        counts[entry.split].append(entry.records)
+    held = [each.entry.records for each in shards if each.entry is not None]
+    for shard, count in zip(shards, held, strict=True):
+        counts[shard.split].append(count)
     numbers = find_numbers(target.words, counts)
-    read = None if target.storage.is_local else places_of(target, far)[1]
     pieces: Sequence[RecordRun] | NumberedRecords
     if where is None:
         share = host_numbers(numbers, records.starts, host, hosts, target.name)
@@ -364,14 +386,31 @@ def _make_split(
             every = [np.arange(each.start, each.stop) for each in share]
             pieces = NumberedRecords(np.concatenate(every), read)
     else:
-        held = target.records_where(
-            numbers, [each.records for each in entries], where, engine, progress
-        )
-        pieces = NumberedRecords(host_part(np.concatenate(held), host, hosts, target.name), read)
+        chosen = target.records_where(numbers, held, where, engine, progress)
+        pieces = NumberedRecords(host_part(np.concatenate(chosen), host, hosts, target.name), read)
     tensorflow = _tensorflow()
-    form = with_others(tensorflow, records, form, decoders_of(target.home, pixels))
-    dataset = make_dataset(tensorflow, records, pieces, target.manifest.compression, form, chosen)
+    decoders = decoders_of(target.home, pixels)
+    form = with_others(tensorflow, records, form, decoders)
+    if isinstance(how.cache, str) and how.cache not in ("", "auto"):
+        from tfrecreg.code_digest import code_of  # few keep elements in files
+
+        code = [__version__, code_of(OURS), tensorflow.__version__]
+        code += decoders.third_party_names() if form.others else []
+        which = pieces.numbers.tobytes() if isinstance(pieces, NumberedRecords) else pieces
+        kept = code, text, request, how.grouping, list(map(_content, shards)), which
+        digest = blake3(repr(kept).encode("utf-8", "surrogateescape")).hexdigest(8)
+        how = replace(how, cache=f"{how.cache}-{digest}")
+    compression = "none" if target.manifest is None else target.manifest.compression
+    dataset = make_dataset(tensorflow, records, pieces, compression, form, how)
     return dataset if options is None else dataset.with_options(options)
+
+
+def _content(shard: Shard) -> tuple[object, ...]:
+    """What tells the bytes of a shard from others: its entry and its time, else its digest."""
+    if shard.entry is None or not shard.entry.blake3:
+        return hash_file(shard.storage, shard.path)
+    found = [shard.storage.stat(path) for path in (shard.path, shard.entry.index) if path]
+    return shard.entry, [(each.size, each.mtime_ns) for each in found if each is not None]
 
 
 def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
@@ -409,51 +448,50 @@ def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
 
 
 def _find(
-    reference: str | os.PathLike[str] | Resolved,
-    split: str | None,
-    registry: RegistryLike | None,
-    *,
-    copy: bool,
+    target: TargetsLike, split: str | None, registry: RegistryLike | None, *, copy: bool
 ) -> SplitTarget:
-    """The shards of the build or release; with `copy` as local files."""
-    if not isinstance(reference, str | os.PathLike | Resolved):
+    """The shards of the splits; with `copy` those of a build behind a URL as local files."""
+    if not isinstance(target, str | os.PathLike | Resolved | list | tuple):
         raise UsageError(
-            f"`load` reads one build or release, found a {safe(type(reference).__name__)}",
+            f"`load` reads builds, releases and files, found a {safe(type(target).__name__)}",
             hint="`tf.data.Dataset.from_generator` reads its batches: "
             f"{DOCS}/training/tensorflow.md",
         )
-    (named,) = named_targets(reference)
-    found = find(named, registry)
-    if isinstance(found, str):
-        found = _expect_build(found, registry)
-    target = splits_of(found, split, _CALLER)
-    if target.storage is None or target.manifest is None or target.storage.is_local or not copy:
-        return target
+    found = find_records(target, split, registry, "load")
+    if found.manifest is None or found.storage is None or found.storage.is_local or not copy:
+        return found
     from tfrecreg.operations.url_copy import local_copy  # few builds are in a store
 
     # TensorFlow has other file systems than fsspec, and reads no credentials as they do.
-    entries = [shard.entry for shard in target.shards if shard.entry is not None]
-    return target._replace(
-        storage=local_copy(target.name, target.manifest, target.storage, entries)
-    )
+    entries = [shard.entry for shard in found.shards if shard.entry is not None]
+    storage = local_copy(found.name, found.manifest, found.storage, entries)
+    shards = [replace(shard, storage=storage) for shard in found.shards]
+    return found._replace(storage=storage, shards=shards)
 
 
-def _expect_build(word: str, registry: RegistryLike | None) -> Resolved:
-    """Refuse a target that is neither a build nor a release."""
-    if not names_files(word):
-        return resolve_in(registry, word)  # raises the reason why it is not a reference
-    for each in files_targets([word]):
-        if each.storage is not None:
-            folder = safe(each.storage.root, limit=1000)
-            raise UsageError(
-                f"`{safe(word, limit=1000)}` names shards of the build in `{folder}`, and "
-                "`load` reads splits of a build",
-                hint=f"`tfrecreg.load({folder!r}, ...)`; `tfrecreg.data_source` reads shards",
-            )
-    raise UsageError(
-        f"`{safe(word, limit=1000)}` has no manifest, which `load` needs",
-        hint="`tfrecreg.data_source` reads TFRecords of any tool, `tfrecreg adopt` makes a "
-        "build of them",
+def _draft(
+    files: tuple[str, ...], *, engine: Engine | None, progress: Progress | bool
+) -> tuple[str, str]:
+    """A schema of files that have none, from all of their records, and its name for messages."""
+    from tfrecreg.operations.schemas.infer import infer_schema  # builds have a schema
+
+    target = files_target(files)
+    text = infer_schema(target, engine or LocalEngine(1), shown_progress(progress))
+    return text, f"the schema of {target.name}"
+
+
+def _entry(place: ShardPlace, offsets: RecordOffsets) -> ShardEntry:
+    """What a manifest says of a shard, for one that none describes."""
+    return ShardEntry(
+        path=place.name,
+        bytes=place.size,
+        blake3="",
+        sha256="",
+        split=place.split,
+        records=place.records,
+        payload_bytes=int(offsets.lengths.clip(0).sum()),
+        stream_blake3="",
+        index="",
     )
 
 

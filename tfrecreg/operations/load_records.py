@@ -14,7 +14,7 @@ from tfrecreg.index import Index, load_index
 from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.reader import scan
-from tfrecreg.storage.interface import Readable
+from tfrecreg.scan.interface import Shard
 from tfrecreg.storage.locations import asked
 from tfrecreg.text import safe
 
@@ -31,21 +31,19 @@ DamageSearch: TypeAlias = Callable[[bytes], PayloadFault | None]
 
 
 class SplitRecords:
-    """The records of one split, numbered through all of its shards.
+    """The records of splits, numbered through all of their shards.
 
     Args:
-        storage: where the shards are.
-        shards: of the split, in their order.
-        name: reference of the release or build, for messages.
+        shards: in their order, each with an entry.
+        name: of the target, for messages.
     """
 
-    def __init__(self, storage: Readable, shards: Sequence[ShardEntry], name: str) -> None:
-        self._storage = storage
-        self._shards = [each for each in shards if each.records]
+    def __init__(self, shards: Sequence[Shard], name: str) -> None:
+        self._all = [(each, _entry(each)) for each in shards]
+        self._shards = [(each, entry) for each, entry in self._all if entry.records]
         self._name = name
-        self._all = shards
-        self._starts = [0, *accumulate(each.records for each in self._shards)]
-        self._indexes: dict[str, Index] = {}
+        self._starts = [0, *accumulate(self.sizes)]
+        self._indexes: dict[int, Index] = {}
 
     @property
     def total(self) -> int:
@@ -60,12 +58,12 @@ class SplitRecords:
     @property
     def sizes(self) -> list[int]:
         """Records of each of :attr:`paths`."""
-        return [each.records for each in self._shards]
+        return [entry.records for _, entry in self._shards]
 
     @property
     def paths(self) -> list[bytes]:
         """The shards that have records, as the file system knows them."""
-        return [os.fsencode(f"{self._storage.root}/{each.path}") for each in self._shards]
+        return [os.fsencode(f"{each.storage.root}/{each.path}") for each, _ in self._shards]
 
     def expect_whole(self) -> None:
         """Refuse shards that cannot be opened or do not have their size. Reads none of them.
@@ -74,8 +72,9 @@ class SplitRecords:
             UsageError: shards are missing.
             RefusedError: shards differ in size from the manifest.
         """
-        sizes = asked(self._size, self._all, in_store=not self._storage.is_local)
-        found = list(zip(self._all, sizes, strict=True))
+        in_store = not all(each.storage.is_local for each, _ in self._all)
+        sizes = asked(_size, [each for each, _ in self._all], in_store=in_store)
+        found = [(entry, size) for (_, entry), size in zip(self._all, sizes, strict=True)]
         missing = [entry for entry, size in found if size is None]
         altered = [each for each in found if each[1] not in (None, each[0].bytes)]
         hint = f"`tfrecreg check {self._name}` names them all"
@@ -91,41 +90,36 @@ class SplitRecords:
                 hint=hint,
             )
 
-    def _size(self, entry: ShardEntry) -> int | None:
-        with suppress(MissingFileError), self._storage.open(entry.path) as reader:
-            return reader.size
-        return None
-
     def _some(self, shards: Sequence[object]) -> str:
-        split = safe(self._all[0].split)
+        split = safe(self._all[0][0].split)
         return f"{len(shards)} of {len(self._all)} shards of the split `{split}` of `{self._name}`"
 
     def first_payload(self) -> bytes | None:
         """The payload of the first record; None if it is missing or damaged."""
-        for entry in self._shards:
-            first = next(scan(self._storage, entry.path), None)
+        for shard, _ in self._shards:
+            first = next(scan(shard.storage, shard.path), None)
             return first.payload(0) if isinstance(first, RecordBatch) and first.whole else None
         return None
 
     def named(self, number: int) -> str:
         """The record with this number in the split: its number in its shard, and the shard."""
-        entry, record = self._place(number)
-        return f"record {record} of `{safe(entry.path)}` of {self._name}"
+        _, entry, record = self._place(number)
+        return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
 
     def key(self, number: int) -> str:
         """The end of a sentence with its key; empty if the index lacks it."""
-        entry, record = self._place(number)
+        shard, entry, record = self._place(number)
         if not entry.index:
             return ""
         try:
-            index = load_index(self._storage, entry.index)
+            index = load_index(shard.storage, entry.index)
             return f"; its key is `{safe(index.key(record), limit=200)}`"
         except (TfrecregError, IndexError):
             return ""
 
     def why_more(self, number: int) -> str:
         """Error for a shard with more records than this number."""
-        entry, _ = self._place(number)
+        _, entry, _ = self._place(number)
         return self._fault_text(entry, f"should have {entry.records} records, it has more")
 
     def why_lost(self, numbers: Iterable[int], look: DamageSearch) -> str:
@@ -137,25 +131,23 @@ class SplitRecords:
         """
         by_shard: dict[int, set[int]] = {}
         for number in numbers:
-            entry, record = self._place(number)
+            _, _, record = self._place(number)
             by_shard.setdefault(number - record, set()).add(record)
         for start, wanted in sorted(by_shard.items()):
-            entry, _ = self._place(start)
             first = start + min(wanted)
             try:
-                fault = self._fault(entry, start, wanted, look)
+                fault = self._fault(start, wanted, look)
             except TfrecregError as error:
                 return f"{self.named(first)} cannot be read: {error.message}{self.key(first)}"
             if fault:
                 return fault
         return f"{self.named(first)} was not read, although it is intact now{self.key(first)}"
 
-    def _fault(
-        self, entry: ShardEntry, start: int, wanted: Container[int], look: DamageSearch
-    ) -> str:
+    def _fault(self, start: int, wanted: Container[int], look: DamageSearch) -> str:
         """By the scanner, which reads the shard from its beginning: it happens once."""
+        shard, entry, _ = self._place(start)
         count = 0
-        for event in scan(self._storage, entry.path):
+        for event in scan(shard.storage, shard.path):
             if isinstance(event, Fault):
                 at = 0 if event.record is None else event.record
                 number = start + min(at, entry.records - 1)
@@ -181,25 +173,36 @@ class SplitRecords:
         Raises:
             ManifestError, StorageError: the index of its shard is damaged, or cannot be read.
         """
-        entry, record = self._place(number)
-        index = self._indexes.get(entry.index)
+        shard, entry, record = self._place(number)
+        index = self._indexes.get(number - record)
         if index is None:
-            index = self._indexes[entry.index] = load_index(self._storage, entry.index)
+            index = self._indexes[number - record] = load_index(shard.storage, entry.index)
         return index.key(record)
 
     @property
     def have_keys(self) -> bool:
         """Whether every shard has an index, which holds the keys."""
-        return all(entry.index for entry in self._shards)
+        return all(entry.index for _, entry in self._shards)
 
     @property
     def mean_bytes(self) -> int:
         """Mean size of a payload, in bytes, rounded up."""
-        return -(-sum(each.payload_bytes for each in self._shards) // max(1, self.total))
+        return -(-sum(entry.payload_bytes for _, entry in self._shards) // max(1, self.total))
 
     def _fault_text(self, entry: ShardEntry, fault: str) -> str:
         return f"`{safe(entry.path)}` of {self._name} {fault}: `tfrecreg check {self._name}`"
 
-    def _place(self, number: int) -> tuple[ShardEntry, int]:
+    def _place(self, number: int) -> tuple[Shard, ShardEntry, int]:
         at = bisect_right(self._starts, number, hi=len(self._shards)) - 1
-        return self._shards[at], number - self._starts[at]
+        return *self._shards[at], number - self._starts[at]
+
+
+def _entry(shard: Shard) -> ShardEntry:
+    assert shard.entry is not None
+    return shard.entry
+
+
+def _size(shard: Shard) -> int | None:
+    with suppress(MissingFileError), shard.storage.open(shard.path) as reader:
+        return reader.size
+    return None

@@ -64,7 +64,7 @@ model = keras.Sequential(
     ]
 )
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-model.fit(train, epochs=1)
+model.fit(train, epochs=1, shuffle=False)
 """,
     "numpy": """\
 import tfrecreg

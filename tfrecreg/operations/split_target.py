@@ -206,22 +206,28 @@ def splits_of(found: Built, split: str | None, caller: str) -> SplitTarget:
     words, splits = chosen_splits(name, [each.name for each in manifest.splits], split, caller)
     shards: list[Shard] = []
     for each in splits:
-        entries = [entry for entry in manifest.shards if entry.split == each]
-        SplitRecords(storage, entries, name).expect_whole()
-        shards += [
-            Shard(
-                split=each,
-                number=number,
-                name=f"{storage.root}/{entry.path}",
-                storage=storage,
-                path=entry.path,
-                declared=manifest.compression,
-                entry=entry,
-                index=entry.index or None,
-            )
-            for number, entry in enumerate(entries)
-        ]
+        of_split = _shards(manifest, storage, each)
+        SplitRecords(of_split, name).expect_whole()
+        shards += of_split
     return SplitTarget(name, words, splits, shards, manifest, storage, found)
+
+
+def _shards(manifest: Manifest, storage: Readable, split: str) -> list[Shard]:
+    """The shards of a split that a manifest lists."""
+    entries = [entry for entry in manifest.shards if entry.split == split]
+    return [
+        Shard(
+            split=split,
+            number=number,
+            name=f"{storage.root}/{entry.path}",
+            storage=storage,
+            path=entry.path,
+            declared=manifest.compression,
+            entry=entry,
+            index=entry.index or None,
+        )
+        for number, entry in enumerate(entries)
+    ]
 
 
 def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None:
@@ -247,14 +253,13 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
             hint="name only shards of the build, or move the file to another folder",
         )
     for split in splits:
-        entries = [
-            entry
-            for entry in target.manifest.shards
-            if entry.split == split
-            and (entry.path in named or (whole and target.storage.stat(entry.path) is None))
+        wanted = [
+            shard
+            for shard in _shards(target.manifest, target.storage, split)
+            if shard.path in named or (whole and target.storage.stat(shard.path) is None)
         ]
-        if entries:
-            SplitRecords(target.storage, entries, target.name).expect_whole()
+        if wanted:
+            SplitRecords(wanted, target.name).expect_whole()
 
 
 def of_target(target: Target, found: SplitTarget) -> SplitTarget:

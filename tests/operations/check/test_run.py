@@ -12,6 +12,7 @@ from registry_support import write
 from scan_support import Broken, files, stream
 from tests_support import flip
 
+import tfrecreg
 from tfrecreg.config import Config, parse_config
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ConfigError, SchemaError, UsageError
@@ -25,6 +26,7 @@ from tfrecreg.operations.check.target import check_target
 from tfrecreg.registry.registry import open_registry
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target
+from tfrecreg.schema.proto import parse_schema
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage.local import LocalStorage
 
@@ -399,3 +401,40 @@ def test_a_report_survives_json(digits_registry: Path) -> None:
     assert document["format_version"] == 1
     assert document["summary"]["findings"] == 1
     assert document["errors"] == []
+
+
+def test_undeclared_features_of_the_same_records_are_one_finding(tmp_path: Path) -> None:
+    root = tfrecreg.init(tmp_path, with_dvc=False)
+    features = {f"f{number:02}": 1.5 for number in range(20)}
+    rows = [{"x": 1, **features, **({"odd": 1} if number == 2 else {})} for number in range(6)]
+    root["d"].build(data={"train": rows[:4], "test": rows[4:]}, progress=False)
+    schema = tmp_path / "small.pbtxt"
+    schema.write_text('feature { name: "x" type: INT }')
+
+    def found() -> Report:
+        return tfrecreg.open(tmp_path)["d"].built.check(
+            schema=schema, only=["schema"], progress=False
+        )
+
+    report = found()
+    several, odd = sorted(report.findings, key=lambda each: -each.count)
+    assert (several.code, several.count, odd.code, odd.count) == ("SCH005", 6, "SCH005", 1)
+    assert odd.fingerprint == "SCH005:d:train:odd:"
+    assert [(each.split, each.record) for each in several.locations] == [
+        *(("test", record) for record in range(2)),
+        *(("train", record) for record in range(4)),
+    ]
+    assert several.message.startswith("20 features are not in the schema: `f00`, `f01`")
+    assert several.message.endswith(", and 4 more")
+    declared = parse_schema(several.hint[several.hint.index("feature {") :], "hint").features
+    assert [each.name for each in declared] == sorted(features)[:16]
+    schema.write_text(schema.read_text() + several.hint[several.hint.index("feature {") :])
+    assert "4 features are not in the schema" in str(found())
+    schema.write_text('feature { name: "x" type: INT }')
+    waived = '[[waivers]]\nowner = "a"\nreason = "b"\nexpires = 9999-01-01\nfingerprint = '
+    config(tmp_path, f'{waived}"SCH005:d:*:f0[0-8]:"\n{waived}"{odd.fingerprint}"\n')
+    report = found()
+    assert [each.message[:11] for each in report.findings] == ["11 features"]
+    assert len(report.waived) == 9 * 2 + 1
+    config(tmp_path, f'{waived}"{report.findings[0].fingerprint}"\n')
+    assert found().status == "pass"

@@ -251,14 +251,7 @@ def test_a_folder_with_its_manifest_needs_no_registry(
     with pytest.raises(UsageError, match="no schema says how to parse the records of"):
         load(folder, "test")
     (folder / "manifest.json").unlink()
-    for files in (folder, shard, f"{folder}/*", f"{folder}/digits-train.tfrecord@2"):
-        with pytest.raises(UsageError) as caught:
-            load(files, "test", schema=schema)
-        assert str(caught.value) == (
-            f"`{files}` has no manifest, which `load` needs\n"
-            "hint: `tfrecreg.data_source` reads TFRecords of any tool, `tfrecreg adopt` makes a "
-            "build of them"
-        )
+    assert len(load(folder, "test", schema=schema)) == 60
     with pytest.raises(UsageError, match=r"no file matches `.*/none-"):
         load(f"{folder}/none-*", "test", schema=schema)
 

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tfrecreg.codes import REG009
+from blake3 import blake3
+
+from tfrecreg.codes import REG009, SCH005
 from tfrecreg.codes.tfdv import record_code
 from tfrecreg.config import GateConfig
-from tfrecreg.findings import Finding, Location, fingerprint
+from tfrecreg.findings import MAX_LOCATIONS, Finding, Location, fingerprint
 from tfrecreg.gating import FailOn, Lowered, Waiver, judge
 from tfrecreg.guard import PluginId, calling, reason_of, traced
 from tfrecreg.manifest.adopted import is_adopted
@@ -25,6 +27,8 @@ from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.suggest import overrides
 from tfrecreg.text import safe
 
+_SHOWN = 16
+"""Maximum number of features that a finding names, and of their declarations in its hint."""
 _NOT_TFRECORD = "CRC008"
 _REPAIRABLE = frozenset(
     {
@@ -170,7 +174,13 @@ def judge_findings(
     """
     day = today or datetime.datetime.now(datetime.timezone.utc).date()
     limit = fail_on or gate.fail_on
-    found = judge(findings, limit, severity=gate.severity, waivers=waivers, today=day)
+    found = judge(
+        _in_common(findings, waivers, dataset),
+        limit,
+        severity=gate.severity,
+        waivers=waivers,
+        today=day,
+    )
     lapsed: dict[Waiver, list[Finding]] = {}
     for finding, waiver in found.lapsed:
         lapsed.setdefault(waiver, []).append(finding)
@@ -186,6 +196,61 @@ def judge_findings(
         lowered=found.lowered,
         notes=tuple(_note(waiver) for waiver in lapsed),
     )
+
+
+def _in_common(
+    findings: Iterable[Finding], waivers: Sequence[Waiver], dataset: str
+) -> list[Finding]:
+    """The findings, those about undeclared features of the same records as one.
+
+    A feature that a waiver covers keeps its own finding.
+    """
+    kept: list[Finding] = []
+    by_records: dict[tuple[str, object], list[Finding]] = {}
+    for each in findings:
+        about = each.message.removeprefix(f"`{safe(_first_feature(each))}` is ")
+        is_undeclared = each.code == SCH005.code and about != each.message
+        if not is_undeclared or any(waiver.covers(each) for waiver in waivers):
+            kept.append(each)
+            continue
+        records = tuple((place.split, place.shard, place.record) for place in each.locations)
+        by_records.setdefault((about, (each.count, records)), []).append(each)
+    several: dict[tuple[str, str, str], list[Finding]] = {}
+    for (about, _), group in by_records.items():
+        if len(group) == 1:
+            kept += group
+            continue
+        together = _of_features(sorted(group, key=_first_feature), about, dataset)
+        same = together.fingerprint, together.message, together.hint
+        several.setdefault(same, []).append(together)
+    for first, *others in several.values():  # one of each split
+        count = sum((each.count for each in others), first.count)
+        places = sum((each.locations for each in others), first.locations)[:MAX_LOCATIONS]
+        kept.append(replace(first, count=count, locations=places))
+    return kept
+
+
+def _of_features(group: Sequence[Finding], about: str, dataset: str) -> Finding:
+    """One finding in place of those about several features, in the same records."""
+    names = list(map(_first_feature, group))
+    shown, hint = ", ".join(f"`{safe(each)}`" for each in names[:_SHOWN]), SCH005.hint
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    texts = [text for each in group[:_SHOWN] if (text := each.hint[len(hint) + 2 :])]
+    detail = f"{len(names)} features"
+    digest = blake3(repr(names).encode("utf-8", "surrogateescape")).hexdigest(4)
+    return replace(
+        group[0],
+        message=f"{detail} are {about}: {shown}{more}",
+        hint=": ".join((hint, *([" ".join(texts)] if texts else []))),
+        fingerprint=fingerprint(SCH005.code, dataset=dataset, subject=digest),
+        locations=tuple(
+            replace(place, feature=None, detail=detail) for place in group[0].locations
+        ),
+    )
+
+
+def _first_feature(finding: Finding) -> str:
+    return (finding.locations[0].feature or "") if finding.locations else ""
 
 
 def severity_order(finding: Finding) -> tuple[int, str]:

@@ -55,6 +55,11 @@ class PipelineOptions:
     epoch: int = 0
     """The first one, for random crops."""
 
+    @property
+    def grouping(self) -> tuple[object, ...]:
+        """What decides which elements a cache keeps, in which order."""
+        return self.batch_size, self.drop_remainder, bool(self.shuffle), self.deterministic
+
 
 def make_dataset(
     tensorflow: Any,

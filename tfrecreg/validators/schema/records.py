@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.example.model import Example
+from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Finding, Location, Measure
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Visitor
@@ -16,6 +16,7 @@ from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.check import MAX_DISTINCT, Checker, DistinctValues, DomainMass, Problem
 from tfrecreg.schema.compiled import CompiledSchema, SplitSchemas
 from tfrecreg.schema.definition import SchemaFeature, SparseFeature
+from tfrecreg.schema.infer import KindSummary, SeenFeature, draft_feature
 from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
 from tfrecreg.schema.vectorized import VectorizedCheck
 from tfrecreg.suggest import listed
@@ -44,6 +45,10 @@ class SchemaPart:
     """The wrong types found, by feature."""
     distinct: dict[str, DistinctValues] = field(default_factory=dict)
     """The distinct values, by feature, for features with a rule on their number."""
+    unexpected: dict[str, dict[int, tuple[int, int, int]]] = field(default_factory=dict)
+    """Of features that the schema does not declare, by kind: number of Examples, fewest and most
+    values.
+    """
 
     def merge(self, other: SchemaPart) -> None:
         """Add the next shard."""
@@ -62,6 +67,11 @@ class SchemaPart:
                 self.distinct[name].merge(distinct)
             else:
                 self.distinct[name] = distinct
+        for name, by_kind in other.unexpected.items():
+            seen = self.unexpected.setdefault(name, {})
+            for kind, (number, fewest, most) in by_kind.items():
+                earlier, low, high = seen.get(kind, (0, fewest, most))
+                seen[kind] = earlier + number, min(low, fewest), max(high, most)
 
 
 class RuleCounts(Protocol):
@@ -86,7 +96,6 @@ class SchemaVisitor(Visitor):
         self._counts: RuleCounts = self._checker
         self._vectorized = VectorizedCheck(schema, self._checker)
         self._part = SchemaPart()
-        self._unexpected: set[str] = set()
 
     def batch(self, batch: RecordBatch) -> None:
         part = self._part
@@ -127,13 +136,17 @@ class SchemaVisitor(Visitor):
         self, batch: RecordBatch, position: int, example: Example, problem: Problem
     ) -> None:
         """Count one problem of a record; overridden by subclasses that need more than a finding."""
-        del example
         name, message, feature = problem.feature, problem.message, problem.feature
         if problem.code is SCH003 and problem.detail:
             self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
         if problem.code is SCH005:
-            if name in self._unexpected or len(self._unexpected) < _MAX_UNEXPECTED:
-                self._unexpected.add(name)
+            seen, value = self._part.unexpected, example.get(name)
+            if name in seen or len(seen) < _MAX_UNEXPECTED:
+                by_kind = seen.setdefault(name, {})
+                if value is not None:
+                    count = value.count
+                    number, low, high = by_kind.get(value.kind, (0, count, count))
+                    by_kind[int(value.kind)] = number + 1, min(low, count), max(high, count)
             else:
                 feature, message = "", "more features are not in the schema"
         self._part.tally.add(
@@ -179,6 +192,10 @@ class SchemaJudge:
             if finding.code == SCH003.code:
                 found = " and ".join(sorted(splits[split].kinds[feature]))
                 finding = replace(finding, message=f"{finding.message}, found {found}")
+            if finding.code == SCH005.code and feature not in self._schemas.of(split).elsewhere:
+                declaration = _declaration(feature, splits[split])
+                if declaration:
+                    finding = replace(finding, hint=f"{finding.hint}: {declaration}")
             yield finding
         looked = f"{counted(total.examples, 'record')} checked"
         yield Measure("schema.records", total.examples, looked)
@@ -237,6 +254,20 @@ class SchemaJudge:
         if total.examples < low or (high is not None and total.examples > high):
             message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
             total.tally.add(SCH010, message, None)
+
+
+def _declaration(name: str, part: SchemaPart) -> str:
+    """The text that declares a feature as it was found; empty if none can."""
+    seen = SeenFeature()
+    for kind, (number, fewest, most) in part.unexpected.get(name, {}).items():
+        if kind == Kind.UNSET:
+            seen.unset = number
+        else:
+            seen.kinds[Kind(kind)] = KindSummary(examples=number, fewest=fewest, most=most)
+    if not seen.kinds and not seen.unset:
+        return ""
+    lines = draft_feature(name, seen, part.examples)
+    return " ".join(each.strip() for each in lines if not each.startswith("#"))
 
 
 def _is_within_mass(rule: SchemaFeature, part: SchemaPart) -> bool:
