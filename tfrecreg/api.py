@@ -39,7 +39,7 @@
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
   `ManifestError`, `SchemaError`; `normal_splits`, `is_split_name`, `safe`, `one_line`,
-  `did_you_mean`, `listed`
+  `did_you_mean`, `listed`, `no_duplicates`
 
 https://github.com/tfrecreg/tfrecreg/tree/main/docs/plugins.md has a complete plugin of each kind.
 """
@@ -51,6 +51,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.config import read_limits
 from tfrecreg.decoding import FeatureDecoder, Thumbnail
+from tfrecreg.documents import no_duplicates
 from tfrecreg.errors import (
     FailureError,
     ManifestError,
@@ -296,6 +297,7 @@ __all__ = [
     "media_schema",
     "missing_files",
     "new_exchange",
+    "no_duplicates",
     "normal_splits",
     "object_schema",
     "one_line",

@@ -33,6 +33,7 @@ from tfrecreg_table.values import CellError, TableColumn, text_of, ticked
 
 ROW_STATE = Struct("<HQII")
 """The state of an item: the number of its table, first byte, length, line."""
+_NUMBERS = ("int64", "float")
 _MAX_SPLITS = 100
 _MAX_KEY = 4096
 
@@ -154,6 +155,15 @@ class TableListing:
     def _remarks(self, split: str) -> Iterator[Remark]:
         for name, why in self.kept.items():
             yield Remark(split, name, "SRC056", why)
+        for name, survey in self._surveys.items():
+            if survey is not None and survey.marks.cells:
+                cells = survey.marks.cells
+                some = ", ".join(ticked(each) for each in sorted(cells)[:5])
+                detail = (
+                    f"the column {ticked(name)} has no value in the cells {some}, "
+                    f"first in line {survey.marks.line}"
+                )
+                yield Remark(split, name, "SRC032", detail, sum(cells.values()))
         if self.left_out:
             names = ", ".join(ticked(name) for name in self.left_out[:5])
             detail = f"not in `columns`: {names}"
@@ -214,6 +224,7 @@ class TableListing:
                 ColumnSurvey(
                     typed=all(each.kind for each in taken),
                     classes=any(each.kind == "label" for each in taken),
+                    numbers=next((each.kind for each in taken if each.kind in _NUMBERS), ""),
                     rounds=self._options.decimals == "round",
                 )
                 if taken

@@ -21,6 +21,13 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _FLOAT = struct.Struct("<f")
 _LONGEST = 400
+_MISSING = frozenset(
+    {
+        *("", "-", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"),
+        *("1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+    }
+)
+"""Cells of a column of numbers that pandas reads as missing values, and `-` and `?`."""
 MOST_CLASSES = 100_000
 
 
@@ -81,7 +88,7 @@ def int64_of(value: Any) -> int:
         CellError: it is something else, or beyond int64.
     """
     if type(value) is str:
-        if not INTEGER.fullmatch(value):
+        if not INTEGER.fullmatch(value.strip()):
             raise CellError(f"expected an integer, found {ticked(value)}")
         value = int(value.partition(".")[0])
     elif isinstance(value, float) and value.is_integer():
@@ -100,10 +107,10 @@ def float_of(value: Any) -> float:
         CellError: it is something else, beyond float32, or an integer that would be rounded.
     """
     if type(value) is str:
-        text = value
-        found = _WORDS.get(text.lower())
+        found = _WORDS.get(value.lower())
         if found is not None:
             return found
+        text = value.strip()
         if len(text) > _LONGEST or not DECIMAL.fullmatch(text):
             raise CellError(f"expected a number, found {ticked(text)}")
         number: float | int = int(text) if _WHOLE.fullmatch(text) else float(text)
@@ -202,6 +209,13 @@ def without_nulls(values: list[Any]) -> list[Any]:
     return values
 
 
+def is_missing(kind: str, text: str) -> bool:
+    """Whether a cell of a column of numbers means that there is none; `nan` is a float."""
+    if kind not in ("int64", "float") or text.strip() not in _MISSING:
+        return False
+    return kind == "int64" or text.lower() not in _WORDS
+
+
 FeatureMaker = Callable[[Any], Feature]
 
 _SHORT = re.compile(r"-?[0-9.]{1,7}")
@@ -227,7 +241,7 @@ def feature_maker(kind: str) -> FeatureMaker:
                 return known
             found = quick(value) if quick is not None else None
             if found is None:
-                found = make(convert(value))
+                found = make(() if is_missing(kind, value) else convert(value))
             if len(remembered) < _REMEMBERED and len(value) < 100:
                 remembered[value] = found
             return found

@@ -31,6 +31,7 @@ from tfrecreg.api import (
     float_feature,
     image_schema,
     int64_feature,
+    no_duplicates,
     read_header,
     safe,
     serialize_tensor,
@@ -169,7 +170,7 @@ def _decoded(data: bytes) -> str:
 def _json(data: bytes) -> Any:
     text = _decoded(data)
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=no_duplicates)
     except (ValueError, RecursionError) as error:
         raise UnusableMember(f"is not JSON: {safe(str(error), limit=100)}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,22 @@ def test_pages_without_number_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(parquet_pages, "_MAX_PAGES", 3)
     path = write(tmp_path, {"n": range(ROWS)}, use_dictionary=False, data_page_size=1000)
     assert refusal(read, path) == f"{START}a column has more than 3 pages in a row group"
+
+
+@pytest.mark.skipif(
+    "page_checksum_verification" not in signature(pq.ParquetFile).parameters,
+    reason="this pyarrow does not verify checksums",
+)
+def test_a_page_with_another_checksum_is_refused(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        {"a": list(range(ROWS))},
+        write_page_checksum=True,
+        use_dictionary=False,
+        compression="none",
+    )
+    data = bytearray(path.read_bytes())
+    assert len(read(path)) == 2
+    data[data.index((77).to_bytes(8, "little"))] ^= 1
+    path.write_bytes(data)
+    assert "CRC" in refusal(read, path)

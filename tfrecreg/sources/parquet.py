@@ -10,6 +10,7 @@ what is there, so that the headers are read before the pages.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import MissingExtraError, RawDataError
@@ -75,6 +76,7 @@ class ParquetReader:
                 ReadingFile(reader),
                 thrift_string_size_limit=_MAX_FOOTER,
                 thrift_container_size_limit=10_000_000,
+                **_checksums(pyarrow.parquet.ParquetFile),
             )
             self.schema: Any = self._file.schema_arrow
             self.metadata: Any = self._file.metadata
@@ -192,3 +194,9 @@ class ParquetReader:
             hint="fetch it again: one that was not written to its end has no footer, and a clone "
             "without git-lfs has pointers in place of files",
         )
+
+
+def _checksums(kind: type) -> dict[str, bool]:
+    """The option by which pyarrow verifies the checksums of pages; older ones do not have it."""
+    name = "page_checksum_verification"
+    return {name: True} if name in signature(kind).parameters else {}
