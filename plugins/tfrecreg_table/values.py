@@ -71,9 +71,9 @@ class TableColumn(NamedTuple):
             return f"{head}class/text"
         return f"{self.feature}/text"
 
-    def path(self, value: Any) -> str:
-        """The path of the file that a value names."""
-        return self.pattern.replace("{}", text_of(value)).removeprefix("./")
+    def path(self, value: Any, folder: str = "") -> str:
+        """The path of the file that a value names, from a folder on."""
+        return folder + self.pattern.replace("{}", text_of(value)).removeprefix("./")
 
 
 def ticked(value: object) -> str:

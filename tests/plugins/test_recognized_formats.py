@@ -121,6 +121,19 @@ def found(folder: Path, known: Plugins, files: Mapping[str, bytes]) -> list[Cand
             id="table",
         ),
         pytest.param(
+            {
+                "train/metadata.jsonl": b'{"file_name": "1.jpg", "text": "a cat"}\n',
+                "train/1.jpg": image(),
+                "test/metadata.csv": b"text,file_name\na cat,1.jpg\n",
+                "test/1.jpg": image(),
+                "notes.md": b"",
+            },
+            *("table", "exact"),
+            "2 media files, described by `test/metadata.csv` and `train/metadata.jsonl`",
+            ["notes.md"],
+            id="metadata-of-hugging-face",
+        ),
+        pytest.param(
             {"a.csv": b"x\n1\n", "b.csv": b"x\n1\n"},
             *("table", "general", "2 tables (`a.csv` and `b.csv`), none named after a split", []),
             id="tables-without-splits",
