@@ -18,7 +18,9 @@ _LOOKED_INTO = 40
 
 
 def recognize_class_folders(preview: RawPreview) -> Recognition | None:
-    """Class folders, with or without folders of splits above them; None if there are none."""
+    """Class folders, with or without folders of splits above them; None if there are none, or half
+    of the files in them are no images.
+    """
     folders = preview.folders()
     splits = [path for path in folders if is_usual_split(path)]
     holding = [path for path in splits if preview.folders(path)]
@@ -33,6 +35,10 @@ def recognize_class_folders(preview: RawPreview) -> Recognition | None:
     classes = sorted({path.rpartition("/")[2] for path in candidates if path not in bare})
     others = _NO_CLASSES.intersection(map(str.lower, classes))
     if len(classes) == len(others) or len(bare) == _LOOKED_INTO:
+        return None
+    files = [file for path in candidates[:_LOOKED_INTO] for file in preview.files(path)]
+    images = sum(file.lower().endswith(_SUFFIXES) for file in files)
+    if files and images * 2 <= len(files):
         return None
     usual = len(classes) > 1 and not others
     reason = f"{what} ({format_names(classes)})"

@@ -20,6 +20,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         _load,
         recognizes=["*.tar", "[tT][rR]*/*.tar", "[vV][aA]*/*.tar", "[tT][eE]*/*.tar"],
         examine=_examine,
+        refuses=["*.tgz", "*.tar.gz", "*/*.tgz", "*/*.tar.gz"],
     )
 
 
