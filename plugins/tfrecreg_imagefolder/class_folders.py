@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tfrecreg.api import RawPreview, Recognition
-from tfrecreg_imagefolder.folder_walker import format_names, is_usual_split
+from tfrecreg_imagefolder.folder_walker import IMAGE_SUFFIXES, format_names, is_usual_split
 
-_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
 _NO_CLASSES = frozenset(
     {
         *("annotations", "data", "images", "imagesets", "imgs", "jpegimages", "labels", "masks"),
@@ -37,7 +36,7 @@ def recognize_class_folders(preview: RawPreview) -> Recognition | None:
     if len(classes) == len(others) or len(bare) == _LOOKED_INTO:
         return None
     files = [file for path in candidates[:_LOOKED_INTO] for file in preview.files(path)]
-    images = sum(file.lower().endswith(_SUFFIXES) for file in files)
+    images = sum(file.lower().endswith(IMAGE_SUFFIXES) for file in files)
     if files and images * 2 <= len(files):
         return None
     usual = len(classes) > 1 and not others
@@ -48,7 +47,7 @@ def recognize_class_folders(preview: RawPreview) -> Recognition | None:
 def _has_image(preview: RawPreview, folder: str) -> bool:
     """Whether a folder has an image in it, or in the first folder of it."""
     return any(
-        file.lower().endswith(_SUFFIXES)
+        file.lower().endswith(IMAGE_SUFFIXES)
         for each in (folder, *preview.folders(folder)[:1])
         for file in preview.files(each)
     )

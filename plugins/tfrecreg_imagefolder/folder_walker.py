@@ -22,6 +22,8 @@ from tfrecreg.api import (
 FolderId = tuple[int, int]
 """Device and inode."""
 
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
+"""In lower case; a file with another one may be an image, too."""
 _SYSTEM_NAMES = frozenset(
     {
         *("$recycle.bin", "@eadir", "__macosx", "desktop.ini"),
@@ -216,7 +218,8 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
             f"`{root}` holds no folders: expected one for each class or split, found "
             f"{format_names((node.name for node in top), count=2)}",
             hint="a file that labels the images can take the place of folders: "
-            "`--option label_file=NAME`",
+            "`--option label_file=NAME`; or a pattern that finds the class in a file's name: "
+            "`--option 'class_pattern=^(n[0-9]+)_'`",
         )
     usual = [node for node in folders if is_usual_split(node.name)]
     # Some folders called like splits are splits if one of them holds folders.

@@ -61,7 +61,7 @@ class Listing:
     """The content of a raw folder."""
 
     layout: str
-    """``class``, ``split`` or ``flat``."""
+    """``class``, ``split``, ``flat``, or ``named`` where the names of files have the classes."""
     classes: list[str]
     """Class names in byte order."""
     entries: list[Item | Skipped]

@@ -42,7 +42,12 @@ _MAX_BYTES = 1 << 30
 """Most bytes of an image: a record may have twice as many, and a worker holds a few copies."""
 _SNIFFED = 1 << 24
 """A larger file is read only if it begins like an image."""
-_LAYOUTS = {"class": "class/file", "split": "split/class/file", "flat": "files, labelled by a file"}
+_LAYOUTS = {
+    "class": "class/file",
+    "split": "split/class/file",
+    "flat": "files, labelled by a file",
+    "named": "files, labelled by their names",
+}
 
 
 class ImageFolderSource(Source):
