@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from tfrecreg.api import Conversion, Splitter, Symlinks, UsageError, safe
+from tfrecreg.api import Conversion, Splitter, Symlinks, UsageError, check_stratify, safe
 
 _RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
 _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
@@ -25,6 +25,8 @@ class ImageFolderOptions:
     group: str | None = None
     """With `split`: a regular expression, searched in the path below the class folder. Images with
     the same text in its first group stay in one split: `^(patient[0-9]+)_`."""
+    stratify: bool = False
+    """With `split`: each split has its share of the images of every class, to within one image."""
     extensions: tuple[str, ...] = ()
     """Take only files with these extensions, such as `jpg,jpeg,png`; a remark counts the others.
     Default: every file is an item. The format of a file is never taken from its name."""
@@ -58,6 +60,7 @@ class ImageFolderOptions:
 
     def __post_init__(self) -> None:
         Splitter(self.split, self.group)  # which checks both
+        check_stratify(self.stratify, self.split, self.group)
         if self.layout == "flat" and not self.flat:
             raise UsageError(
                 "`layout=flat` needs a label file or a pattern",
@@ -94,6 +97,11 @@ class ImageFolderOptions:
                 "the option `resize` needs `reencode`: resized images have to be encoded again",
                 hint="--option reencode=jpeg:90, or --option reencode=png to lose nothing more",
             )
+
+    @property
+    def hashed(self) -> tuple[str, ...]:
+        """The shares by which hashes deal images; none where classes do."""
+        return () if self.stratify else self.split
 
     @property
     def flat(self) -> bool:

@@ -89,7 +89,7 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
     """
     path = _below(raw, options.label_file or "")
     root_id = require_folder(raw)
-    splitter = Splitter(options.split, options.group)
+    splitter = Splitter(options.hashed, options.group)
     walker = Walker(raw, options.extensions, options.symlinks, splitter.names[0], path)
     nodes = {node.path: node for node in walker.files("", above=(root_id,))}
     if options.class_pattern is not None:

@@ -106,7 +106,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
             hint="leave out the option, or set `--option layout=class` if these are classes",
         )
     splitters = {
-        folder.path: Splitter(options.split, options.group, folder.split) for folder in folders
+        folder.path: Splitter(options.hashed, options.group, folder.split) for folder in folders
     }
     classes: dict[str, list[tuple[SplitFolder, Node]]] = {}
     entries: list[Item | Skipped] = []

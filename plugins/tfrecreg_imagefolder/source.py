@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
 from typing import Any, ClassVar
 
 import msgspec
 
 from tfrecreg.api import (
+    BY_HASHES,
     Example,
     Feature,
     ImageError,
@@ -29,6 +31,7 @@ from tfrecreg.api import (
     require_pillow,
     shared_decoder,
     sniff,
+    stratified,
     truncation_text,
 )
 from tfrecreg_imagefolder.folder_walker import Walker, find_split_folders, format_names
@@ -83,9 +86,18 @@ class ImageFolderSource(Source):
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         listing = self._list()
-        yield from listing.entries
-        yield from listing.left_out
-        yield from listing.empty
+        entries = chain(listing.entries, listing.left_out, listing.empty)
+        if self._options.stratify:
+            return stratified(self._options.split, entries, self.class_of)
+        return entries
+
+    def class_of(self, item: Item) -> str:
+        """The class of an image, for `stratify`."""
+        return self._class(item.state)[2].values[0].decode()
+
+    def notes(self) -> Sequence[str]:
+        """What the user should know before the build."""
+        return [BY_HASHES] if self._options.hashed else []
 
     def schema(self) -> str:
         text = bundled_schema("tfrecreg_imagefolder", "imagefolder")

@@ -16,6 +16,7 @@ from tfrecreg.api import (
     Skipped,
     Source,
     Storage,
+    UsageError,
     Written,
     bytes_feature,
     int64_feature,
@@ -112,6 +113,23 @@ class TableSource(Source):
             return None
         folders = [each.folder for each in self._files if each.split == split]
         return self._path_column.path(key, folders[0] if folders else "")
+
+    def class_of(self, item: Item) -> str | None:
+        """The values of the columns of the type `label`."""
+        self._known()
+        names = [each.name for each in self._columns if each.kind == "label"]
+        if not names:
+            raise UsageError(
+                "`stratify` needs a column of the type `label`",
+                hint="--option 'columns=*,NAME:label'",
+            )
+        number, start, length, _ = ROW_STATE.unpack(item.state)
+        reader = self._readers.get(number) or self._open(number)
+        try:
+            values = reader.row(start, length)
+        except RowError:  # which `example` says of the item
+            return None
+        return "\n".join(str(values.get(name, "")) for name in names)
 
     def example(self, item: Item) -> Example | Written | Skipped:
         number, start, length, line = ROW_STATE.unpack(item.state)

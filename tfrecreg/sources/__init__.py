@@ -4,6 +4,7 @@
 - `guarded`: a source as the rest of the package calls it
 - `splitter`: splits by shares: which split an item is dealt to
 - `deal`: the options by which any source is dealt to other splits
+- `strata`: splits that have each class in the same shares
 - `file_splits`: splits by the names of files
 - `numbered_files`: numbered sets of files that lack one
 - `schema_text`: schemas that a source writes

@@ -39,6 +39,7 @@ def test_the_defaults_change_nothing_about_an_image() -> None:
         "resize": "none",
         "sha256": "true",
         "split": "",
+        "stratify": "false",
         "symlinks": "all",
         "twins": "refuse",
         "verify": "header",
