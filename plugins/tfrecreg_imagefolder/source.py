@@ -93,7 +93,7 @@ class ImageFolderSource(Source):
 
     def class_of(self, item: Item) -> str:
         """The class of an image, for `stratify`."""
-        return self._class(item.state)[2].values[0].decode()
+        return str(msgspec.msgpack.decode(item.state, type=ItemClass).name)
 
     def notes(self) -> Sequence[str]:
         """What the user should know before the build."""

@@ -264,7 +264,7 @@ class _TextKind:
         joined = "\n".join(values) + "\n"
         if joined.count("\n") != len(values) or not _are_numbers(joined):
             numbers = self._sorted_out(values, places)
-            if self._decided or not numbers:
+            if not numbers:
                 return
             values, places = [each for each, _ in numbers], [place for _, place in numbers]
             joined = "\n".join(values) + "\n"

@@ -9,7 +9,6 @@
 - `numbered_files`: numbered sets of files that lack one
 - `schema_text`: schemas that a source writes
 - `parquet`: Parquet files, whose sizes are checked before they take memory
-- `parquet_pages`: the headers of their pages
 - `bundled`: the schema that a source's package carries
 - `objects`: objects in images, the same in the records of all sources that annotate
 - `python_data`: the data of a program as a source
