@@ -111,14 +111,10 @@ class ParquetReader:
         if not expected.rows:  # its columns have no pages
             return
         limit = max(_ANY_SIZE, expected.bytes + min(_MAX_GROWTH * expected.bytes, _GROWN))
-        chunks = [
-            self.metadata.row_group(group).column(at) for at in range(self.metadata.num_columns)
-        ]
-        dictionaries = [each.total_uncompressed_size for each in chunks if each.has_dictionary_page]
         rows = size = 0
         try:
             for batch in self._file.iter_batches(
-                batch_size=min(most, max(_LEAST_ROWS, _MAX_BATCH // max([1, *dictionaries]))),
+                batch_size=min(most, max(_LEAST_ROWS, _MAX_BATCH // self._dictionary(group))),
                 row_groups=[group],
                 columns=list(columns),
                 use_threads=False,
@@ -151,6 +147,17 @@ class ParquetReader:
         if size < 0:
             raise self._refusal(f"row group {number} has {size} bytes")
         return GroupSize(rows, size)
+
+    def _dictionary(self, number: int) -> int:
+        """The bytes that the largest dictionary of texts in a row group has at most."""
+        group = self.metadata.row_group(number)
+        chunks = map(group.column, range(group.num_columns))
+        return max(
+            each.total_uncompressed_size
+            if each.has_dictionary_page and "BYTE_ARRAY" in each.physical_type
+            else 1
+            for each in chunks
+        )
 
     def _refusal(self, why: str) -> RawDataError:
         return RawDataError(
