@@ -14,7 +14,7 @@ RemoteEngine Report ReportContext ReportFormat ReportFormatRecord Resizing Schem
 SchemaFeature Session Severity Shard ShardRecord ShardToExport SkipImage Skipped Source SourceRecord
 Splitter Storage StorageError StreamEnd Symlinks Tally Target TensorflowOutcome TfrecregError
 Thumbnail Undecodable UsageError Validator ValidatorRecord Visitor Writer Written bundled_schema
-bytes_feature canonical check_stratify choose_splits class_summary decode decode_pixels
+bytes_feature canonical check_stratify choose_splits class_summary collision decode decode_pixels
 decode_resized did_you_mean encode engine_failed export_gzip export_plain export_unchanged
 feature_from_json feature_schema feature_to_json float_feature hookimpl image_features image_schema
 image_size int64_feature is_split_name is_truncated key_from keyed_examples link_problem list_files

@@ -39,7 +39,7 @@
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
   `ManifestError`, `SchemaError`; `normal_splits`, `is_split_name`, `safe`, `one_line`,
-  `did_you_mean`, `listed`, `no_duplicates`
+  `did_you_mean`, `listed`, `no_duplicates`, `collision`
 
 https://github.com/tfrecreg/tfrecreg/tree/main/docs/plugins.md has a complete plugin of each kind.
 """
@@ -71,6 +71,7 @@ from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header, truncation_text
 from tfrecreg.images.sniff import sniff
+from tfrecreg.label_maps import collision
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Validator, Visitor
@@ -269,6 +270,7 @@ __all__ = [
     "check_stratify",
     "choose_splits",
     "class_summary",
+    "collision",
     "decode",
     "decode_pixels",
     "decode_resized",

@@ -4,7 +4,6 @@ splits.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -13,6 +12,7 @@ from tfrecreg.api import (
     Remark,
     Storage,
     Symlinks,
+    collision,
     is_split_name,
     link_problem,
     normal_splits,
@@ -312,33 +312,14 @@ def is_utf8(text: str) -> bool:
 def reject_name_collisions(names: Iterable[str], what: str, hint: str = "") -> None:
     """Refuse names that differ only by case or by Unicode normal form.
 
-    One of them is nearly always a mistake, made on a system that takes them for the same; on such
-    a system the raw data could not be unpacked.
-
-    Args:
-        names: all different.
-        what: plural noun for the message.
-        hint: for cases that renaming does not solve.
-
     Raises:
         RawDataError: there are such names.
     """
-    seen: dict[str, str] = {}
-    for name in names:
-        composed = unicodedata.normalize("NFC", name)
-        other = seen.setdefault(unicodedata.normalize("NFC", composed.casefold()), name)
-        if other != name:
-            same_case = unicodedata.normalize("NFC", other) == composed
-            raise RawDataError(
-                f"two {what} differ only by {'Unicode normal form' if same_case else 'case'}: "
-                f"`{_as_ascii(other)}` and `{_as_ascii(name)}`",
-                hint=hint or "rename one of them, or put the files of both into one folder",
-            )
-
-
-def _as_ascii(name: str) -> str:
-    """The name with everything beyond ASCII escaped, so that the difference is visible."""
-    return safe(name.encode("ascii", "backslashreplace").decode("ascii")).replace("\\\\", "\\")
+    if found := collision(names):
+        raise RawDataError(
+            f"two {what} {found}",
+            hint=hint or "rename one of them, or put the files of both into one folder",
+        )
 
 
 def format_names(names: Iterable[str], count: int = 3) -> str:

@@ -214,6 +214,14 @@ def test_a_folder_above_with_something_else_in_it_is_not_named(
     assert f"`{tmp_path}/sets`" not in done.err
 
 
+def test_classes_that_differ_only_by_case_are_noted(cli, tmp_path: Path, registry: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/train.csv").write_text("n,kind\n1,Cat\n2,cat\n3,dog\n")
+    done = cli("build", "x", "--raw", tmp_path / "raw", "--option", "columns=*,kind:label")
+    assert done.code == 0
+    assert "`Cat` and `cat`" in done.err
+
+
 def test_a_split_that_is_named_alone_is_built_and_the_folder_above_is_named(
     cli, tmp_path: Path, registry: Path
 ) -> None:

@@ -11,6 +11,7 @@ from tfrecreg._version import __version__
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ManifestError, NewerFormatError, RawDataError
+from tfrecreg.label_maps import collision
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.changed_settings import ChangedSettings, compare_settings
 from tfrecreg.operations.builds.growth import choose_base
@@ -77,6 +78,9 @@ def begin(
             expect_same_schema(dataset, text, drafted=prepared.data is not None)
         parse_schema(text, dataset.schema_path)
         totals, files = raw_files(prepared.source, prepared.raw, progress)
+        for feature, names in prepared.source.labels().items():
+            if clash := collision(names):
+                progress.note(f"two classes of `{safe(feature)}` {clash}")
     salt = _plan_salt(prepared, files)
     with counting(progress, f"planning {prepared.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
