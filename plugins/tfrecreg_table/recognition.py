@@ -22,11 +22,12 @@ def recognize_tables(preview: RawPreview) -> Recognition | None:
     Face's features, its source recognizes them exactly.
     """
     named = _metadata(preview)
-    if named:
-        media = sum(media_kind(path) != "file" for path in preview.below())
-        reason = f"{preview.counted(media, 'media file')}, described by {_names(named)}"
-        if media:
-            return Recognition("exact", reason, preview.aside(named))
+    folders = tuple(path[: path.rfind("/") + 1] for path in named)
+    below = [path for path in preview.below() if path.startswith(folders)]
+    media = [path for path in below if media_kind(path) != "file"]
+    if media:
+        reason = f"{preview.counted(len(media), 'media file')}, described by {_names(named)}"
+        return Recognition("exact", reason, preview.aside([*named, *media]))
     found = [path for path in preview.files() if suffix_of(path) in FOUND_SUFFIXES]
     if not found:
         return None

@@ -172,6 +172,7 @@ def test_a_folder_at_another_level_is_named(
         (["0.heic", "1.heic"], "imagefolder", 2, ["holds no folders", "label_file"]),
         (["0.png", "1.png"], "imagefolder", 2, ["holds no folders", "label_file"]),
         (["0.tgz"], "webdataset", 2, ["is compressed", "gunzip"]),
+        (["gz/0.tar"], "webdataset", 2, ["is compressed", "gunzip"]),
         (["train/0.tar.gz", "notes.txt"], "webdataset", 2, ["is compressed", "gunzip"]),
     ],
 )
@@ -180,7 +181,7 @@ def test_where_no_source_reads_a_folder_one_gives_its_reason(
 ) -> None:
     for name in files:
         write_images(tmp_path / "raw", name)
-        if name.endswith((".tif", "gz")):
+        if not name.endswith(("png", "heic", "txt")):
             (tmp_path / "raw" / name).write_bytes(b"II*\0" if "tif" in name else b"\x1f\x8b\x08")
     done = cli("build", "x", "--raw", tmp_path / "raw")
     assert done.code == code
