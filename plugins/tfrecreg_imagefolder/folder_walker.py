@@ -66,14 +66,7 @@ class Node(NamedTuple):
 
 
 class Walker:
-    """Looks into folders, and counts the names that it leaves out.
-
-    Args:
-        extensions: take only files with these, in any case, with or without the dot; empty for all.
-        symlinks: which links are followed: all, those that stay in the raw folder, or none.
-        split: the split that names are counted for from now on.
-        label_file: a file that is neither an item nor left out.
-    """
+    """Looks into folders, and counts the names that it leaves out."""
 
     def __init__(
         self,
@@ -131,10 +124,6 @@ class Walker:
 
         Files with other extensions are left out as stray. A name that is not UTF-8 is bad: it could
         be a key only as another name.
-
-        Args:
-            folder: where to look.
-            above: the ids of that folder and of those above it.
         """
         for node in self.look(folder):
             if node.kind == "dir":
@@ -184,11 +173,7 @@ class SplitFolder(NamedTuple):
 
 
 def require_folder(raw: Storage) -> FolderId:
-    """The id of the raw folder.
-
-    Raises:
-        RawDataError: the folder does not exist.
-    """
+    """The id of the raw folder."""
     here = raw.stat("")
     if here is None or here.kind != "dir":
         raise RawDataError(f"no such folder: `{safe(raw.root, limit=4096)}`", hint=_TAKES)
@@ -199,13 +184,6 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
     """The layout, and the folders that hold class folders: the raw folder itself, or one a split.
 
     Only names and kinds decide; no file is opened.
-
-    Args:
-        walker: reads the raw folder, and counts excluded files beside split folders.
-        layout: ``class`` or ``split``; ``auto`` to find out which.
-
-    Raises:
-        RawDataError: there are no folders, or they can be read in more than one way.
     """
     root_id = require_folder(walker.raw)
     root = safe(walker.raw.root, limit=4096)
@@ -310,11 +288,7 @@ def is_utf8(text: str) -> bool:
 
 
 def reject_name_collisions(names: Iterable[str], what: str, hint: str = "") -> None:
-    """Refuse names that differ only by case or by Unicode normal form.
-
-    Raises:
-        RawDataError: there are such names.
-    """
+    """Refuse names that differ only by case or by Unicode normal form."""
     if found := collision(names):
         raise RawDataError(
             f"two {what} {found}",

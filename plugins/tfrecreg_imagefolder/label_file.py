@@ -82,10 +82,6 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
 
     Files without a label are left out as stray; images that `class_pattern` finds no class for are
     skipped.
-
-    Raises:
-        RawDataError: the label file cannot be read, or does not fit the folder.
-        UsageError: fractions were asked for, and the label file names splits.
     """
     path = _below(raw, options.label_file or "")
     root_id = require_folder(raw)
@@ -139,11 +135,7 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
 def read_label_file(
     raw: Storage, path: str, symlinks: Symlinks = "all"
 ) -> tuple[bool, Iterator[LabelRow]]:
-    """Whether a label file names files, and its lines.
-
-    Raises:
-        RawDataError: the file does not exist, or it cannot be read in any of the forms.
-    """
+    """Whether a label file names files, and its lines."""
     lines = _read_lines(raw, path, symlinks)
     if not lines:
         raise RawDataError(f"the label file `{safe(path)}` is empty", hint="expected `file,label`")

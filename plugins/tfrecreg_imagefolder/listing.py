@@ -91,12 +91,7 @@ class Listing:
 
 
 def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
-    """Items of class folders, with or without split folders above them.
-
-    Raises:
-        RawDataError: the folders are not laid out so, or the name of a class cannot be kept.
-        UsageError: fractions were asked for, and there are splits already.
-    """
+    """Items of class folders, with or without split folders above them."""
     walker = Walker(raw, options.extensions, options.symlinks)
     layout, folders = find_split_folders(walker, options.layout)
     if layout == "split" and options.split:

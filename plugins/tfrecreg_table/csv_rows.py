@@ -27,15 +27,7 @@ from tfrecreg_table.rows import (
 
 
 class CsvRows:
-    """A CSV or TSV. See :class:`~tfrecreg_table.rows.RowReader`.
-
-    Args:
-        file: read at any place.
-        name: its path, for errors and for its suffix.
-        delimiter: between cells; empty to find it.
-        header: whether the first line names the columns.
-        missing: cells that stand for a missing value, without the empty one.
-    """
+    """A CSV or TSV. See :class:`~tfrecreg_table.rows.RowReader`."""
 
     unit = "line"
 

@@ -28,12 +28,7 @@ _MAX_DIGITS = 400
 
 
 class JsonRows:
-    """A file of JSON Lines. See :class:`~tfrecreg_table.rows.RowReader`.
-
-    Args:
-        file: read at any place.
-        name: its path, for errors.
-    """
+    """A file of JSON Lines. See :class:`~tfrecreg_table.rows.RowReader`."""
 
     unit = "line"
 

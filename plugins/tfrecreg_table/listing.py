@@ -61,12 +61,7 @@ class _Rows:
 
 
 class TableListing:
-    """All rows of the tables, and what the columns become.
-
-    Raises:
-        RawDataError: the tables cannot be read, or a column has values without a type.
-        UsageError: an option names a column that no table has.
-    """
+    """All rows of the tables, and what the columns become."""
 
     def __init__(self, raw: Storage, options: TableOptions) -> None:
         self._raw, self._options = raw, options

@@ -64,14 +64,7 @@ class Marks:
 
 
 class ColumnSurvey:
-    """What all values of a column have in common.
-
-    Args:
-        typed: whether its type is given, so that it is not sought.
-        numbers: `int64` or `float`, if it is given that.
-        classes: whether its values are names of classes.
-        rounds: whether fractions may be rounded to float32.
-    """
+    """What all values of a column have in common."""
 
     def __init__(
         self, *, typed: bool, classes: bool, numbers: str = "", rounds: bool = False
@@ -98,11 +91,7 @@ class ColumnSurvey:
         self._no_float: tuple[RowPlace, str] | None = None
 
     def add(self, name: str, values: Sequence[Any], places: Sequence[RowPlace]) -> None:
-        """Look at more values.
-
-        Raises:
-            RawDataError: a list holds lists or objects, or there are too many classes.
-        """
+        """Look at more values."""
         self.rows += len(values)
         types = set(map(type, values))
         if type(None) in types:
@@ -183,14 +172,7 @@ class ColumnSurvey:
         return self.first is None
 
     def kind(self, name: str, *, texts: bool) -> str:
-        """The type of the column.
-
-        Args:
-            texts: whether values are texts whatever they mean, as in a CSV.
-
-        Raises:
-            RawDataError: values have several types, or one that no feature has.
-        """
+        """The type of the column."""
         if self.is_empty:
             return "text"
         if texts:

@@ -65,14 +65,7 @@ def suffix_of(path: str) -> str:
 def open_rows(
     raw: Storage, path: str, options: TableOptions, wanted: Sequence[str] | None = None
 ) -> RowReader:
-    """The reader of a table.
-
-    Args:
-        wanted: the columns that are used, where reading fewer is cheaper; None for all.
-
-    Raises:
-        RawDataError: it cannot be read.
-    """
+    """The reader of a table."""
     file: Reader = open_local(raw, path)
     try:
         made = _rows_of(file, path, options, wanted)
@@ -96,11 +89,7 @@ def _rows_of(
 
 
 def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], list[str]]:
-    """The tables to read, and other tables beside them.
-
-    Raises:
-        RawDataError: a file is not there, or the names do not tell which tables are meant.
-    """
+    """The tables to read, and other tables beside them."""
     root = safe(raw.root, limit=4096)
     if options.file:
         return _with_splits([_named(raw, path) for path in options.file], options), []

@@ -82,11 +82,7 @@ def ticked(value: object) -> str:
 
 
 def int64_of(value: Any) -> int:
-    """An integer without loss.
-
-    Raises:
-        CellError: it is something else, or beyond int64.
-    """
+    """An integer without loss."""
     if type(value) is str:
         if not INTEGER.fullmatch(value.strip()):
             raise CellError(f"expected an integer, found {ticked(value)}")
@@ -101,11 +97,7 @@ def int64_of(value: Any) -> int:
 
 
 def float_of(value: Any) -> float:
-    """A number that float32 holds, or a fraction that is rounded to the next one.
-
-    Raises:
-        CellError: it is something else, beyond float32, or an integer that would be rounded.
-    """
+    """A number that float32 holds, or a fraction that is rounded to the next one."""
     if type(value) is str:
         found = _WORDS.get(value.lower())
         if found is not None:
@@ -145,9 +137,6 @@ def comes_back(text: str, *, rounds: bool = False) -> bool:
 
     With as many significant digits it is the same number. An integer is equal: `16777217` is not
     held, and `1e11` is, although the nearest float32 is 99999997952.
-
-    Args:
-        rounds: a fraction may be rounded, but not to 0 nor to infinity.
     """
     if len(text) > 60:
         return False
@@ -166,11 +155,7 @@ def comes_back(text: str, *, rounds: bool = False) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """A value as text: numbers as Python writes them, `true` and `false` as JSON does.
-
-    Raises:
-        CellError: it is bytes, or a list.
-    """
+    """A value as text: numbers as Python writes them, `true` and `false` as JSON does."""
     if type(value) is str:
         return value
     if isinstance(value, bool):
@@ -185,11 +170,7 @@ def _plural(value: object) -> str:
 
 
 def bytes_of(value: Any) -> bytes:
-    """A value as bytes: those of its text in UTF-8, where it has none of its own.
-
-    Raises:
-        CellError: it is a list, or holds half of a surrogate pair, as JSON can.
-    """
+    """A value as bytes: those of its text in UTF-8, where it has none of its own."""
     if isinstance(value, bytes):
         return value
     try:
@@ -199,11 +180,7 @@ def bytes_of(value: Any) -> bytes:
 
 
 def without_nulls(values: list[Any]) -> list[Any]:
-    """The values of a list.
-
-    Raises:
-        CellError: one is null, which would move those behind it.
-    """
+    """The values of a list."""
     if None in values:
         raise CellError(f"value {values.index(None) + 1} of the list is null")
     return values
@@ -225,11 +202,7 @@ _REMEMBERED = 1024
 
 
 def feature_maker(kind: str) -> FeatureMaker:
-    """The function that makes a feature of a value, of a list of them, or of none.
-
-    Args:
-        kind: ``int64``, ``float``, ``text`` or ``bytes``.
-    """
+    """The function that makes a feature of a value, of a list of them, or of none."""
     make, convert = _MAKERS[kind]
     quick = _QUICK.get(kind)
     remembered: dict[str, Feature] = {}

@@ -100,12 +100,7 @@ def is_image_suffix(suffix: str) -> bool:
 
 
 def list_samples(raw: Storage, options: WebDatasetOptions, exported: Exported | None) -> TarListing:
-    """All items of the tar files of a folder.
-
-    Raises:
-        RawDataError: there are no tar files, one is of another kind, or keys have dots.
-        UsageError: the option `splits` takes none of them.
-    """
+    """All items of the tar files of a folder."""
     here = raw.stat("")
     if here is None or here.kind != "dir":
         raise RawDataError(

@@ -66,12 +66,7 @@ class MemberValues:
     """Whether any sample has an image, which the label is about then."""
 
     def features(self, suffix: str, data: bytes) -> tuple[Example, str]:
-        """The features of a member, and a remark on an image that is cut short, or nothing.
-
-        Raises:
-            UnusableMember: the bytes are not what the suffix says.
-            ImageError: an image without a sound header.
-        """
+        """The features of a member, and a remark on an image that is cut short, or nothing."""
         form = suffix.rpartition(".")[2]
         if form in IMAGE_SUFFIXES:
             prefix = self.image_prefix(suffix)
@@ -99,11 +94,7 @@ class MemberValues:
         return f"image/{prefix}" if self.has_images else prefix
 
     def schema(self, suffix: str, always: bool) -> str:
-        """The schema of the features of these members.
-
-        Args:
-            always: whether every sample has such a member.
-        """
+        """The schema of the features of these members."""
         form = suffix.rpartition(".")[2]
         count: Literal["one", "optional"] = "one" if always else "optional"
         if form in IMAGE_SUFFIXES:

@@ -78,11 +78,7 @@ class TarWalk:
         """Whether the blocks that end an archive were there."""
 
     def members(self) -> Iterator[TarMember]:
-        """All members.
-
-        Raises:
-            TarDamage: the file is cut, or a header is damaged.
-        """
+        """All members."""
         extended: dict[str, str] = {}
         at = 0
         is_first = True
