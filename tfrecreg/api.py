@@ -5,7 +5,7 @@
   `Recognition`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `missing_files`,
-  `Splitter`
+  `Splitter`, `stratified`, `check_stratify`, `BY_HASHES`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
   `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`,
   `class_summary`; their files: `list_files`, `Symlinks`, `link_problem`, `read_text`,
@@ -39,7 +39,7 @@
   workers that take no bytes: `Exchange`, `new_exchange`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
   `ManifestError`, `SchemaError`; `normal_splits`, `is_split_name`, `safe`, `one_line`,
-  `did_you_mean`, `listed`
+  `did_you_mean`, `listed`, `no_duplicates`, `collision`
 
 https://github.com/tfrecreg/tfrecreg/tree/main/docs/plugins.md has a complete plugin of each kind.
 """
@@ -51,6 +51,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.config import read_limits
 from tfrecreg.decoding import FeatureDecoder, Thumbnail
+from tfrecreg.documents import no_duplicates
 from tfrecreg.errors import (
     FailureError,
     ManifestError,
@@ -70,17 +71,19 @@ from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header, truncation_text
 from tfrecreg.images.sniff import sniff
+from tfrecreg.label_maps import collision
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import is_split_name, normal_splits
 from tfrecreg.sources.bundled import bundled_schema
+from tfrecreg.sources.deal import check_stratify
 from tfrecreg.sources.file_splits import splits_of_files
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.sources.numbered_files import missing_files
 from tfrecreg.sources.schema_text import feature_schema, image_schema
-from tfrecreg.sources.splitter import Splitter
+from tfrecreg.sources.splitter import BY_HASHES, Splitter
 from tfrecreg.storage.file_object import ReadingFile
 from tfrecreg.storage.interface import Entry, Reader, Writer
 from tfrecreg.storage.interface import Readable as Storage
@@ -162,8 +165,10 @@ if TYPE_CHECKING:
     from tfrecreg.sources.objects.shapes import Keypoints, Polygons
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
     from tfrecreg.sources.parquet import ParquetReader
+    from tfrecreg.sources.strata import stratified
 
 __all__ = [
+    "BY_HASHES",
     "MAX_IMAGE_BYTES",
     "BadAnnotation",
     "Boxes",
@@ -262,8 +267,10 @@ __all__ = [
     "bundled_schema",
     "bytes_feature",
     "canonical",
+    "check_stratify",
     "choose_splits",
     "class_summary",
+    "collision",
     "decode",
     "decode_pixels",
     "decode_resized",
@@ -296,6 +303,7 @@ __all__ = [
     "media_schema",
     "missing_files",
     "new_exchange",
+    "no_duplicates",
     "normal_splits",
     "object_schema",
     "one_line",
@@ -317,6 +325,7 @@ __all__ = [
     "si_bytes",
     "sniff",
     "splits_of_files",
+    "stratified",
     "subject_text",
     "truncation_text",
     "unset_feature",
@@ -364,6 +373,7 @@ _LATER = {
     "sources.objects.options": "ObjectOptions choose_splits class_summary object_schema",
     "sources.objects.shapes": "Keypoints Polygons",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
+    "sources.strata": "stratified",
     "sources.parquet": "ParquetReader",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}

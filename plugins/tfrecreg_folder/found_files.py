@@ -55,11 +55,7 @@ class FileFinder:
         """The same for names with other suffixes."""
 
     def files(self) -> list[FoundFile]:
-        """All files, sorted by their paths.
-
-        Raises:
-            RawDataError: the folder does not exist, or folders are too deep.
-        """
+        """All files, sorted by their paths."""
         here = self._raw.stat("")
         if here is None or here.kind != "dir":
             raise RawDataError(

@@ -51,12 +51,7 @@ class FileState(NamedTuple):
 
 
 class Grouping:
-    """All items of a folder.
-
-    Raises:
-        RawDataError: there is no file, folders of splits and others are mixed, or a class has no
-            name.
-    """
+    """All items of a folder."""
 
     def __init__(self, raw: Storage, options: FolderOptions) -> None:
         self._options = options

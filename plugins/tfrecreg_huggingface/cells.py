@@ -41,16 +41,7 @@ class Cells:
         self._round = round_floats
 
     def features(self, leaf: Leaf, cell: Any) -> tuple[Example, str]:
-        """The features of a leaf, and a remark on an image that is cut short, or nothing.
-
-        Args:
-            cell: an array of the column with the one row.
-
-        Raises:
-            UnusableValue: a value that no feature holds.
-            ImageError: an image without a sound header.
-            RawDataError: a number that needs 64 bits.
-        """
+        """The features of a leaf, and a remark on an image that is cut short, or nothing."""
         values, lengths = self._values(leaf, cell)
         if values is None:
             return {}, ""

@@ -106,16 +106,7 @@ class ColumnPlan:
 
 
 def plan_columns(footers: Footers, types: HubTypes, chosen: Sequence[str]) -> ColumnPlan:
-    """The leaves of the columns.
-
-    Args:
-        types: what the values mean.
-        chosen: names of the columns to take; empty for all.
-
-    Raises:
-        RawDataError: a column occurs twice or is nested too deep, two make the same feature, or
-            none is left.
-    """
+    """The leaves of the columns."""
     schema = footers.schema
     for name in schema.names:
         if schema.names.count(name) > 1:
@@ -155,11 +146,7 @@ def plan_columns(footers: Footers, types: HubTypes, chosen: Sequence[str]) -> Co
 
 
 def exported_columns(footers: Footers, chosen: Sequence[str]) -> tuple[Leaf, ...]:
-    """The leaves of columns that `tfrecreg export` wrote: a feature each, under the same name.
-
-    Raises:
-        RawDataError: a column is of a type that an export does not write.
-    """
+    """The leaves of columns that `tfrecreg export` wrote: a feature each, under the same name."""
     if not chosen:
         return ()
     found: list[Leaf] = []
@@ -244,11 +231,7 @@ def _leaves(
 
 
 def _named(drafts: Sequence[Leaf], footers: Footers, usual: bool) -> Iterator[Leaf]:
-    """The leaves with the names of their features.
-
-    Args:
-        usual: whether the only image and class have the usual names.
-    """
+    """The leaves with the names of their features."""
     images = [each for each in drafts if each.form == "image" and not each.is_list]
     classes = [each for each in drafts if each.form == "class" and not each.is_list]
     for each in drafts:

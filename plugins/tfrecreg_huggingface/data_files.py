@@ -63,12 +63,7 @@ class Footers:
 
 
 def find_data_files(raw: Storage, options: HuggingFaceOptions, readme: Readme) -> DataFiles:
-    """The files of the configuration that the options or the README choose.
-
-    Raises:
-        RawDataError: there are none, or the README names files that are not there.
-        UsageError: a configuration or a split is to be chosen, or a chosen one does not exist.
-    """
+    """The files of the configuration that the options or the README choose."""
     here = raw.stat("")
     if here is None or here.kind != "dir":
         raise RawDataError(
@@ -99,11 +94,7 @@ def find_data_files(raw: Storage, options: HuggingFaceOptions, readme: Readme) -
 
 
 def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
-    """What the footers say, also put into the files.
-
-    Raises:
-        RawDataError: a file is not Parquet, its footer cannot be true, or the files differ.
-    """
+    """What the footers say, also put into the files."""
     footers = Footers()
     for each in files:
         with raw.open(each.path) as reader, ParquetReader(reader, each.path) as parquet:

@@ -33,11 +33,7 @@ HubTypes = Mapping[TypePath, HubType]
 
 
 def types_from_metadata(text: bytes) -> HubTypes:
-    """The types in the metadata `huggingface` of a Parquet schema.
-
-    Raises:
-        RawDataError: it is not in the form that the library writes.
-    """
+    """The types in the metadata `huggingface` of a Parquet schema."""
     try:
         features = json.loads(text)["info"]["features"]
         return dict(_of_json((), features, _Budget()))
@@ -46,11 +42,7 @@ def types_from_metadata(text: bytes) -> HubTypes:
 
 
 def types_from_readme(features: Any) -> HubTypes:
-    """The types in the `features` of `dataset_info`.
-
-    Raises:
-        RawDataError: they are not in the form of the Hub.
-    """
+    """The types in the `features` of `dataset_info`."""
     try:
         return dict(_of_yaml((), features, _Budget()))
     except (ValueError, KeyError, TypeError) as error:

@@ -23,11 +23,7 @@ class Readme:
     """Line of the first BibTeX entry in its text, from 1; 0 for none."""
 
     def configs(self) -> list[Mapping[str, Any]]:
-        """The configurations with their files.
-
-        Raises:
-            RawDataError: they are not in the form of the Hub.
-        """
+        """The configurations with their files."""
         found = _as_list(self.header.get("configs"))
         if not all(isinstance(each, dict) for each in found):
             raise _unusable("`configs` should be a list of mappings")
@@ -73,12 +69,7 @@ class Readme:
 
 
 def read_readme(raw: Storage) -> Readme:
-    """The README of a folder; an empty one if there is none, or it has no header.
-
-    Raises:
-        RawDataError: the header is not the YAML that it should be.
-        MissingExtraError: it has a header, and PyYAML is not installed.
-    """
+    """The README of a folder; an empty one if there is none, or it has no header."""
     found = raw.stat(README, follow="all")
     if found is None or found.kind != "file":
         return Readme()

@@ -29,13 +29,7 @@ _KEYS = 4096
 
 
 class RowGroups:
-    """The rows of some files. Each process has its own.
-
-    Args:
-        paths: of the files; others refer to them by number.
-        columns: to read.
-        in_memory: whether decoded row groups stay in memory.
-    """
+    """The rows of some files. Each process has its own."""
 
     def __init__(
         self, raw: Storage, paths: Sequence[str], columns: Sequence[str], in_memory: bool
@@ -51,14 +45,7 @@ class RowGroups:
         weakref.finalize(self, _close, self._files, self._spool)
 
     def row(self, file: int, group: int, row: int, rows: int) -> dict[str, Any]:
-        """The cells of a row by column: arrays of length 1.
-
-        Args:
-            rows: how many the row group has, as its footer says.
-
-        Raises:
-            RawDataError: the row group cannot be decoded, or is not what its footer says.
-        """
+        """The cells of a row by column: arrays of length 1."""
         table = self._group(file, group, rows)
         return {name: table.column(name).slice(row, 1).combine_chunks() for name in self._columns}
 
@@ -141,11 +128,7 @@ class RowGroups:
 
 
 def read_keys(raw: Storage, path: str, column: str) -> Iterator[list[Any]]:
-    """The values of a column in each row group.
-
-    Raises:
-        RawDataError: they cannot be decoded, or the column does not hold texts or integers.
-    """
+    """The values of a column in each row group."""
     pa = arrow()
 
     with raw.open(path) as reader, ParquetReader(reader, path) as parquet:

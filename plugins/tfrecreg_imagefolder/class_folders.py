@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tfrecreg.api import RawPreview, Recognition
-from tfrecreg_imagefolder.folder_walker import format_names, is_usual_split
+from tfrecreg_imagefolder.folder_walker import IMAGE_SUFFIXES, format_names, is_usual_split
 
-_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
 _NO_CLASSES = frozenset(
     {
         *("annotations", "data", "images", "imagesets", "imgs", "jpegimages", "labels", "masks"),
@@ -18,7 +17,9 @@ _LOOKED_INTO = 40
 
 
 def recognize_class_folders(preview: RawPreview) -> Recognition | None:
-    """Class folders, with or without folders of splits above them; None if there are none."""
+    """Class folders, with or without folders of splits above them; None if there are none, or half
+    of the files in them are no images.
+    """
     folders = preview.folders()
     splits = [path for path in folders if is_usual_split(path)]
     holding = [path for path in splits if preview.folders(path)]
@@ -34,6 +35,10 @@ def recognize_class_folders(preview: RawPreview) -> Recognition | None:
     others = _NO_CLASSES.intersection(map(str.lower, classes))
     if len(classes) == len(others) or len(bare) == _LOOKED_INTO:
         return None
+    files = [file for path in candidates[:_LOOKED_INTO] for file in preview.files(path)]
+    images = sum(file.lower().endswith(IMAGE_SUFFIXES) for file in files)
+    if files and images * 2 <= len(files):
+        return None
     usual = len(classes) > 1 and not others
     reason = f"{what} ({format_names(classes)})"
     return Recognition("layout" if usual else "general", reason, [*beside, *bare, *preview.files()])
@@ -42,7 +47,7 @@ def recognize_class_folders(preview: RawPreview) -> Recognition | None:
 def _has_image(preview: RawPreview, folder: str) -> bool:
     """Whether a folder has an image in it, or in the first folder of it."""
     return any(
-        file.lower().endswith(_SUFFIXES)
+        file.lower().endswith(IMAGE_SUFFIXES)
         for each in (folder, *preview.folders(folder)[:1])
         for file in preview.files(each)
     )

@@ -4,7 +4,6 @@ splits.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -13,6 +12,7 @@ from tfrecreg.api import (
     Remark,
     Storage,
     Symlinks,
+    collision,
     is_split_name,
     link_problem,
     normal_splits,
@@ -22,6 +22,8 @@ from tfrecreg.api import (
 FolderId = tuple[int, int]
 """Device and inode."""
 
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
+"""In lower case; a file with another one may be an image, too."""
 _SYSTEM_NAMES = frozenset(
     {
         *("$recycle.bin", "@eadir", "__macosx", "desktop.ini"),
@@ -64,14 +66,7 @@ class Node(NamedTuple):
 
 
 class Walker:
-    """Looks into folders, and counts the names that it leaves out.
-
-    Args:
-        extensions: take only files with these, in any case, with or without the dot; empty for all.
-        symlinks: which links are followed: all, those that stay in the raw folder, or none.
-        split: the split that names are counted for from now on.
-        label_file: a file that is neither an item nor left out.
-    """
+    """Looks into folders, and counts the names that it leaves out."""
 
     def __init__(
         self,
@@ -129,10 +124,6 @@ class Walker:
 
         Files with other extensions are left out as stray. A name that is not UTF-8 is bad: it could
         be a key only as another name.
-
-        Args:
-            folder: where to look.
-            above: the ids of that folder and of those above it.
         """
         for node in self.look(folder):
             if node.kind == "dir":
@@ -182,11 +173,7 @@ class SplitFolder(NamedTuple):
 
 
 def require_folder(raw: Storage) -> FolderId:
-    """The id of the raw folder.
-
-    Raises:
-        RawDataError: the folder does not exist.
-    """
+    """The id of the raw folder."""
     here = raw.stat("")
     if here is None or here.kind != "dir":
         raise RawDataError(f"no such folder: `{safe(raw.root, limit=4096)}`", hint=_TAKES)
@@ -197,13 +184,6 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
     """The layout, and the folders that hold class folders: the raw folder itself, or one a split.
 
     Only names and kinds decide; no file is opened.
-
-    Args:
-        walker: reads the raw folder, and counts excluded files beside split folders.
-        layout: ``class`` or ``split``; ``auto`` to find out which.
-
-    Raises:
-        RawDataError: there are no folders, or they can be read in more than one way.
     """
     root_id = require_folder(walker.raw)
     root = safe(walker.raw.root, limit=4096)
@@ -216,7 +196,8 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
             f"`{root}` holds no folders: expected one for each class or split, found "
             f"{format_names((node.name for node in top), count=2)}",
             hint="a file that labels the images can take the place of folders: "
-            "`--option label_file=NAME`",
+            "`--option label_file=NAME`; or a pattern that finds the class in a file's name: "
+            "`--option 'class_pattern=^(n[0-9]+)_'`",
         )
     usual = [node for node in folders if is_usual_split(node.name)]
     # Some folders called like splits are splits if one of them holds folders.
@@ -307,35 +288,12 @@ def is_utf8(text: str) -> bool:
 
 
 def reject_name_collisions(names: Iterable[str], what: str, hint: str = "") -> None:
-    """Refuse names that differ only by case or by Unicode normal form.
-
-    One of them is nearly always a mistake, made on a system that takes them for the same; on such
-    a system the raw data could not be unpacked.
-
-    Args:
-        names: all different.
-        what: plural noun for the message.
-        hint: for cases that renaming does not solve.
-
-    Raises:
-        RawDataError: there are such names.
-    """
-    seen: dict[str, str] = {}
-    for name in names:
-        composed = unicodedata.normalize("NFC", name)
-        other = seen.setdefault(unicodedata.normalize("NFC", composed.casefold()), name)
-        if other != name:
-            same_case = unicodedata.normalize("NFC", other) == composed
-            raise RawDataError(
-                f"two {what} differ only by {'Unicode normal form' if same_case else 'case'}: "
-                f"`{_as_ascii(other)}` and `{_as_ascii(name)}`",
-                hint=hint or "rename one of them, or put the files of both into one folder",
-            )
-
-
-def _as_ascii(name: str) -> str:
-    """The name with everything beyond ASCII escaped, so that the difference is visible."""
-    return safe(name.encode("ascii", "backslashreplace").decode("ascii")).replace("\\\\", "\\")
+    """Refuse names that differ only by case or by Unicode normal form."""
+    if found := collision(names):
+        raise RawDataError(
+            f"two {what} {found}",
+            hint=hint or "rename one of them, or put the files of both into one folder",
+        )
 
 
 def format_names(names: Iterable[str], count: int = 3) -> str:

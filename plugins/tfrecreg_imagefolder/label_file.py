@@ -1,4 +1,4 @@
-"""The items of a flat folder with a label file.
+"""The items of a flat folder whose images a label file labels, or their names.
 
 Three forms of label files are read, distinguished by the first line that is not empty:
 
@@ -12,7 +12,10 @@ Three forms of label files are read, distinguished by the first line that is not
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from errno import ENOENT
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import msgspec
@@ -31,9 +34,11 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_imagefolder.folder_walker import (
+    IMAGE_SUFFIXES,
     Node,
     Walker,
     format_names,
+    is_usual_split,
     reject_name_collisions,
     require_folder,
 )
@@ -72,21 +77,24 @@ class LabelRow(NamedTuple):
 
 
 def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
-    """Items of a folder whose label file names its images, or labels them in their order.
+    """Items of a folder whose label file names its images, or labels them in their order; or whose
+    images have the class in their names.
 
-    Files that the label file does not name are left out as stray.
-
-    Raises:
-        RawDataError: the label file cannot be read, or does not fit the folder.
-        UsageError: fractions were asked for, and the label file names splits.
+    Files without a label are left out as stray; images that `class_pattern` finds no class for are
+    skipped.
     """
-    path = options.label_file or ""
+    path = _below(raw, options.label_file or "")
     root_id = require_folder(raw)
-    named, lines = read_label_file(raw, path, options.symlinks)
-    splitter = Splitter(options.split, options.group)
+    splitter = Splitter(options.hashed, options.group)
     walker = Walker(raw, options.extensions, options.symlinks, splitter.names[0], path)
     nodes = {node.path: node for node in walker.files("", above=(root_id,))}
-    rows = list(_match_names(nodes, lines) if named else _match_order(path, nodes, lines))
+    if options.class_pattern is not None:
+        rows = list(_match_pattern(nodes, re.compile(options.class_pattern)))
+        source = "the option `class_pattern`"
+    else:
+        named, lines = read_label_file(raw, path, options.symlinks)
+        rows = list(_match_names(nodes, lines) if named else _match_order(path, nodes, lines))
+        source = f"the label file `{safe(path)}`"
     used = {node.path for node, _ in rows}
     for each in nodes:
         if each not in used:
@@ -95,8 +103,9 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
     classes = sorted({row.label for node, row in rows if node.kind == "file"}, key=str.encode)
     if not classes:
         raise RawDataError(
-            f"the label file `{safe(path)}` labels no image of `{safe(raw.root, limit=4096)}`",
-            hint="its first column has paths below the raw folder",
+            f"{source} labels no image of `{safe(raw.root, limit=4096)}`",
+            hint="a label file has paths below the raw folder in its first column; a pattern is "
+            "searched in the names of files",
         )
     if options.twins == "refuse":
         reject_name_collisions(classes, "labels", "fix the label file, or --option twins=apart")
@@ -116,19 +125,17 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
             split = split or splitter.split_of_group(key)
             entries.append(Skipped(split, key, node.code, node.detail))
     splitter.require_all(entries)
-    entry = raw.stat(path, follow="all")
+    entry = raw.stat(path, follow="all") if path and not _is_outside(path) else None
     other_files = [RawFile(path, entry.size, entry.size)] if entry is not None else []
-    return Listing("flat", classes, entries, list(walker.left_out()), other_files)
+    return Listing(
+        "flat" if path else "named", classes, entries, list(walker.left_out()), other_files
+    )
 
 
 def read_label_file(
     raw: Storage, path: str, symlinks: Symlinks = "all"
 ) -> tuple[bool, Iterator[LabelRow]]:
-    """Whether a label file names files, and its lines.
-
-    Raises:
-        RawDataError: the file does not exist, or it cannot be read in any of the forms.
-    """
+    """Whether a label file names files, and its lines."""
     lines = _read_lines(raw, path, symlinks)
     if not lines:
         raise RawDataError(f"the label file `{safe(path)}` is empty", hint="expected `file,label`")
@@ -143,14 +150,17 @@ def read_label_file(
 
 def _read_lines(raw: Storage, path: str, symlinks: Symlinks) -> list[tuple[int, str]]:
     """The lines that are not empty, with their numbers."""
-    entry = raw.stat(path, follow="all" if symlinks == "all" else "inside")
-    if entry is None or entry.kind != "file":
-        problem = "is not" if entry is None else "is not a regular file"
-        raise RawDataError(
-            f"the label file `{safe(path)}` {problem} in `{safe(raw.root, limit=4096)}`",
-            hint="`label_file` takes a path in the raw folder",
-        )
-    data = raw.read(path, limit=_MAX_BYTES)
+    if _is_outside(path):
+        data = _read_outside(raw, path)
+    else:
+        entry = raw.stat(path, follow="all" if symlinks == "all" else "inside")
+        if entry is None or entry.kind != "file":
+            problem = "is not" if entry is None else "is not a regular file"
+            raise RawDataError(
+                f"the label file `{safe(path)}` {problem} in `{safe(raw.root, limit=4096)}`",
+                hint="`label_file` takes a path from the raw folder on, or an absolute one",
+            )
+        data = raw.read(path, limit=_MAX_BYTES)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -160,6 +170,32 @@ def _read_lines(raw: Storage, path: str, symlinks: Symlinks) -> list[tuple[int, 
         ) from error
     lines = text.replace("\r\n", "\n").split("\n")
     return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _below(raw: Storage, path: str) -> str:
+    """A path, from the raw folder on if it is in that."""
+    if raw.is_local and PurePath(path).is_relative_to(raw.root):
+        return PurePath(path).relative_to(raw.root).as_posix()
+    return path
+
+
+def _is_outside(path: str) -> bool:
+    return PurePath(path).is_absolute() or ".." in PurePath(path).parts
+
+
+def _read_outside(raw: Storage, path: str) -> bytes:
+    place = Path(raw.root, path) if raw.is_local else Path(path)
+    try:
+        if not place.is_file():
+            raise FileNotFoundError(ENOENT, "no such file")
+        with place.open("rb") as file:
+            return file.read(_MAX_BYTES)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise RawDataError(
+            f"the label file `{safe(str(place), limit=4096)}` cannot be read: {why}",
+            hint="`label_file` takes a path from the raw folder on, or an absolute one",
+        ) from error
 
 
 def _read_table(path: str, lines: Sequence[tuple[int, str]], delimiter: str) -> Iterator[LabelRow]:
@@ -255,6 +291,23 @@ def _match_name(
     if candidates:
         detail = f"{line} of the label file may mean any of {format_names(candidates)}"
     return Node.bad(wanted, "SRC013", detail)
+
+
+def _match_pattern(
+    nodes: Mapping[str, Node], pattern: re.Pattern[str]
+) -> Iterator[tuple[Node, LabelRow]]:
+    """Each file with the class in its name, and the split whose folder it is in."""
+    tops = {path.partition("/")[0] for path in nodes}
+    in_splits = all(map(is_usual_split, tops))
+    for path, node in nodes.items():
+        match = pattern.search(node.name)
+        label = (match[1] or "") if match is not None else ""
+        split = path.partition("/")[0] if in_splits else ""
+        if node.kind == "file" and not label:
+            if not path.lower().endswith(IMAGE_SUFFIXES):
+                continue
+            node = Node.bad(path, "SRC013", "`class_pattern` finds no class in its name")
+        yield node, LabelRow(0, path, label, split)
 
 
 def _match_order(

@@ -61,7 +61,7 @@ class Listing:
     """The content of a raw folder."""
 
     layout: str
-    """``class``, ``split`` or ``flat``."""
+    """``class``, ``split``, ``flat``, or ``named`` where the names of files have the classes."""
     classes: list[str]
     """Class names in byte order."""
     entries: list[Item | Skipped]
@@ -91,12 +91,7 @@ class Listing:
 
 
 def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
-    """Items of class folders, with or without split folders above them.
-
-    Raises:
-        RawDataError: the folders are not laid out so, or the name of a class cannot be kept.
-        UsageError: fractions were asked for, and there are splits already.
-    """
+    """Items of class folders, with or without split folders above them."""
     walker = Walker(raw, options.extensions, options.symlinks)
     layout, folders = find_split_folders(walker, options.layout)
     if layout == "split" and options.split:
@@ -106,7 +101,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
             hint="leave out the option, or set `--option layout=class` if these are classes",
         )
     splitters = {
-        folder.path: Splitter(options.split, options.group, folder.split) for folder in folders
+        folder.path: Splitter(options.hashed, options.group, folder.split) for folder in folders
     }
     classes: dict[str, list[tuple[SplitFolder, Node]]] = {}
     entries: list[Item | Skipped] = []

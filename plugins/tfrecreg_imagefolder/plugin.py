@@ -10,6 +10,12 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 if TYPE_CHECKING:
     from tfrecreg.api import RawPreview, Recognition
 
+_SUFFIXES = (
+    *("[jJ][pP]*[gG]", "[pP][nN][gG]", "[wW][eE][bB][pP]"),
+    *("[bB][mM][pP]", "[gG][iI][fF]"),
+)
+_OTHERS = ("[tT][iI][fF]*", "[hH][eE][iI][cCfF]", "[aA][vV][iI][fF]")
+
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
@@ -21,12 +27,13 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         recognizes=[
             f"{split}*/*.{suffix}"
             for split in ("[tT][rR]*/", "[vV][aA]*/", "[tT][eE]*/", "")
-            for suffix in (
-                *("[jJ][pP]*[gG]", "[pP][nN][gG]", "[wW][eE][bB][pP]"),
-                *("[bB][mM][pP]", "[gG][iI][fF]"),
-            )
+            for suffix in _SUFFIXES
         ],
         examine=_examine,
+        refuses=[
+            *(f"{folder}*.{suffix}" for folder in ("*/*/", "*/", "") for suffix in _OTHERS),
+            *(f"*.{suffix}" for suffix in _SUFFIXES),
+        ],
     )
 
 

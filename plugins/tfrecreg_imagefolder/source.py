@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
 from typing import Any, ClassVar
 
 import msgspec
 
 from tfrecreg.api import (
+    BY_HASHES,
     Example,
     Feature,
     ImageError,
@@ -29,6 +31,7 @@ from tfrecreg.api import (
     require_pillow,
     shared_decoder,
     sniff,
+    stratified,
     truncation_text,
 )
 from tfrecreg_imagefolder.folder_walker import Walker, find_split_folders, format_names
@@ -42,7 +45,12 @@ _MAX_BYTES = 1 << 30
 """Most bytes of an image: a record may have twice as many, and a worker holds a few copies."""
 _SNIFFED = 1 << 24
 """A larger file is read only if it begins like an image."""
-_LAYOUTS = {"class": "class/file", "split": "split/class/file", "flat": "files, labelled by a file"}
+_LAYOUTS = {
+    "class": "class/file",
+    "split": "split/class/file",
+    "flat": "files, labelled by a file",
+    "named": "files, labelled by their names",
+}
 
 
 class ImageFolderSource(Source):
@@ -78,9 +86,18 @@ class ImageFolderSource(Source):
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         listing = self._list()
-        yield from listing.entries
-        yield from listing.left_out
-        yield from listing.empty
+        entries = chain(listing.entries, listing.left_out, listing.empty)
+        if self._options.stratify:
+            return stratified(self._options.split, entries, self.class_of)
+        return entries
+
+    def class_of(self, item: Item) -> str:
+        """The class of an image, for `stratify`."""
+        return str(msgspec.msgpack.decode(item.state, type=ItemClass).name)
+
+    def notes(self) -> Sequence[str]:
+        """What the user should know before the build."""
+        return [BY_HASHES] if self._options.hashed else []
 
     def schema(self) -> str:
         text = bundled_schema("tfrecreg_imagefolder", "imagefolder")

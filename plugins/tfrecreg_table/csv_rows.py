@@ -27,15 +27,7 @@ from tfrecreg_table.rows import (
 
 
 class CsvRows:
-    """A CSV or TSV. See :class:`~tfrecreg_table.rows.RowReader`.
-
-    Args:
-        file: read at any place.
-        name: its path, for errors and for its suffix.
-        delimiter: between cells; empty to find it.
-        header: whether the first line names the columns.
-        missing: cells that stand for a missing value, without the empty one.
-    """
+    """A CSV or TSV. See :class:`~tfrecreg_table.rows.RowReader`."""
 
     unit = "line"
 
@@ -43,7 +35,7 @@ class CsvRows:
         self, file: Reader, name: str, delimiter: str, header: bool, missing: Sequence[str]
     ) -> None:
         self._file, self._name, self._has_header = file, name, header
-        self._missing = frozenset(("", *missing))
+        self._missing = frozenset(each.strip() for each in missing)
         self._start = text_start(file, name)
         # The limit is one of the process: it is raised for long texts, and never lowered.
         csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW))
@@ -101,19 +93,22 @@ class CsvRows:
             raise RowError(str(error)) from error
         if len(cells) != len(self.names) or len(data) != length:
             raise RowError("it changed during the build")
-        missing = self._missing
         return {
-            name: cell for name, cell in zip(self.names, cells, strict=True) if cell not in missing
+            name: cell
+            for name, cell in zip(self.names, cells, strict=True)
+            if not self._is_missing(cell)
         }
 
+    def _is_missing(self, cell: str) -> bool:
+        return not cell or (bool(self._missing) and cell.strip() in self._missing)
+
     def _filled(self, batch: RowBatch, rows: Sequence[Sequence[str]]) -> RowBatch:
-        missing = self._missing
         columns: dict[str, Sequence[str | None]] = {}
         for name, cells in zip(self.names, zip(*rows, strict=True), strict=False):
-            if missing.isdisjoint(cells):
+            if not self._missing and "" not in cells:
                 columns[name] = cells
             else:
-                columns[name] = [None if cell in missing else cell for cell in cells]
+                columns[name] = [None if self._is_missing(cell) else cell for cell in cells]
         batch.columns = columns
         return batch
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tfrecreg.api import RawDataError, Reader, safe
+from tfrecreg.api import RawDataError, Reader, no_duplicates, safe
 from tfrecreg_table.rows import (
     BATCH,
     MAX_COLUMNS,
@@ -28,12 +28,7 @@ _MAX_DIGITS = 400
 
 
 class JsonRows:
-    """A file of JSON Lines. See :class:`~tfrecreg_table.rows.RowReader`.
-
-    Args:
-        file: read at any place.
-        name: its path, for errors.
-    """
+    """A file of JSON Lines. See :class:`~tfrecreg_table.rows.RowReader`."""
 
     unit = "line"
 
@@ -105,17 +100,6 @@ def _json_type(value: object) -> str:
     return "an array" if isinstance(value, list) else f"`{safe(str(value), limit=30)}`"
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"the name `{safe(name, limit=60)}` occurs twice")
-            seen.add(name)
-    return found
-
-
 def _int(text: str) -> int:
     if len(text) > _MAX_DIGITS:
         raise ValueError(f"an integer of {len(text)} digits")
@@ -134,5 +118,5 @@ def _constant(text: str) -> float:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_float, parse_int=_int, parse_constant=_constant
+    object_pairs_hook=no_duplicates, parse_float=_float, parse_int=_int, parse_constant=_constant
 )

@@ -27,12 +27,20 @@ from tfrecreg.api import (
 )
 from tfrecreg_table.rows import RowBatch, RowReader
 from tfrecreg_table.survey import ColumnSurvey
-from tfrecreg_table.table_files import UNNAMED_SPLIT, TableFile, find_tables, open_rows
+from tfrecreg_table.table_files import (
+    FILE_NAME,
+    UNNAMED_SPLIT,
+    TableFile,
+    find_tables,
+    is_split_folder,
+    open_rows,
+)
 from tfrecreg_table.table_options import FILE_KINDS, Mapped, TableOptions, unsafe_path
 from tfrecreg_table.values import CellError, TableColumn, text_of, ticked
 
 ROW_STATE = Struct("<HQII")
 """The state of an item: the number of its table, first byte, length, line."""
+_NUMBERS = ("int64", "float")
 _MAX_SPLITS = 100
 _MAX_KEY = 4096
 
@@ -53,16 +61,16 @@ class _Rows:
 
 
 class TableListing:
-    """All rows of the tables, and what the columns become.
-
-    Raises:
-        RawDataError: the tables cannot be read, or a column has values without a type.
-        UsageError: an option names a column that no table has.
-    """
+    """All rows of the tables, and what the columns become."""
 
     def __init__(self, raw: Storage, options: TableOptions) -> None:
         self._raw, self._options = raw, options
+        self.files, self._left_tables = find_tables(raw, options)
+        self._names_files = any(each.names_files for each in self.files)
         self._mapping = options.mapping
+        if self._names_files and not any(each.name == FILE_NAME for each in self._mapping):
+            star = () if self._mapping else (Mapped("*", "", "", ""),)
+            self._mapping = (*star, *self._mapping, Mapped(FILE_NAME, "file", "{}", ""))
         self._by_name: dict[str, list[Mapped]] = {}
         for each in self._mapping:
             self._by_name.setdefault(each.name, []).append(each)
@@ -71,7 +79,9 @@ class TableListing:
         self._key = options.key
         if self._key is None and len(self._naming) == 1:
             self._key = self._naming[0].name
-        self.files, self._left_tables = find_tables(raw, options)
+        self._splits_in_rows = options.split_column is not None or (
+            self._names_files and not self.files[0].folder
+        )
         here = [*(each.path for each in self.files), *self._left_tables]
         taken = {each.path: each.split for each in self.files}
         self._missing = [] if options.file else list(missing_files(here, taken))
@@ -146,21 +156,30 @@ class TableListing:
                 )
         some = min(self._splits.values(), default=UNNAMED_SPLIT)
         for each in self._missing:
-            yield each._replace(split=some) if self._options.split_column else each
+            yield each._replace(split=some) if self._splits_in_rows else each
         for file, skipped in self._skipped:
-            yield skipped._replace(split=some if self._options.split_column else file.split)
-        yield from self._remarks(some if self._options.split_column else self.files[0].split)
+            yield skipped._replace(split=some if self._splits_in_rows else file.split)
+        yield from self._remarks(some if self._splits_in_rows else self.files[0].split)
 
     def _remarks(self, split: str) -> Iterator[Remark]:
         for name, why in self.kept.items():
             yield Remark(split, name, "SRC056", why)
+        for name, survey in self._surveys.items():
+            if survey is not None and survey.marks.cells:
+                cells = survey.marks.cells
+                some = ", ".join(ticked(each) for each in sorted(cells)[:5])
+                detail = (
+                    f"the column {ticked(name)} has no value in the cells {some}, "
+                    f"first in line {survey.marks.line}"
+                )
+                yield Remark(split, name, "SRC032", detail, sum(cells.values()))
         if self.left_out:
             names = ", ".join(ticked(name) for name in self.left_out[:5])
             detail = f"not in `columns`: {names}"
             yield Remark(split, self.left_out[0], "SRC057", detail, len(self.left_out))
         for file in self._empty:
             yield Remark(
-                split if self._options.split_column else file.split,
+                split if self._splits_in_rows else file.split,
                 file.path,
                 "SRC059",
                 f"`{safe(file.path)}` has no rows",
@@ -168,13 +187,21 @@ class TableListing:
         for file, lacking in self._lacking:
             for name in lacking:
                 detail = f"`{safe(file.path)}` has no column {ticked(name)}: no value in its rows"
-                yield Remark(
-                    split if self._options.split_column else file.split, name, "SRC058", detail
-                )
+                yield Remark(split if self._splits_in_rows else file.split, name, "SRC058", detail)
+        yield from self._unnamed_files(split)
         if self._left_tables:
             first = self._left_tables[0]
             detail = f"tables that are not named after a split, the first of them `{safe(first)}`"
             yield Remark(split, first, "SRC015", detail, len(self._left_tables))
+
+    def _unnamed_files(self, split: str) -> Iterator[Remark]:
+        """A remark on media files beside tables that name files, and that no row names."""
+        if self._names_files:
+            media = (path for path in self._sizes if media_kind(path) != "file")
+            left = sorted(path for path in media if path not in self.named_files)
+            if left:
+                detail = f"no row names these files, the first of them `{safe(left[0])}`"
+                yield Remark(split, left[0], "SRC030", detail, len(left))
 
     def _read(self, file: TableFile) -> None:
         rows = _Rows(file)
@@ -214,6 +241,7 @@ class TableListing:
                 ColumnSurvey(
                     typed=all(each.kind for each in taken),
                     classes=any(each.kind == "label" for each in taken),
+                    numbers=next((each.kind for each in taken if each.kind in _NUMBERS), ""),
                     rounds=self._options.decimals == "round",
                 )
                 if taken
@@ -239,16 +267,18 @@ class TableListing:
         nothing = (None,) * len(places)
         keys = columns.get(self._key or "", nothing)
         splits = columns.get(self._options.split_column or "", nothing)
+        if self._options.split_column is None and self._splits_in_rows:
+            splits = [_split_of_path(each) for each in columns.get(FILE_NAME, nothing)]
         named = [(each, columns.get(each.name, nothing)) for each in self._naming]
         for at, place in enumerate(places):
             split = 0
-            if self._options.split_column is not None:
+            if self._splits_in_rows:
                 split = self._split_number(file, reader, place.line, splits[at])
             size = 0
             problem: tuple[str, str] | None = None
             paths: list[str] = []
             for mapped, values in named:
-                path, problem = self._named_file(mapped, values[at])
+                path, problem = self._named_file(mapped, values[at], file.folder)
                 if problem is not None:
                     break
                 paths.append(path)
@@ -269,18 +299,20 @@ class TableListing:
                 rows.numbers.append(place.number)
             else:
                 rows.keys.append(key)
-            if self._options.split_column is not None:
+            if self._splits_in_rows:
                 rows.splits.append(split)
 
     def _skip(self, file: TableFile, reader: RowReader, line: int, code: str, why: str) -> None:
         detail = f"`{safe(file.path)}`, {reader.unit} {line}: {why}"
         self._skipped.append((file, Skipped("", f"{file.path}:{line}", code, detail)))
 
-    def _named_file(self, mapped: Mapped, value: Any) -> tuple[str, tuple[str, str] | None]:
+    def _named_file(
+        self, mapped: Mapped, value: Any, folder: str
+    ) -> tuple[str, tuple[str, str] | None]:
         if value is None:
             return "", ("SRC054", f"the column {ticked(mapped.name)} names no file")
         try:
-            path = TableColumn(mapped.name, mapped.kind, "", mapped.pattern).path(value)
+            path = TableColumn(mapped.name, mapped.kind, "", mapped.pattern).path(value, folder)
         except CellError as error:
             return "", ("SRC054", f"the column {ticked(mapped.name)}: {error}")
         if unsafe_path(path):
@@ -305,7 +337,7 @@ class TableListing:
         if long:
             return "", ("SRC053", f"a key of more than {_MAX_KEY} bytes: {ticked(key)}")
         seen = self._seen_keys.setdefault(
-            (split, "" if self._options.split_column else file.split), set()
+            (split, "" if self._splits_in_rows else file.split), set()
         )
         if key in seen:
             return "", ("SRC053", f"another row before it has the key {ticked(key)}")
@@ -416,6 +448,12 @@ class TableListing:
         if mapped.kind != "file":
             return mapped.kind == "image"
         return media_kind(str(self._survey(mapped.name).first)) == "image"
+
+
+def _split_of_path(path: Any) -> str:
+    """The split whose folder a path begins with, or the default one."""
+    folder, slash, _ = str(path).removeprefix("./").partition("/")
+    return folder if slash and is_split_folder(folder) else UNNAMED_SPLIT
 
 
 def _file_sizes(raw: Storage) -> dict[str, int]:

@@ -22,13 +22,7 @@ _SPOOLED = 1 << 14
 
 
 class ParquetRows:
-    """A Parquet file. See :class:`~tfrecreg_table.rows.RowReader`.
-
-    Args:
-        file: read at any place.
-        name: its path, for errors.
-        wanted: the columns, nested ones by their names with `/`; None for all.
-    """
+    """A Parquet file. See :class:`~tfrecreg_table.rows.RowReader`."""
 
     unit = "row"
 

@@ -20,7 +20,10 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "table",
         "rows of CSV, TSV, JSON Lines or Parquet, with the files they name",
         _load,
-        recognizes=[f"*.{suffix}" for suffix in _SUFFIXES],
+        recognizes=[
+            *(f"*.{suffix}" for suffix in _SUFFIXES),
+            *(f"*/metadata.{suffix}" for suffix in ("csv", "jsonl", "parquet")),
+        ],
         examine=_examine,
     )
 

@@ -60,27 +60,14 @@ class RowReader(Protocol):
     """What its rows are counted in: ``line`` or ``row``."""
 
     def batches(self) -> Iterator[RowBatch]:
-        """All rows, in their order.
-
-        Raises:
-            RawDataError: the table cannot be read as a whole.
-        """
+        """All rows, in their order."""
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:
-        """The values of one row by column, without those that are missing.
-
-        Raises:
-            RowError: the row was changed since the first pass.
-        """
+        """The values of one row by column, without those that are missing."""
 
 
 class Lines:
-    """The lines of a file in UTF-8, and the number of bytes read so far.
-
-    Args:
-        name: of the file, for errors.
-        start: the first byte behind a byte order mark.
-    """
+    """The lines of a file in UTF-8, and the number of bytes read so far."""
 
     def __init__(self, file: Reader, name: str, start: int) -> None:
         self._file = file
@@ -144,11 +131,7 @@ class Lines:
 
 
 def text_start(file: Reader, name: str) -> int:
-    """The first byte of a text behind its byte order mark.
-
-    Raises:
-        RawDataError: it is compressed, or in UTF-16 or UTF-32.
-    """
+    """The first byte of a text behind its byte order mark."""
     head = file.read_at(0, 4)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or head == b"\0\0\xfe\xff":
         raise RawDataError(
@@ -164,11 +147,7 @@ def text_start(file: Reader, name: str) -> int:
 
 
 def flatten(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of an object by name, without missing ones; names of inner objects follow `/`.
-
-    Raises:
-        RowError: it is too deep, too wide, or two values have the same name.
-    """
+    """The values of an object by name, without missing ones; names of inner objects follow `/`."""
     found: dict[str, Any] = {}
     _flatten(value, "", found, MAX_DEPTH)
     return found

@@ -16,6 +16,7 @@ from tfrecreg.api import (
     Skipped,
     Source,
     Storage,
+    UsageError,
     Written,
     bytes_feature,
     int64_feature,
@@ -25,7 +26,7 @@ from tfrecreg.api import (
 )
 from tfrecreg_table.listing import ROW_STATE, TableListing, class_numbers
 from tfrecreg_table.rows import RowError, RowReader
-from tfrecreg_table.table_files import open_rows
+from tfrecreg_table.table_files import TableFile, open_rows
 from tfrecreg_table.table_options import FILE_KINDS, TableOptions
 from tfrecreg_table.table_schema import table_schema
 from tfrecreg_table.values import (
@@ -52,7 +53,7 @@ class TableSource(Source):
         self._raw = raw
         self._options = options
         self._listing: TableListing | None = None
-        self._paths: tuple[str, ...] = ()
+        self._files: tuple[TableFile, ...] = ()
         self._columns: tuple[TableColumn, ...] = ()
         self._labels: Mapping[str, Sequence[str]] = {}
         self._path_column: TableColumn | None = None
@@ -64,7 +65,7 @@ class TableSource(Source):
     def __reduce__(self) -> tuple[object, ...]:
         # The rows stay in the parent: an item has its place.
         self._list()
-        kept = ("_paths", "_columns", "_labels", "_path_column")
+        kept = ("_files", "_columns", "_labels", "_path_column")
         return type(self), (self._raw, self._options), {name: self.__dict__[name] for name in kept}
 
     def raw_files(self) -> Iterator[RawFile]:
@@ -105,10 +106,30 @@ class TableSource(Source):
             found["left out"] = ", ".join(safe(name, limit=60) for name in listing.left_out[:20])
         return found
 
-    def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - paths are in keys
+    def raw_path(self, split: str, key: str) -> str | None:
         """The file that a row names, where the column of files has the keys."""
         self._known()
-        return None if self._path_column is None else self._path_column.path(key)
+        if self._path_column is None:
+            return None
+        folders = [each.folder for each in self._files if each.split == split]
+        return self._path_column.path(key, folders[0] if folders else "")
+
+    def class_of(self, item: Item) -> str | None:
+        """The values of the columns of the type `label`."""
+        self._known()
+        names = [each.name for each in self._columns if each.kind == "label"]
+        if not names:
+            raise UsageError(
+                "`stratify` needs a column of the type `label`",
+                hint="--option 'columns=*,NAME:label'",
+            )
+        number, start, length, _ = ROW_STATE.unpack(item.state)
+        reader = self._readers.get(number) or self._open(number)
+        try:
+            values = reader.row(start, length)
+        except RowError:  # which `example` says of the item
+            return None
+        return "\n".join(str(values.get(name, "")) for name in names)
 
     def example(self, item: Item) -> Example | Written | Skipped:
         number, start, length, line = ROW_STATE.unpack(item.state)
@@ -144,7 +165,7 @@ class TableSource(Source):
     ) -> Written | Skipped:
         remarks = []
         for column in self._file_columns:
-            path = column.path(values.get(column.name, ""))
+            path = column.path(values.get(column.name, ""), self._files[number].folder)
             try:
                 data = read_media_file(self._raw, path)
                 made = media_features(column.media, column.feature, path.rpartition("/")[2], data)
@@ -160,7 +181,7 @@ class TableSource(Source):
         return Written(example, remarks)
 
     def _skipped(self, item: Item, number: int, line: int, code: str, detail: str) -> Skipped:
-        path = self._paths[number]
+        path = self._files[number].path
         unit = self._readers[number].unit
         where = f"`{safe(path)}`, {unit} {line}"
         return Skipped(item.split, item.key, code, f"{where}: {detail}")
@@ -193,7 +214,7 @@ class TableSource(Source):
         if not (self._makers or self._classes or self._file_columns):
             self._prepare()
         wanted = [each.name for each in self._columns]
-        reader = open_rows(self._raw, self._paths[number], self._options, wanted)
+        reader = open_rows(self._raw, self._files[number].path, self._options, wanted)
         self._readers[number] = reader
         return reader
 
@@ -213,14 +234,14 @@ class TableSource(Source):
                 self._makers.append((column.name, column.feature, feature_maker(column.kind)))
 
     def _known(self) -> None:
-        if not self._paths:
+        if not self._files:
             self._list()
 
     def _list(self) -> TableListing:
         if self._listing is None:
             listing = TableListing(self._raw, self._options)
             self._listing = listing
-            self._paths = tuple(each.path for each in listing.files)
+            self._files = tuple(listing.files)
             self._columns, self._labels = listing.columns, listing.labels
             self._path_column = listing.path_column
         return self._listing

@@ -3,7 +3,8 @@
 The rule for a column that was given no type:
 
 - texts of a CSV: `int64` if every value is an integer as Python writes it, within int64; else
-  `float` if every value is a decimal that comes back from float32; else `text`
+  `float` if every value is a decimal that comes back from float32; else `text`. Among numbers, the
+  usual marks of missing values are no values
 - values of JSON and Parquet keep their types: integers and booleans are `int64`, floats `float` if
   each comes back from float32, texts `text`, bytes `bytes`; anything else is refused
 """
@@ -17,7 +18,15 @@ from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
 from tfrecreg_table.rows import RowPlace
-from tfrecreg_table.values import MOST_CLASSES, CellError, comes_back, float32, text_of, ticked
+from tfrecreg_table.values import (
+    MOST_CLASSES,
+    CellError,
+    comes_back,
+    float32,
+    is_missing,
+    text_of,
+    ticked,
+)
 
 _INTS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,399})\n)*")
 _SHORT = re.compile(r"(?:-?[0-9.]{1,7}\n)*")
@@ -27,6 +36,11 @@ _DECIMALS = re.compile(
 _NUMBERS = re.compile(r"(?:[+-]?[0-9][0-9.eE+-]{0,399}\n)*")
 
 
+_FEW, _MOST_OTHERS = 10, 5
+"""Cells that are no numbers make a column one of texts if they are more than one in so many, or of
+more different values; otherwise they are remarked."""
+
+
 class KeptAsText(NamedTuple):
     """Why numbers are kept as text."""
 
@@ -34,17 +48,30 @@ class KeptAsText(NamedTuple):
     why: str
 
 
+class Marks:
+    """Cells of a column of numbers that mean a missing value."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, int] = {}
+        """How often each occurs."""
+        self.line = 0
+        """That of the first."""
+
+    def add(self, cell: str, place: RowPlace) -> None:
+        """Count a cell."""
+        self.line = self.line or place.line
+        self.cells[cell] = self.cells.get(cell, 0) + 1
+
+
 class ColumnSurvey:
-    """What all values of a column have in common.
+    """What all values of a column have in common."""
 
-    Args:
-        typed: whether its type is given, so that it is not sought.
-        classes: whether its values are names of classes.
-        rounds: whether fractions may be rounded to float32.
-    """
-
-    def __init__(self, *, typed: bool, classes: bool, rounds: bool = False) -> None:
+    def __init__(
+        self, *, typed: bool, classes: bool, numbers: str = "", rounds: bool = False
+    ) -> None:
         self._typed = typed
+        self._numbers = numbers
+        self.marks = Marks()
         self._rounds = rounds
         self._in_classes = classes
         self.rows = 0
@@ -64,11 +91,7 @@ class ColumnSurvey:
         self._no_float: tuple[RowPlace, str] | None = None
 
     def add(self, name: str, values: Sequence[Any], places: Sequence[RowPlace]) -> None:
-        """Look at more values.
-
-        Raises:
-            RawDataError: a list holds lists or objects, or there are too many classes.
-        """
+        """Look at more values."""
         self.rows += len(values)
         types = set(map(type, values))
         if type(None) in types:
@@ -100,6 +123,13 @@ class ColumnSurvey:
             self._add_classes(name, types, values)
         elif not self._typed:
             self._add_types(types, values, places)
+        elif self._numbers and str in types:
+            given = {each for each in set(values) if type(each) is str}
+            found = {each for each in given if is_missing(self._numbers, each)}
+            for value, place in zip(values, places, strict=True) if found else ():
+                if type(value) is str and value in found:
+                    self.marks.add(value, place)
+            self.missing = self.missing or bool(found)
 
     def _add_classes(self, name: str, types: set[type], values: Sequence[Any]) -> None:
         try:
@@ -142,19 +172,14 @@ class ColumnSurvey:
         return self.first is None
 
     def kind(self, name: str, *, texts: bool) -> str:
-        """The type of the column.
-
-        Args:
-            texts: whether values are texts whatever they mean, as in a CSV.
-
-        Raises:
-            RawDataError: values have several types, or one that no feature has.
-        """
+        """The type of the column."""
         if self.is_empty:
             return "text"
         if texts:
-            self.kept = self._text.kept
-            return self._text.kind
+            kind, self.kept = self._text.found()
+            if kind != "text" and self._text.marks.cells:
+                self.marks, self.missing = self._text.marks, True
+            return kind
         kinds = self._kinds
         unknown = kinds.keys() - {bool, int, float, str, bytes}
         mixed = len(kinds) > 1 and kinds.keys() != {int, float}
@@ -192,27 +217,48 @@ class _TextKind:
     """The type of texts: what all values so far are."""
 
     def __init__(self, rounds: bool) -> None:
-        self.kind = "int64"
+        self._kind = "int64"
         self._rounds = rounds
         self._decided = False
-        self.kept: KeptAsText | None = None
+        self._kept: KeptAsText | None = None
         self._not_float: KeptAsText | None = None
+        self._numbers = 0
+        self._others: dict[str, int] = {}
+        """Values that are no numbers, while they are few, and how often each occurs."""
+        self._other_line = 0
+        self.marks = Marks()
+
+    def found(self) -> tuple[str, KeptAsText | None]:
+        """The type, and why numbers are kept as text."""
+        others = sum(self._others.values())
+        if self._decided or not self._numbers or others * _FEW > self._numbers + others:
+            return "text", None
+        if self._others and self._kept is None:
+            first = next(iter(self._others))
+            why = f"{ticked(first)} is not a number"
+            why += f", as {others:,} of {self._numbers + others:,} cells" if others > 1 else ""
+            return "text", KeptAsText(self._other_line, why)
+        return self._kind, self._kept
 
     def add(self, values: Sequence[str], places: Sequence[RowPlace]) -> None:
         if self._decided:
             return
         joined = "\n".join(values) + "\n"
         if joined.count("\n") != len(values) or not _are_numbers(joined):
-            self.kind, self.kept, self._decided = "text", None, True
-            return
-        if self.kind == "int64":
+            numbers = self._sorted_out(values, places)
+            if not numbers:
+                return
+            values, places = [each for each, _ in numbers], [place for _, place in numbers]
+            joined = "\n".join(values) + "\n"
+        self._numbers += len(values)
+        if self._kind == "int64":
             if _INTS.fullmatch(joined):
                 self._add_ints(values, places)
                 return
-            self.kind = "float"
+            self._kind = "float"
             if self._not_float is not None:
                 self._keep(self._not_float)
-        if self.kind != "float":
+        if self._kind != "float":
             return
         if not _DECIMALS.fullmatch(joined):
             bad = (
@@ -223,6 +269,27 @@ class _TextKind:
             self._keep(next(bad))
         elif not _SHORT.fullmatch(joined):
             self._keep(self._find_lossy(values, places))
+
+    def _sorted_out(
+        self, values: Sequence[str], places: Sequence[RowPlace]
+    ) -> list[tuple[str, RowPlace]]:
+        """The numbers among the values; decides on `text` where too many are none."""
+        numbers = []
+        for value, place in zip(values, places, strict=True):
+            if "\n" not in value and _are_numbers(value + "\n"):
+                numbers.append((value, place))
+            elif is_missing("float", value):
+                self.marks.add(value, place)
+            elif "\n" not in value and _are_numbers(value.strip() + "\n"):
+                self._numbers += 1
+                self._keep(KeptAsText(place.line, f"{ticked(value)} has blanks around it"))
+            else:
+                self._others[value] = self._others.get(value, 0) + 1
+                self._other_line = self._other_line or place.line
+                self._decided = len(self._others) > _MOST_OTHERS
+                if self._decided:
+                    return []
+        return numbers
 
     def _add_ints(self, values: Sequence[str], places: Sequence[RowPlace]) -> None:
         longest = max(map(len, values))
@@ -242,8 +309,8 @@ class _TextKind:
         return None
 
     def _keep(self, kept: KeptAsText | None) -> None:
-        if kept is not None:
-            self.kind, self.kept = "text", kept
+        if kept is not None and self._kept is None:
+            self._kind, self._kept = "text", kept
 
 
 def _are_numbers(joined: str) -> bool:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tfrecreg.api import RawDataError, Reader, Storage, normal_splits, open_local, safe
+from tfrecreg.api import RawDataError, Reader, Storage, media_kind, normal_splits, open_local, safe
 from tfrecreg_table.csv_rows import CsvRows
 from tfrecreg_table.json_rows import JsonRows
 from tfrecreg_table.parquet_rows import ParquetRows
@@ -18,6 +18,12 @@ TABLE_SUFFIXES = ("csv", "tsv", "tab", "txt", "jsonl", "ndjson", "json", "parque
 FOUND_SUFFIXES = ("csv", "tsv", "jsonl", "ndjson", "parquet")
 """Suffixes of tables that are found without being named."""
 UNNAMED_SPLIT = "train"
+FILE_NAME = "file_name"
+"""The column of files in :data:`METADATA`."""
+METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+"""Tables of Hugging Face's folders of images, sounds or videos."""
+_NAMES_FILES = re.compile(rb"\bfile_name\b")
+_LOOKED_INTO = 1 << 16
 _STEM = re.compile(r"([A-Za-z]+)(?:[-_.0-9].*)?", re.DOTALL)
 _USUAL = ("train", "validation", "test")
 _HINT = "--option file=train.csv names one; a table a split: --option file=train.csv,test.csv"
@@ -32,6 +38,13 @@ class TableFile(NamedTuple):
     """By its name; the default one if a column has the splits."""
     size: int
     """In bytes."""
+    names_files: bool = False
+    """Whether it is one of :data:`METADATA`, whose files are named from its folder on."""
+
+    @property
+    def folder(self) -> str:
+        """What comes before the paths of files that it names."""
+        return self.path[: self.path.rfind("/") + 1] if self.names_files else ""
 
     @property
     def suffix(self) -> str:
@@ -52,14 +65,7 @@ def suffix_of(path: str) -> str:
 def open_rows(
     raw: Storage, path: str, options: TableOptions, wanted: Sequence[str] | None = None
 ) -> RowReader:
-    """The reader of a table.
-
-    Args:
-        wanted: the columns that are used, where reading fewer is cheaper; None for all.
-
-    Raises:
-        RawDataError: it cannot be read.
-    """
+    """The reader of a table."""
     file: Reader = open_local(raw, path)
     try:
         made = _rows_of(file, path, options, wanted)
@@ -83,11 +89,7 @@ def _rows_of(
 
 
 def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], list[str]]:
-    """The tables to read, and other tables beside them.
-
-    Raises:
-        RawDataError: a file is not there, or the names do not tell which tables are meant.
-    """
+    """The tables to read, and other tables beside them."""
     root = safe(raw.root, limit=4096)
     if options.file:
         return _with_splits([_named(raw, path) for path in options.file], options), []
@@ -98,6 +100,9 @@ def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], l
             if seen is not None and seen.kind == "file":
                 found.append((entry.path, seen.size))
     found.sort()
+    if options.split_column is None and (tables := _metadata(raw)):
+        paths = {each.path for each in tables}
+        return tables, [path for path, _ in found if path not in paths]
     if not found:
         raise RawDataError(
             f"`{root}` holds no table: expected {', '.join(f'.{each}' for each in FOUND_SUFFIXES)}",
@@ -115,6 +120,45 @@ def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], l
         )
     left = [path for path, _ in found if (path, _) not in taken]
     return _with_splits(taken, options), left
+
+
+def has_file_names(path: str, start: bytes, end: bytes) -> bool:
+    """Whether a table has the column :data:`FILE_NAME`, by its first or its last bytes."""
+    data = end if suffix_of(path) == "parquet" else start.partition(b"\n")[0]
+    return _NAMES_FILES.search(data) is not None
+
+
+def is_split_folder(path: str) -> bool:
+    """Whether a folder is named after a usual split."""
+    return normal_splits([path])[path] in _USUAL
+
+
+def _metadata(raw: Storage) -> list[TableFile]:
+    """The tables in folders of splits that name the files beside them, or the one at the top."""
+    entries = list(raw.list("", recursive=False))
+    splits = [each.path for each in entries if each.kind != "file" and is_split_folder(each.path)]
+    found = [
+        TableFile(path, normal_splits([folder])[folder] if folder else UNNAMED_SPLIT, size, True)
+        for folder in ("", *sorted(splits))
+        for path, size in _metadata_of(raw, folder)
+    ]
+    return [each for each in found if each.folder] or found
+
+
+def _metadata_of(raw: Storage, folder: str) -> list[tuple[str, int]]:
+    for name in METADATA:
+        path = f"{folder}/{name}" if folder else name
+        seen = raw.stat(path, follow="all")
+        if seen is None or seen.kind != "file":
+            continue
+        with raw.open(path) as file:
+            start = file.read_at(0, _LOOKED_INTO)
+            end = file.read_at(max(seen.size - _LOOKED_INTO, 0), _LOOKED_INTO)
+        if has_file_names(path, start, end) and any(
+            media_kind(each.path) != "file" for each in raw.list(folder)
+        ):
+            return [(path, seen.size)]
+    return []
 
 
 def _named(raw: Storage, path: str) -> tuple[str, int]:

@@ -82,11 +82,7 @@ class TableOptions:
 
     @property
     def mapping(self) -> tuple[Mapped, ...]:
-        """The option `columns`, parsed.
-
-        Raises:
-            UsageError: an entry has another form, or a column occurs twice with one type.
-        """
+        """The option `columns`, parsed."""
         found = tuple(_parse(text) for text in self.columns)
         seen: set[tuple[str, str, str]] = set()
         for each in found:

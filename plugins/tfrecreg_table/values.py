@@ -21,6 +21,13 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _FLOAT = struct.Struct("<f")
 _LONGEST = 400
+_MISSING = frozenset(
+    {
+        *("", "-", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"),
+        *("1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+    }
+)
+"""Cells of a column of numbers that pandas reads as missing values, and `-` and `?`."""
 MOST_CLASSES = 100_000
 
 
@@ -64,9 +71,9 @@ class TableColumn(NamedTuple):
             return f"{head}class/text"
         return f"{self.feature}/text"
 
-    def path(self, value: Any) -> str:
-        """The path of the file that a value names."""
-        return self.pattern.replace("{}", text_of(value)).removeprefix("./")
+    def path(self, value: Any, folder: str = "") -> str:
+        """The path of the file that a value names, from a folder on."""
+        return folder + self.pattern.replace("{}", text_of(value)).removeprefix("./")
 
 
 def ticked(value: object) -> str:
@@ -75,13 +82,9 @@ def ticked(value: object) -> str:
 
 
 def int64_of(value: Any) -> int:
-    """An integer without loss.
-
-    Raises:
-        CellError: it is something else, or beyond int64.
-    """
+    """An integer without loss."""
     if type(value) is str:
-        if not INTEGER.fullmatch(value):
+        if not INTEGER.fullmatch(value.strip()):
             raise CellError(f"expected an integer, found {ticked(value)}")
         value = int(value.partition(".")[0])
     elif isinstance(value, float) and value.is_integer():
@@ -94,16 +97,12 @@ def int64_of(value: Any) -> int:
 
 
 def float_of(value: Any) -> float:
-    """A number that float32 holds, or a fraction that is rounded to the next one.
-
-    Raises:
-        CellError: it is something else, beyond float32, or an integer that would be rounded.
-    """
+    """A number that float32 holds, or a fraction that is rounded to the next one."""
     if type(value) is str:
-        text = value
-        found = _WORDS.get(text.lower())
+        found = _WORDS.get(value.lower())
         if found is not None:
             return found
+        text = value.strip()
         if len(text) > _LONGEST or not DECIMAL.fullmatch(text):
             raise CellError(f"expected a number, found {ticked(text)}")
         number: float | int = int(text) if _WHOLE.fullmatch(text) else float(text)
@@ -138,9 +137,6 @@ def comes_back(text: str, *, rounds: bool = False) -> bool:
 
     With as many significant digits it is the same number. An integer is equal: `16777217` is not
     held, and `1e11` is, although the nearest float32 is 99999997952.
-
-    Args:
-        rounds: a fraction may be rounded, but not to 0 nor to infinity.
     """
     if len(text) > 60:
         return False
@@ -159,11 +155,7 @@ def comes_back(text: str, *, rounds: bool = False) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """A value as text: numbers as Python writes them, `true` and `false` as JSON does.
-
-    Raises:
-        CellError: it is bytes, or a list.
-    """
+    """A value as text: numbers as Python writes them, `true` and `false` as JSON does."""
     if type(value) is str:
         return value
     if isinstance(value, bool):
@@ -178,11 +170,7 @@ def _plural(value: object) -> str:
 
 
 def bytes_of(value: Any) -> bytes:
-    """A value as bytes: those of its text in UTF-8, where it has none of its own.
-
-    Raises:
-        CellError: it is a list, or holds half of a surrogate pair, as JSON can.
-    """
+    """A value as bytes: those of its text in UTF-8, where it has none of its own."""
     if isinstance(value, bytes):
         return value
     try:
@@ -192,14 +180,17 @@ def bytes_of(value: Any) -> bytes:
 
 
 def without_nulls(values: list[Any]) -> list[Any]:
-    """The values of a list.
-
-    Raises:
-        CellError: one is null, which would move those behind it.
-    """
+    """The values of a list."""
     if None in values:
         raise CellError(f"value {values.index(None) + 1} of the list is null")
     return values
+
+
+def is_missing(kind: str, text: str) -> bool:
+    """Whether a cell of a column of numbers means that there is none; `nan` is a float."""
+    if kind not in ("int64", "float") or text.strip() not in _MISSING:
+        return False
+    return kind == "int64" or text.lower() not in _WORDS
 
 
 FeatureMaker = Callable[[Any], Feature]
@@ -211,11 +202,7 @@ _REMEMBERED = 1024
 
 
 def feature_maker(kind: str) -> FeatureMaker:
-    """The function that makes a feature of a value, of a list of them, or of none.
-
-    Args:
-        kind: ``int64``, ``float``, ``text`` or ``bytes``.
-    """
+    """The function that makes a feature of a value, of a list of them, or of none."""
     make, convert = _MAKERS[kind]
     quick = _QUICK.get(kind)
     remembered: dict[str, Feature] = {}
@@ -227,7 +214,7 @@ def feature_maker(kind: str) -> FeatureMaker:
                 return known
             found = quick(value) if quick is not None else None
             if found is None:
-                found = make(convert(value))
+                found = make(() if is_missing(kind, value) else convert(value))
             if len(remembered) < _REMEMBERED and len(value) < 100:
                 remembered[value] = found
             return found

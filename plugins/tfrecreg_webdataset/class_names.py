@@ -16,9 +16,6 @@ def read_class_names(raw: Storage, path: str) -> tuple[str, ...]:
 
     A file `*.json` holds a list of names, or an object from names to numbers or from numbers to
     names. Any other has a name in each line.
-
-    Raises:
-        RawDataError: the file is missing, or is not in one of these forms.
     """
     found = raw.stat(path, follow="all")
     if found is None or found.kind != "file":

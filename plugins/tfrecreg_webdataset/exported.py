@@ -61,11 +61,7 @@ class Exported:
 
 
 def read_exported(raw: Storage) -> Exported | None:
-    """The description of an exported folder; None if there is none of this format.
-
-    Raises:
-        RawDataError: the description cannot be read, or a file that it names is missing.
-    """
+    """The description of an exported folder; None if there is none of this format."""
     found = raw.stat(DESCRIPTION)
     if found is None or found.kind != "file":
         return None
@@ -103,11 +99,7 @@ def key_of_sample(data: bytes) -> str | None:
 
 
 def restored(members: Mapping[str, bytes]) -> Example:
-    """The record of a sample.
-
-    Raises:
-        UnusableMember: the members are not from an export.
-    """
+    """The record of a sample."""
     try:
         document: Any = json.loads(members[JSON_SUFFIX])
         features = {name: feature_from_json(value) for name, value in document["features"].items()}

@@ -100,12 +100,7 @@ def is_image_suffix(suffix: str) -> bool:
 
 
 def list_samples(raw: Storage, options: WebDatasetOptions, exported: Exported | None) -> TarListing:
-    """All items of the tar files of a folder.
-
-    Raises:
-        RawDataError: there are no tar files, one is of another kind, or keys have dots.
-        UsageError: the option `splits` takes none of them.
-    """
+    """All items of the tar files of a folder."""
     here = raw.stat("")
     if here is None or here.kind != "dir":
         raise RawDataError(
@@ -198,6 +193,7 @@ class _Shard:
         self._left_out: dict[str, tuple[str, int]] = {}
         self._key = ""
         self._members: list[MemberPlace] = []
+        self._before: list[MemberPlace] = []  # of the sample before
         self._problem: tuple[str, str] | None = None
 
     def read(self) -> None:
@@ -208,6 +204,9 @@ class _Shard:
                 self._add(member)
         except TarDamage as damage:
             self._damaged(damage)
+        if not walk.has_end and self._is_short():
+            detail = f"`{safe(self._path)}` is cut after a member of the sample"
+            self._problem = self._problem or ("SRC074", detail)
         self._end_sample()
         if walk.end_note:
             detail = f"`{safe(self._path)}`: {walk.end_note}"
@@ -215,6 +214,11 @@ class _Shard:
         for kind, (first, times) in sorted(self._left_out.items()):
             detail = f"`{safe(self._path)}`: {_counted(kind, first, times)}"
             self._put(Remark(self._split, self._path, "SRC070", detail, times))
+
+    def _is_short(self) -> bool:
+        """Whether the last sample lacks a member that the one before it has."""
+        here = {each.suffix for each in self._members}
+        return bool(here) and not here.issuperset(each.suffix for each in self._before)
 
     def _put(self, entry: Item | Skipped | Remark) -> None:
         self._listing.entries.append(entry)
@@ -274,7 +278,7 @@ class _Shard:
 
     def _end_sample(self) -> None:
         key, members, problem = self._key, self._members, self._problem
-        self._key, self._members, self._problem = "", [], None
+        self._key, self._members, self._problem, self._before = "", [], None, members
         if problem is None and not members:
             return
         size = sum(each.size for each in members)
@@ -342,5 +346,6 @@ def _counted(kind: str, first: str, times: int) -> str:
 def _is_compressed(path: str) -> RawDataError:
     return RawDataError(
         f"`{safe(path)}` is compressed: members of a compressed tar file cannot be read alone",
-        hint="decompress the shards first: `gunzip *.tar.gz`; images are hardly smaller in gzip",
+        hint="decompress shards with `gunzip *.tar.gz`, images are hardly smaller in gzip; unpack "
+        "an archive of another kind with `tar -xf`",
     )

@@ -31,6 +31,7 @@ from tfrecreg.api import (
     float_feature,
     image_schema,
     int64_feature,
+    no_duplicates,
     read_header,
     safe,
     serialize_tensor,
@@ -65,12 +66,7 @@ class MemberValues:
     """Whether any sample has an image, which the label is about then."""
 
     def features(self, suffix: str, data: bytes) -> tuple[Example, str]:
-        """The features of a member, and a remark on an image that is cut short, or nothing.
-
-        Raises:
-            UnusableMember: the bytes are not what the suffix says.
-            ImageError: an image without a sound header.
-        """
+        """The features of a member, and a remark on an image that is cut short, or nothing."""
         form = suffix.rpartition(".")[2]
         if form in IMAGE_SUFFIXES:
             prefix = self.image_prefix(suffix)
@@ -98,11 +94,7 @@ class MemberValues:
         return f"image/{prefix}" if self.has_images else prefix
 
     def schema(self, suffix: str, always: bool) -> str:
-        """The schema of the features of these members.
-
-        Args:
-            always: whether every sample has such a member.
-        """
+        """The schema of the features of these members."""
         form = suffix.rpartition(".")[2]
         count: Literal["one", "optional"] = "one" if always else "optional"
         if form in IMAGE_SUFFIXES:
@@ -169,7 +161,7 @@ def _decoded(data: bytes) -> str:
 def _json(data: bytes) -> Any:
     text = _decoded(data)
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=no_duplicates)
     except (ValueError, RecursionError) as error:
         raise UnusableMember(f"is not JSON: {safe(str(error), limit=100)}") from None
 

@@ -20,6 +20,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         _load,
         recognizes=["*.tar", "[tT][rR]*/*.tar", "[vV][aA]*/*.tar", "[tT][eE]*/*.tar"],
         examine=_examine,
+        refuses=[f"{folder}*.{each}" for folder in ("", "*/") for each in ("tar", "tgz", "tar.gz")],
     )
 
 

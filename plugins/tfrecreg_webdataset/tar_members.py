@@ -74,22 +74,28 @@ class TarWalk:
         self._window = b""
         self.end_note = ""
         """After the last member: what is unusual about the end of the archive."""
+        self.has_end = False
+        """Whether the blocks that end an archive were there."""
 
     def members(self) -> Iterator[TarMember]:
-        """All members.
-
-        Raises:
-            TarDamage: the file is cut, or a header is damaged.
-        """
+        """All members."""
         extended: dict[str, str] = {}
         at = 0
         is_first = True
+        last = ""
         while True:
             block = self._read(at, BLOCK)
             if not block and not is_first:
+                if extended or self._reader.size % BLOCK:
+                    raise TarDamage(
+                        f"it is cut at byte {self._reader.size}, "
+                        + ("before a member" if extended else "inside a block"),
+                        last,
+                    )
                 self.end_note = "it ends without the blocks that end an archive"
                 return
             if block == _EMPTY:
+                self.has_end = True
                 self.end_note = self._after(at)
                 return
             header = self._header(block, at, is_first)
@@ -116,6 +122,7 @@ class TarWalk:
                         f"it ends at byte {self._reader.size}, and a member should end at {end}",
                         member.name,
                     )
+                last = member.name
                 if header.type != _VOLUME_LABEL:
                     yield member
                 at = data + _padded(member.size)

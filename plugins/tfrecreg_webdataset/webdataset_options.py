@@ -55,11 +55,7 @@ class WebDatasetOptions:
 
     @property
     def fields(self) -> tuple[JsonField, ...]:
-        """The option `json_fields`.
-
-        Raises:
-            ValueError: a field is not in the form, or occurs twice.
-        """
+        """The option `json_fields`."""
         found: dict[str, JsonField] = {}
         for text in self.json_fields:
             match = _FIELD.fullmatch(text)

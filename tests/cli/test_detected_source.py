@@ -165,6 +165,64 @@ def test_a_folder_at_another_level_is_named(
     )
 
 
+@pytest.mark.parametrize(
+    ("files", "source", "code", "words"),
+    [
+        (["a/0.tif", "b/1.tif"], "imagefolder", 1, ["found a TIFF", "--dry-run"]),
+        (["0.heic", "1.heic"], "imagefolder", 2, ["holds no folders", "label_file"]),
+        (["0.png", "1.png"], "imagefolder", 2, ["holds no folders", "label_file"]),
+        (["0.tgz"], "webdataset", 2, ["is compressed", "gunzip"]),
+        (["gz/0.tar"], "webdataset", 2, ["is compressed", "gunzip"]),
+        (["train/0.tar.gz", "notes.txt"], "webdataset", 2, ["is compressed", "gunzip"]),
+    ],
+)
+def test_where_no_source_reads_a_folder_one_gives_its_reason(
+    cli, tmp_path: Path, registry: Path, files: list[str], source: str, code: int, words: list[str]
+) -> None:
+    for name in files:
+        write_images(tmp_path / "raw", name)
+        if not name.endswith(("png", "heic", "txt")):
+            (tmp_path / "raw" / name).write_bytes(b"II*\0" if "tif" in name else b"\x1f\x8b\x08")
+    done = cli("build", "x", "--raw", tmp_path / "raw")
+    assert done.code == code
+    assert notes(done.err)[0].startswith(f"source `{source}`: ")
+    assert [word for word in words if word not in done.err] == []
+
+
+@pytest.mark.parametrize("named", ["kitti", "kitti/training"])
+def test_folders_of_which_half_are_no_images_are_not_classes(
+    cli, tmp_path: Path, registry: Path, named: str
+) -> None:
+    write_images(tmp_path, *(f"kitti/{each}/image_2/1.png" for each in ("training", "testing")))
+    for path in ("training/label_2/1.txt", "training/calib/1.txt"):
+        (tmp_path / "kitti" / path).parent.mkdir()
+        (tmp_path / "kitti" / path).touch()
+    done = cli("build", "x", "--raw", tmp_path / named)
+    assert (done.code, notes(done.err)) == (2, [])
+    assert "imagefolder --raw" not in done.err
+
+
+@pytest.mark.parametrize("source", [(), ("--source", "imagefolder")])
+@pytest.mark.parametrize(
+    "others", [["other/train/a/1.png", "tables/x.csv"], ["src/x.py"], ["notes.txt"]]
+)
+def test_a_folder_above_with_something_else_in_it_is_not_named(
+    cli, tmp_path: Path, registry: Path, others: list[str], source: tuple[str, ...]
+) -> None:
+    write_images(tmp_path / "sets", "flat/1.png", "flat/2.png", *others)
+    done = cli("build", "x", "--raw", tmp_path / "sets/flat", *source)
+    assert done.code == 2
+    assert f"`{tmp_path}/sets`" not in done.err
+
+
+def test_classes_that_differ_only_by_case_are_noted(cli, tmp_path: Path, registry: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/train.csv").write_text("n,kind\n1,Cat\n2,cat\n3,dog\n")
+    done = cli("build", "x", "--raw", tmp_path / "raw", "--option", "columns=*,kind:label")
+    assert done.code == 0
+    assert "`Cat` and `cat`" in done.err
+
+
 def test_a_split_that_is_named_alone_is_built_and_the_folder_above_is_named(
     cli, tmp_path: Path, registry: Path
 ) -> None:

@@ -113,7 +113,8 @@ def test_the_source_of_a_plugin(
             "imagefolder",
             "pets/train/cat",
             "`{root}/pets` has files for it: name that with `--raw`; or a file that labels the "
-            "images can take the place of folders: `--option label_file=NAME`",
+            "images can take the place of folders: `--option label_file=NAME`; or a pattern that "
+            "finds the class in a file's name: `--option 'class_pattern=^(n[0-9]+)_'`",
         ),
     ],
 )

@@ -121,6 +121,19 @@ def found(folder: Path, known: Plugins, files: Mapping[str, bytes]) -> list[Cand
             id="table",
         ),
         pytest.param(
+            {
+                "train/metadata.jsonl": b'{"file_name": "1.jpg", "text": "a cat"}\n',
+                "train/1.jpg": image(),
+                "test/metadata.csv": b"text,file_name\na cat,1.jpg\n",
+                "test/1.jpg": image(),
+                "notes.md": b"",
+            },
+            *("table", "exact"),
+            "2 media files, described by `test/metadata.csv` and `train/metadata.jsonl`",
+            ["notes.md"],
+            id="metadata-of-hugging-face",
+        ),
+        pytest.param(
             {"a.csv": b"x\n1\n", "b.csv": b"x\n1\n"},
             *("table", "general", "2 tables (`a.csv` and `b.csv`), none named after a split", []),
             id="tables-without-splits",
@@ -221,7 +234,10 @@ def test_what_is_used_and_what_is_left_aside(
 def test_contents_of_another_kind_are_not_recognized(
     known: Plugins, tmp_path: Path, files: Mapping[str, bytes]
 ) -> None:
-    assert found(tmp_path, known, files) == []
+    candidates = found(tmp_path, known, files)
+    assert [each.source for each in candidates if each.found.strength != "refused"] == []
+    tars = any(path.endswith(".tar") for path in files)
+    assert [each.source for each in candidates] == (["webdataset"] if tars else [])
 
 
 def test_parquet_arranged_as_on_the_hub_beside_nothing_else_may_be_a_table(

@@ -216,9 +216,41 @@ def test_plugins_show_lists_them_beside_the_options_of_a_source() -> None:
         name: [each.name for each in known.describe(known.find(SourceRecord, name))]
         for name in ("mnist", "imagefolder")
     }
-    assert shown["mnist"] == ["encoding", "prefix", "split", "split_of", "group"]
+    assert shown["mnist"] == ["encoding", "prefix", "split", "split_of", "group", "stratify"]
     assert shown["imagefolder"].count("split") == 1
     assert "split_of" not in shown["imagefolder"]
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        ("imagefolder", ()),
+        ("imagefolder", ("label_file=../rows.csv",)),
+        ("imagefolder", ("class_pattern=^(.)",)),
+        ("table", ("columns=id,class:label", "file=rows.csv", "key=id")),
+    ],
+)
+def test_a_source_that_knows_classes_gives_each_split_its_share_of_them(
+    registry: Path, tmp_path: Path, source: str, options: tuple[str, ...]
+) -> None:
+    counts, lines = {"a": 40, "b": 10, "c": 5}, ["id,class"]
+    for name, count in counts.items():
+        for number in range(count):
+            path = f"{name}/{name}.{number}.png"
+            file = tmp_path / f"raw/{path}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(png(9, 9, seed=ord(name) * 100 + number))
+            lines.append(f"{path},{name}")
+    rows = tmp_path / ("raw/rows.csv" if source == "table" else "rows.csv")
+    rows.write_text("\n".join(lines))
+    shares = ("split=x=0.8,y=0.2", "stratify=yes")
+    build = made(registry, source, tmp_path / "raw", *shares, *options)
+    found = {split: Counter(key[0] for key in names) for split, names in keys(build).items()}
+    assert found == {"x": {"a": 32, "b": 8, "c": 4}, "y": {"a": 8, "b": 2, "c": 1}}
+    again = made(registry, source, tmp_path / "raw", *shares, *options, jobs=2, anew=True)
+    assert again.digest() == build.digest()
+    message = error_of(registry, source, tmp_path / "raw", *shares, *options, "group=(.)").message
+    assert "`stratify` and `group` exclude each other" in message
 
 
 def test_a_source_with_own_shares_keeps_them(registry: Path, tmp_path: Path) -> None:
@@ -280,9 +312,21 @@ def test_a_source_with_own_shares_keeps_them(registry: Path, tmp_path: Path) -> 
             "make its share larger, or leave it out",
         ),
         (
+            ["stratify=yes"],
+            "the option `stratify` needs `split`: it says of what each split has its share",
+            "--option split=train=0.9,validation=0.1",
+        ),
+        (
+            ["split=a=1,b=1", "stratify=yes"],
+            "the source `mnist` does not know the classes of items before the build, which "
+            "`stratify` needs",
+            "leave it out, or derive a dataset from the build with the source `tfrecreg`, which "
+            "can stratify any",
+        ),
+        (
             ["splitt=a=1,b=1"],
             "the option `splitt` of `mnist` is not known; did you mean `split`?",
-            "known: encoding, group, prefix, split, split_of",
+            "known: encoding, group, prefix, split, split_of, stratify",
         ),
     ],
 )

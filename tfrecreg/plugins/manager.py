@@ -288,6 +288,8 @@ class Plugins:
         deal = parse_options(DealOptions, dealt, of=name)
         if deal.split:
             text = dict(sorted({**text, **options_as_text(deal)}.items()))
+        if not deal.stratify and "stratify" in shared:
+            text.pop("stratify", None)  # as it was before there was the option
         return SourceOptions(options, deal), text
 
     def open_source(self, name: str, raw: Readable, options: SourceOptions) -> GuardedSource:

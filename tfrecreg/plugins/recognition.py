@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 
 from tfrecreg.storage.interface import Entry, Readable
 
-Strength = Literal["exact", "layout", "general"]
-STRENGTHS: tuple[Strength, ...] = ("exact", "layout", "general")
+Strength = Literal["exact", "layout", "general", "refused"]
+STRENGTHS: tuple[Strength, ...] = ("exact", "layout", "general", "refused")
 """The strongest first: a stronger recognition beats all weaker ones."""
 MAX_NAMES = 10_000
 _FOLDERS = 100
@@ -31,7 +31,7 @@ class Recognition(NamedTuple):
     strength: Strength
     """``exact``: names or contents that only this format has. ``layout``: the arrangement of files
     that the source reads, which other data may have, too. ``general``: files of a kind that it
-    reads.
+    reads. ``refused``: files of a kind that it refuses, with a reason that helps.
     """
     reason: str
     """What was found, in words that follow the name of the folder and ``has``: ``4 IDX files``."""

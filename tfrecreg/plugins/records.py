@@ -72,6 +72,11 @@ class SourceRecord(PluginRecord["type[Source]"]):
     the source can read it; None if it cannot. Without it, the globs decide.
     """
 
+    refuses: Sequence[str] = ()
+    """Globs of files that the source knows and does not read: where no source reads a folder with
+    such a file, a build without ``--source`` asks this one, so that its own reason is shown.
+    """
+
     kind = "source"
     plural = "sources"
     hook = "tfrecreg_sources"

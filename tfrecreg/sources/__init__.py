@@ -4,11 +4,11 @@
 - `guarded`: a source as the rest of the package calls it
 - `splitter`: splits by shares: which split an item is dealt to
 - `deal`: the options by which any source is dealt to other splits
+- `strata`: splits that have each class in the same shares
 - `file_splits`: splits by the names of files
 - `numbered_files`: numbered sets of files that lack one
 - `schema_text`: schemas that a source writes
 - `parquet`: Parquet files, whose sizes are checked before they take memory
-- `parquet_pages`: the headers of their pages
 - `bundled`: the schema that a source's package carries
 - `objects`: objects in images, the same in the records of all sources that annotate
 - `python_data`: the data of a program as a source

@@ -5,7 +5,7 @@ Every source has the options of :class:`DealOptions`, unless its own have one of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -31,9 +31,13 @@ class DealOptions:
     group: str | None = None
     """With `split`: a regular expression, searched in the keys of items. Items with the same text
     in its first group stay in one split: `(patient[0-9]+)_`."""
+    stratify: bool = False
+    """With `split`: each split has its share of the items of every class, to within one item. The
+    source has to know their classes before the build."""
 
     def __post_init__(self) -> None:
         Splitter(self.split, self.group)  # which checks both
+        check_stratify(self.stratify, self.split, self.group)
         if not is_split_name(self.split_of):
             raise UsageError(
                 f"the option `split_of` is `{safe(self.split_of, limit=60)}`, expected the name of "
@@ -45,6 +49,21 @@ class DealOptions:
                 "the option `split_of` needs `split`: it names the split whose items are dealt",
                 hint="--option split=test=0.5,validation=0.5",
             )
+
+
+def check_stratify(stratify: object, split: Sequence[str], group: str | None) -> None:
+    """Refuse the option `stratify` without `split`, or beside `group`."""
+    if stratify and not split:
+        raise UsageError(
+            "the option `stratify` needs `split`: it says of what each split has its share",
+            hint="--option split=train=0.9,validation=0.1",
+        )
+    if stratify and group is not None:
+        raise UsageError(
+            "the options `stratify` and `group` exclude each other: groups that stay together "
+            "cannot be dealt to the item",
+            hint="leave out one of them",
+        )
 
 
 DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
@@ -77,6 +96,7 @@ class Deal:
     """
 
     def __init__(self, options: DealOptions, splitter: Splitter | None = None) -> None:
+        self.options = options
         self._of = options.split_of
         self._splitter = splitter or Splitter(options.split, options.group)
         self._names = frozenset(self._splitter.names)
@@ -106,7 +126,8 @@ class Deal:
             there = f"it has {listed(sorted(others))}" if others else "it has no items"
             raise RawDataError(
                 f"the source has no item in the split `{self._of}`, which `split` deals: {there}",
-                hint="--option split_of=NAME names the split to deal",
+                hint=f"--option split_of={others.pop() if len(others) == 1 else 'NAME'} names the "
+                "split to deal",
             )
         self._splitter.require_filled(filled)
 

@@ -21,6 +21,7 @@ from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.shards import is_split_name
 from tfrecreg.sources.deal import Deal, SourceOptions
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.sources.splitter import BY_HASHES
 from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import overrides
 from tfrecreg.text import DOCS, safe, type_text
@@ -95,6 +96,13 @@ class GuardedSource:
                 source = kind(raw, options.own)
         except Exception as error:
             raise failure(plugin_id, "cannot be opened", error, kind.__init__) from error
+        if options.deal.stratify and not overrides(source, Source, "class_of"):
+            raise UsageError(
+                f"{plugin_id} does not know the classes of items before the build, which "
+                "`stratify` needs",
+                hint="leave it out, or derive a dataset from the build with the source `tfrecreg`, "
+                "which can stratify any",
+            )
         return cls(source, plugin_id, codes, Deal(options.deal) if options.deal.split else None)
 
     def __getstate__(self) -> tuple[PluginId, frozenset[str], Deal | None, bytes]:
@@ -145,7 +153,16 @@ class GuardedSource:
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item in the split that it is dealt to, and remarks among them."""
         entries = self._listed("items", partial(_checked_entry, own=self._codes))
+        if self._deal is not None and self._deal.options.stratify:
+            from tfrecreg.sources.strata import deal_strata
+
+            return deal_strata(self._deal.options, self._with_classes)
         return entries if self._deal is None else self._deal.listed(entries)
+
+    def _with_classes(self) -> Iterator[tuple[Item | Skipped | Remark, str | None]]:
+        for entry in self._listed("items", partial(_checked_entry, own=self._codes)):
+            is_item = isinstance(entry, Item)
+            yield entry, self._call("class_of", _class, entry) if is_item else None
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Label maps, lists in a plain dict."""
@@ -169,7 +186,8 @@ class GuardedSource:
 
     def notes(self) -> list[str]:
         """What a source of this package has to say before a build, one line each."""
-        return self._said("notes")
+        dealt = self._deal is not None and not self._deal.options.stratify
+        return [*self._said("notes"), *([BY_HASHES] if dealt else [])]
 
     def _said(self, method: str) -> list[Any]:
         return self._call(method, _any_list, default=[]) if self._is_trusted else []
@@ -208,7 +226,11 @@ class GuardedSource:
             raise self._failure(what, error, of, hint=hint) from error
 
     def _call(
-        self, method: str, check: Callable[[object], T], *arguments: str, default: T | None = None
+        self,
+        method: str,
+        check: Callable[[object], T],
+        *arguments: object,
+        default: T | None = None,
     ) -> T:
         try:
             source = self._unpacked()
@@ -398,6 +420,10 @@ def _texts(found: object) -> Mapping[str, str]:
     if not isinstance(found, Mapping):
         raise _Wrong(f"expected names and texts, found {type_text(found)}")
     return {_plain(name, "a name"): _plain(text, "a text") for name, text in found.items()}
+
+
+def _class(found: object) -> str | None:
+    return None if found is None else _string(found, "the class of an item")
 
 
 def _checked_path(found: object) -> str | None:

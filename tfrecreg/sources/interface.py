@@ -149,6 +149,13 @@ class Source(ExtensionPoint, ABC):
         """
         return {}
 
+    def class_of(self, item: Item) -> str | None:  # noqa: ARG002 - a default
+        """The class of an item, which the option `stratify` of all sources needs before the build.
+
+        None for an item without one. If a subclass does not define it, the option is refused.
+        """
+        return None
+
     def describe(self) -> Mapping[str, str]:
         """What the raw folder holds, for ``--dry-run``: ``{"layout": "flat"}``.
 

@@ -1,19 +1,16 @@
-"""Parquet files of third parties: their sizes are checked before memory is allocated for them.
+"""Parquet files of third parties, read by pyarrow.
 
-A footer is small, and says what is to be allocated: its length, and the rows and bytes of each row
-group, are held against the size of the file. A value that is stored once may stand in every row, so
-batches have the fewer rows the larger a dictionary is, and a row group that grows out of proportion
-is refused while it is decoded. pyarrow takes what the header of a page claims and decompresses
-what is there, so that the headers are read before the pages.
+Their footers are held against the size of the file, and a row group that grows out of proportion is
+refused while it is decoded. Checksums of pages are verified where a file has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import MissingExtraError, RawDataError
-from tfrecreg.sources.parquet_pages import DICTIONARY_PAGE, page_sizes
 from tfrecreg.storage.file_object import ReadingFile
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe
@@ -22,7 +19,9 @@ _MAX_FOOTER = 1 << 28
 _MAX_RATIO = 1000
 """Most rows for each byte of a file: a column of equal values takes next to nothing."""
 _MAX_BATCH = 1 << 28
-"""Bytes of the values of one column in a batch, where a dictionary has them."""
+"""Bytes of the values of one column in a batch, where a dictionary has them; but"""
+_LEAST_ROWS = 64
+"""rows are not too many for any."""
 _MAX_GROWTH = 64
 """How many times larger than its pages a row group may be when it is decoded, and"""
 _GROWN = 2 << 30
@@ -31,8 +30,6 @@ _ANY_SIZE = 1 << 30
 """bytes are not too many for any."""
 _MAGIC = b"PAR1"
 _TAIL = 8
-_ANY_PAGE = 1 << 26
-"""Bytes of a decompressed page that are not too many for any."""
 
 
 class GroupSize(NamedTuple):
@@ -75,6 +72,7 @@ class ParquetReader:
                 ReadingFile(reader),
                 thrift_string_size_limit=_MAX_FOOTER,
                 thrift_container_size_limit=10_000_000,
+                **_checksums(pyarrow.parquet.ParquetFile),
             )
             self.schema: Any = self._file.schema_arrow
             self.metadata: Any = self._file.metadata
@@ -104,7 +102,7 @@ class ParquetReader:
 
         Args:
             columns: their names, in the order of the file.
-            most: rows of a batch; it has fewer where a dictionary is large.
+            most: rows of a batch; it has fewer where a dictionary may be large.
 
         Raises:
             RawDataError: the row group cannot be decoded, or is not what its footer says.
@@ -113,12 +111,10 @@ class ParquetReader:
         if not expected.rows:  # its columns have no pages
             return
         limit = max(_ANY_SIZE, expected.bytes + min(_MAX_GROWTH * expected.bytes, _GROWN))
-        chunks = self._chunks(group, {*columns})
-        largest = max((self._dictionary(group, chunk) for chunk in chunks), default=0)
         rows = size = 0
         try:
             for batch in self._file.iter_batches(
-                batch_size=max(1, min(most, _MAX_BATCH // max(largest, 1))),
+                batch_size=min(most, max(_LEAST_ROWS, _MAX_BATCH // self._dictionary(group))),
                 row_groups=[group],
                 columns=list(columns),
                 use_threads=False,
@@ -152,38 +148,16 @@ class ParquetReader:
             raise self._refusal(f"row group {number} has {size} bytes")
         return GroupSize(rows, size)
 
-    def _chunks(self, number: int, columns: set[str]) -> Iterator[Any]:
-        """The parts of a row group that belong to some columns, nested ones among them."""
+    def _dictionary(self, number: int) -> int:
+        """The bytes that the largest dictionary of texts in a row group has at most."""
         group = self.metadata.row_group(number)
-        for position in range(group.num_columns):
-            chunk = group.column(position)
-            # A name may have dots in it.
-            if any(f"{chunk.path_in_schema}.".startswith(f"{each}.") for each in columns):
-                yield chunk
-
-    def _dictionary(self, group: int, chunk: Any) -> int:
-        """The bytes of the dictionary of texts or bytes, as its page says; 0 without one.
-
-        Raises:
-            RawDataError: a page cannot be read, or cannot have the size that it claims.
-        """
-        most = max(chunk.total_uncompressed_size, _ANY_PAGE)
-        start = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
-        has_values = chunk.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
-        largest = 0
-        try:
-            for page in page_sizes(self._reader, start, start + chunk.total_compressed_size):
-                claimed = page.decompressed
-                if claimed > most or claimed > max(_MAX_RATIO * page.stored, _ANY_PAGE):
-                    raise ValueError(
-                        f"a page of {page.stored} bytes in row group {group} should have "
-                        f"{claimed} when decompressed"
-                    )
-                if has_values and page.kind == DICTIONARY_PAGE:
-                    largest = max(largest, claimed)
-        except ValueError as error:
-            raise self._refusal(str(error)) from None
-        return largest
+        chunks = map(group.column, range(group.num_columns))
+        return max(
+            each.total_uncompressed_size
+            if each.has_dictionary_page and "BYTE_ARRAY" in each.physical_type
+            else 1
+            for each in chunks
+        )
 
     def _refusal(self, why: str) -> RawDataError:
         return RawDataError(
@@ -192,3 +166,9 @@ class ParquetReader:
             hint="fetch it again: one that was not written to its end has no footer, and a clone "
             "without git-lfs has pointers in place of files",
         )
+
+
+def _checksums(kind: type) -> dict[str, bool]:
+    """The option by which pyarrow verifies the checksums of pages; older ones do not have it."""
+    name = "page_checksum_verification"
+    return {name: True} if name in signature(kind).parameters else {}

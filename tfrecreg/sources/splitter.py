@@ -22,6 +22,10 @@ DEFAULT_SPLIT = "train"
 
 _DOMAIN = b"tfrecreg imagefolder shares v1\0"  # it was a part of that source at first
 _HASHES = 1 << 64
+BY_HASHES = (
+    "`split` deals items by hashes of their keys, so that shares are approximate and added items "
+    "move no others; where the source knows classes, `stratify=yes` keeps the shares of each"
+)
 _GROUP_EXAMPLE = "--option 'group=^(patient[0-9]+)_'"
 
 

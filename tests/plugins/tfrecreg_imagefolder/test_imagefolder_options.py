@@ -29,6 +29,7 @@ def test_the_defaults_change_nothing_about_an_image() -> None:
     assert options.conversion is None
     assert options.verify == "header"
     assert options_as_text(options) == {
+        "class_pattern": "none",
         "extensions": "",
         "group": "none",
         "label_file": "none",
@@ -38,6 +39,7 @@ def test_the_defaults_change_nothing_about_an_image() -> None:
         "resize": "none",
         "sha256": "true",
         "split": "",
+        "stratify": "false",
         "symlinks": "all",
         "twins": "refuse",
         "verify": "header",

@@ -27,6 +27,48 @@ def test_a_table_labels_the_images_it_names(raw) -> None:
     assert raw.made("label_file=labels.csv", "layout=flat").labels() == made.labels()
 
 
+@pytest.mark.parametrize("where", ["labels.csv", "../labels.csv", "{raw}/../labels.csv"])
+def test_a_label_file_may_be_outside_of_the_folder(raw, tmp_path, where) -> None:
+    raw.puts("a.png", "b.png")
+    data = "file,label\na.png,dog\nb.png,cat\n"
+    if where == "labels.csv":
+        raw.put(where, data)
+        where = f"{raw.path}/{where}"  # and so no item
+    else:
+        (tmp_path / "labels.csv").write_text(data)
+    made = raw.made(f"label_file={where.format(raw=raw.path)}")
+    assert made.labels() == {"a.png": (1, "dog"), "b.png": (0, "cat")}
+    assert made.skipped == {}
+    assert made.remarks == []
+
+
+def test_the_names_of_files_have_the_classes(raw) -> None:
+    raw.puts("n01_tench.png", "deep/n02_7.png", "n01_8.png", "other.png", "n03_")
+    raw.put("README.md", "")
+    made = raw.made("class_pattern=^(n[0-9]+)_", "extensions=png,md")
+    assert made.labels() == {
+        "n01_tench.png": (0, "n01"),
+        "deep/n02_7.png": (1, "n02"),
+        "n01_8.png": (0, "n01"),
+    }
+    assert made.codes() == {"other.png": "SRC013"}
+    assert [each.times for each in made.remarks] == [2]  # `n03_` and README.md
+    source = raw.source("class_pattern=^(n[0-9]+)_")
+    assert source.raw_path("train", "deep/n02_7.png") == "deep/n02_7.png"
+    shares = raw.made("class_pattern=^(n[0-9]+)_", "split=train=1,test=1", "group=^(.*)$")
+    assert {*shares.splits()} == {"train", "test"}
+
+
+def test_folders_of_splits_keep_images_with_classes_in_their_names_apart(raw) -> None:
+    raw.puts("train/cat.1.jpg", "train/dog.1.jpg", "test/cat.1.jpg")
+    made = raw.made(r"class_pattern=^(.+)\.[0-9]+\.jpg$")
+    assert {*made.written} == {
+        ("train", "train/cat.1.jpg"),
+        ("train", "train/dog.1.jpg"),
+        ("test", "test/cat.1.jpg"),
+    }
+
+
 def test_a_name_without_its_extension_is_enough_where_it_is_one_file(raw) -> None:
     raw.puts("a.jpg", "b.png", "b.jpg")
     raw.put("labels.csv", "id,breed\na,dog\nb,cat\n")

@@ -55,7 +55,9 @@ def test_a_missing_value_is_an_empty_list(raw) -> None:
     made = raw.made("missing=NA")
     assert (made.values("n"), made.values("t")) == ([[1], [], []], [[], [b"x"], []])
     assert "value_count { min: 0 max: 1 }" in raw.source("missing=NA").schema()
-    assert raw.made().values("n") == [[b"1"], [], [b"NA"]]
+    made = raw.made()
+    assert (made.values("n"), made.values("t")) == ([[1], [], []], [[], [b"x"], [b"NA"]])
+    assert made.remarked()["SRC032"].endswith("in the cells `NA`, first in line 4")
 
 
 def test_unusable_rows_are_skipped_with_their_lines(raw) -> None:
@@ -195,3 +197,32 @@ def test_a_file_that_a_numbered_set_lacks_is_skipped(raw) -> None:
     raw.put("train-0-of-3.csv", "a,s\n1,dev\n")
     raw.put("train-2-of-3.csv", "a,s\n1,dev\n")
     assert list(raw.made("split_column=s").skipped) == [("validation", "train-1-of-3.csv")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "values", "code"),
+    [
+        (("1", " NA", "-", "N/A ", "2"), (), [[1], [], [], [], [2]], "SRC032"),
+        (("0.5", "?", "null", "  "), (), [[0.5], [], [], []], "SRC032"),
+        (("0.5", " nan", "nan"), (), [[0.5], [], [pytest.approx(float("nan"), nan_ok=True)]], ""),
+        (("NA", "x"), (), [[b"NA"], [b"x"]], ""),
+        (("NA", "?"), (), [[b"NA"], [b"?"]], ""),
+        (("1", " NA"), ("missing=NA",), [[1], []], ""),
+        (("x", " NA"), ("missing=NA",), [[b"x"], []], ""),
+        ((" 1", " ?"), ("columns=n,v:int64",), [[1], []], "SRC032"),
+        (("1.5 ", "NULL"), ("columns=n,v:float",), [[1.5], []], "SRC032"),
+        ((*("1" * 10), "unknown"), (), [*([b"1"],) * 10, [b"unknown"]], "SRC056"),
+        ((*("1" * 10), "unknown"), ("missing=unknown",), [*([1],) * 10, []], ""),
+    ],
+)
+def test_marks_of_missing_values_among_numbers_are_no_values(
+    raw, cells, options, values, code
+) -> None:
+    raw.put("train.csv", "n,v\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells)))
+    made = raw.made(*options)
+    assert made.values("v") == values
+    assert not made.skipped
+    optional = any(not each for each in values)
+    assert raw.source(*options).schema().count("min: 0 max: 1") == int(optional)
+    if code:
+        assert code in made.remarked()

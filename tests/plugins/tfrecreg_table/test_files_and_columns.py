@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import wave
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from image_support import png
 
@@ -273,3 +276,53 @@ def test_hostile_names_are_escaped_in_the_schema(raw) -> None:
     made = raw.made()
     assert made.written["train", "00000001"] == {'a"} feature {': [1], "b\n\\c": [2]}
     assert "\n\\c" not in "".join(raw.source().describe())
+
+
+CAPTIONS = [{"file_name": f"{n}.png", "text": f"thing {n}"} for n in range(3)]
+
+
+def metadata(suffix: str, rows: list[dict[str, object]]) -> bytes:
+    """The rows as `metadata.csv`, `.jsonl` or `.parquet`."""
+    if suffix == "jsonl":
+        return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    if suffix == "csv":
+        lines = [rows[0].keys(), *(row.values() for row in rows)]
+        return "".join(",".join(map(str, line)) + "\n" for line in lines).encode()
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("folders", [("",), ("train/",), ("train/", "validation/")])
+def test_metadata_of_hugging_face_names_the_images_beside_it(raw, suffix, folders) -> None:
+    for folder in folders:
+        raw.put(f"{folder}metadata.{suffix}", metadata(suffix, CAPTIONS))
+        for n in range(4):
+            raw.put(f"{folder}{n}.png", png(5, 4, seed=n))
+    made = raw.made()
+    splits = [folder.rstrip("/") or "train" for folder in folders]
+    assert [*made.written] == [(split, f"{n}.png") for split in splits for n in range(3)]
+    assert made.values("image/encoded") == [[png(5, 4, seed=n)] for _ in splits for n in range(3)]
+    assert made.values("text") == [[f"thing {n}".encode()] for _ in splits for n in range(3)]
+    (remark,) = made.remarks
+    assert (remark.code, remark.key, remark.times) == ("SRC030", f"{folders[0]}3.png", len(folders))
+    assert raw.source().raw_path(splits[-1], "1.png") == f"{folders[-1]}1.png"
+
+
+def test_metadata_above_folders_of_splits_keeps_the_splits(raw) -> None:
+    paths = ["train/a/0.png", "test/0.png", "1.png", "train/2.png"]
+    rows = [{"file_name": path, "objects": {"bbox": [[1, 2]], "n": 1}} for path in paths]
+    raw.put("metadata.jsonl", metadata("jsonl", rows))
+    for path in paths[:3]:
+        raw.put(path, png(5, 4))
+    assert "objects/bbox:skip" in raw.error().hint
+    made = raw.made("columns=*,objects/bbox:skip")
+    assert {*made.written} == {("train", paths[0]), ("test", paths[1]), ("train", paths[2])}
+    assert made.values("objects/n") == [[1]] * 3
+    assert made.codes() == ["SRC054"]
+
+
+def test_metadata_without_files_is_a_table(raw) -> None:
+    raw.put("metadata.csv", metadata("csv", CAPTIONS))
+    assert raw.made().values("file_name") == [[f"{n}.png".encode()] for n in range(3)]

@@ -104,7 +104,7 @@ def test_a_double_that_float32_does_not_hold_is_refused(raw, tmp_path) -> None:
         ("[1]", "expected a JSON object, found an array"),
         ("3", "expected a JSON object, found `3`"),
         ("{", "not JSON: Expecting property name enclosed in double quotes at character"),
-        ('{"a": 1, "a": 2}', "not JSON: the name `a` occurs twice"),
+        ('{"a": 1, "a": 2}', 'not JSON: the key "a" occurs twice'),
         ('{"a": NaN}', "not JSON: `NaN` is not a number of JSON"),
         ('{"a": 1e999}', "not JSON: the number `1e999` is beyond float64"),
         ('{"a": ' + "9" * 500 + "}", "not JSON: an integer of 500 digits"),

@@ -33,7 +33,7 @@ from tfrecreg_table.values import CellError, comes_back, float_of, int64_of
         (("1", "two"), "text", ""),
         (("1.23456789012", "two"), "text", ""),
         (("1_000",), "text", ""),
-        ((" 1",), "text", ""),
+        ((" 1",), "text", "` 1` has blanks around it"),
         (("１",), "text", ""),
         (("0x10",), "text", ""),
         (("true", "false"), "text", ""),

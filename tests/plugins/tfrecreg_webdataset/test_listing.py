@@ -175,6 +175,29 @@ def test_an_archive_without_its_end_is_remarked(raw: Raw) -> None:
     assert remark.detail == "`a.tar`: it ends without the blocks that end an archive"
 
 
+@pytest.mark.parametrize(
+    ("stop", "written"),
+    [
+        (512 * 5 + 100, ["train/1"]),  # inside the padding of `2.a`
+        (512 * 5 + 511, ["train/1"]),
+        (512 * 6, ["train/1"]),  # `2.b` is gone
+        (512 * 8 - 1, ["train/1"]),  # inside the padding of `2.b`
+        (512 * 8, ["train/1", "train/2"]),
+        (512 * 11, ["train/1", "train/2"]),  # `3.a` has an extended header, and nothing else
+    ],
+)
+def test_a_cut_behind_the_data_of_a_member_is_damage(
+    raw: Raw, stop: int, written: list[str]
+) -> None:
+    members = {f"{n}.{each}": b"x" * 10 for n in (1, 2) for each in "ab"}
+    raw.put("a.tar", tar({**members, "3" * 150 + ".a": b"x"})[:stop])
+    made = raw.made()
+    assert sorted(made.written) == written
+    whole, told = stop == 512 * 8, stop in (512 * 6, 512 * 8)
+    assert {code for code, _ in made.skipped.values()} == (set() if whole else {"SRC074"})
+    assert [each.code for each in made.remarks] == (["SRC075"] if told else [])
+
+
 def test_a_compressed_archive_is_refused_by_its_name_or_its_bytes(raw: Raw) -> None:
     path = raw.put("a.tar", gzip.compress(tar({"1.a": b"x"})))
     for name in ("a.tar", "a.tar.gz", "a.tgz"):

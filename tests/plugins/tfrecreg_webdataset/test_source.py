@@ -116,6 +116,14 @@ def test_what_some_samples_lack_is_optional(raw: Raw) -> None:
     assert not schema["txt"].is_required
 
 
+@pytest.mark.parametrize("options", [(), ("json_fields=w:int",)])
+def test_json_with_a_name_twice_is_skipped(raw: Raw, options: tuple[str, ...]) -> None:
+    raw.put("a.tar", {"1.json": b'{"w": 1, "w": 2}', "2.json": b'{"w": 1}'})
+    made = raw.made(*options)
+    assert list(made.written) == ["train/2"]
+    assert made.skipped["train/1"][0] == "SRC073"
+
+
 def test_fields_of_json_become_features(raw: Raw) -> None:
     data = {"n": 1, "list": [1, 2], "x": 0.5, "y": 3, "s": "ü", "null": None, "b": True}
     fields = "json_fields=n:int,list:int,x:float,y:float,s:text,null:int,none:text,b:int"

@@ -6,7 +6,6 @@
 - `feature_choice`: features that are kept, dropped and renamed
 - `schemas`: the schemas of the parents as one
 - `selection`: the selected records
-- `strata`: splits that have each class in the same shares
 - `reading`: records by their places
 - `source`: the source itself; `plugin` announces it
 """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tfrecreg.errors import UsageError
-from tfrecreg.sources.deal import DealOptions
+from tfrecreg.sources.deal import DealOptions, check_stratify
 from tfrecreg.sources.splitter import DEFAULT_SPLIT
 from tfrecreg.text import safe
 
@@ -57,18 +57,7 @@ class DerivedOptions:
                 f"the option `limit` is {self.limit}, expected at least 1",
                 hint="leave it out for all records",
             )
-        deal = self.deal
-        if self.stratify is not None and not deal.split:
-            raise UsageError(
-                "the option `stratify` needs `split`: it says of what each split has its share",
-                hint="--option split=train=0.9,validation=0.1",
-            )
-        if self.stratify is not None and deal.group is not None:
-            raise UsageError(
-                "the options `stratify` and `group` exclude each other: groups that stay together "
-                "cannot be dealt to the record",
-                hint="leave out one of them",
-            )
+        check_stratify(self.stratify is not None, self.deal.split, self.group)
         share_of(self.sample)
         renames("classes", self.classes, alone=False)
         renames("features", self.features, alone=True)

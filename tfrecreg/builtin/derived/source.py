@@ -17,7 +17,6 @@ from tfrecreg.builtin.derived.parents import Ancestor, ancestor_target, find_par
 from tfrecreg.builtin.derived.reading import ParentReader, RecordPlace
 from tfrecreg.builtin.derived.schemas import merge_schemas
 from tfrecreg.builtin.derived.selection import RecordSelection
-from tfrecreg.builtin.derived.strata import ClassListing, ListedEntry, deal_strata
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RawDataError
 from tfrecreg.example.model import Example
@@ -25,6 +24,7 @@ from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.sources.deal import Deal
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.sources.strata import ClassListing, ListedEntry, deal_strata
 from tfrecreg.storage.interface import Readable
 from tfrecreg.text import count, safe
 

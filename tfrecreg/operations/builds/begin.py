@@ -11,6 +11,7 @@ from tfrecreg._version import __version__
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import ManifestError, NewerFormatError, RawDataError
+from tfrecreg.label_maps import collision
 from tfrecreg.manifest.model import RawTotals
 from tfrecreg.operations.builds.changed_settings import ChangedSettings, compare_settings
 from tfrecreg.operations.builds.growth import choose_base
@@ -20,7 +21,6 @@ from tfrecreg.operations.builds.request import Prepared, code_of_source, source_
 from tfrecreg.operations.builds.state import raw_files, raw_state
 from tfrecreg.operations.overwrite_guard import expect_no_foreign_files, expect_no_loss
 from tfrecreg.plugins.manager import plugins_of
-from tfrecreg.plugins.raw_data import raw_folder
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import Progress, Ticker, counting
 from tfrecreg.registry.absence import expect_same_schema
@@ -78,6 +78,9 @@ def begin(
             expect_same_schema(dataset, text, drafted=prepared.data is not None)
         parse_schema(text, dataset.schema_path)
         totals, files = raw_files(prepared.source, prepared.raw, progress)
+        for feature, names in prepared.source.labels().items():
+            if clash := collision(names):
+                progress.note(f"two classes of `{safe(feature)}` {clash}")
     salt = _plan_salt(prepared, files)
     with counting(progress, f"planning {prepared.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
@@ -108,23 +111,19 @@ def _fitting_folder_named(registry: Registry, prepared: Prepared) -> Iterator[No
     try:
         yield
     except RawDataError as error:
-        entry, here = prepared.entry, prepared.raw.root if prepared.raw is not None else ""
-        source = (
-            plugins_of(registry.config).find(SourceRecord, f"{entry.distribution}:{entry.name}")
-            if here
-            else None
-        )
-        folder = raw_folder(here, source.record) if source is not None else ""
-        if folder in ("", here):
-            other = ""
-            if folder == "" and prepared.raw is not None:
-                known = plugins_of(registry.config)
-                other = source_detection().other_source_hint(prepared.raw, entry.name, known)
+        entry, raw = prepared.entry, prepared.raw
+        if raw is None:
+            raise
+        known, detection = plugins_of(registry.config), source_detection()
+        source = known.find(SourceRecord, f"{entry.distribution}:{entry.name}")
+        folder = detection.fitting_folder(raw, source)
+        if folder in ("", raw.root):
+            other = "" if folder else detection.other_source_hint(raw, entry.name, known)
             if not other:
                 raise
             raise RawDataError(error.message, hint=f"{other}; or {error.hint}") from error
         hint = f"`{safe(folder, limit=1000)}` has files for it: name that with `--raw`"
-        if here.startswith(folder):  # it may be meant otherwise
+        if raw.root.startswith(folder):  # it may be meant otherwise
             hint = f"{hint}; or {error.hint}"
         raise RawDataError(error.message, hint=hint) from error
 

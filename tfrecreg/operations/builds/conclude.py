@@ -150,6 +150,9 @@ def _prove(
     return manifest, report
 
 
+_LAYOUT = "are the source and the folder right? (build --dry-run shows how they are read) If so, "
+
+
 def _accept_skipped(start: BuildStart, made: Sequence[MadeShard]) -> None:
     """Refuse a build that lost more items than was agreed."""
     found = ledgers(start.plan, made)
@@ -166,7 +169,8 @@ def _accept_skipped(start: BuildStart, made: Sequence[MadeShard]) -> None:
     raise RefusedError(
         f"{skipped} of {items} items were skipped ({reasons}), at most {limit} may be; one is "
         f"`{safe(first.key)}`: {safe(first.detail)}",
-        hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
+        hint=_LAYOUT * (skipped * 2 >= items)
+        + f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
     )
 
 

@@ -109,8 +109,9 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
     """
     shown = safe(place, limit=1000)
     candidates, failed = candidates_for(raw, known)
-    if not candidates:
-        near = _near(raw, place, known)
+    is_refused = bool(candidates) and candidates[0].found.strength == "refused"
+    near = None if candidates and not is_refused else _near(raw, place, known)
+    if near or not candidates:
         takers = {each.name for each in known.every(SourceRecord) if each.record.raw is None}
         names = ", ".join(sorted(takers))
         raise UsageError(
@@ -133,7 +134,7 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
     return Detection(
         raw=shown,
         chosen=chosen,
-        others=tuple(candidates[1:]),
+        others=tuple(each for each in candidates[1:] if each.found.strength != "refused"),
         above=_above(raw, known.find(SourceRecord, chosen.source)),
         failed=tuple(failed),
     )
@@ -147,7 +148,7 @@ def other_source_hint(raw: RawStorage, used: str, known: Plugins) -> str:
         used: the name of the source that refused them.
     """
     candidates, _ = candidates_for(raw, known)
-    strong = [each for each in candidates if each.found.strength != "general"]
+    strong = [each for each in candidates if each.found.strength in ("exact", "layout")]
     if not strong or any(used == each.source.rpartition(":")[2] for each in candidates):
         return ""
     first = strong[0]
@@ -225,10 +226,15 @@ def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Reco
     matches = [
         (glob, path) for glob in record.recognizes for path in islice(preview.matches(glob), 1)
     ]
-    if record.examine is not None:
-        return _checked(record.examine(preview)) if matches or not record.recognizes else None
-    if not matches:
-        return None
+    if record.examine is not None and (matches or not record.recognizes):
+        found = _checked(record.examine(preview))
+        if found is not None:
+            return found
+    if record.examine is not None or not matches:
+        refused = next((path for glob in record.refuses for path in preview.matches(glob)), None)
+        if refused is None:
+            return None
+        return Recognition("refused", f"files such as `{safe(refused)}`, not readable as they are")
     glob, path = min(matches, key=lambda match: STRENGTHS.index(glob_strength(match[0])))
     kind = f"files such as `{safe(path)}`"
     return Recognition(glob_strength(glob), kind)
@@ -274,14 +280,35 @@ def _near(raw: RawStorage, place: str, known: Plugins) -> tuple[str, str] | None
         for folder in folders
         if folder not in ("", raw.root)
         for best in candidates_for(raw_storage(folder), known)[:1]
-        if best
+        if best and _fits(best[0].found, raw, folder)
     ]
     return min(found)[1:] if found else None
 
 
+def fitting_folder(raw: RawStorage, announced: Announced[SourceRecord]) -> str:
+    """The folder at, above or below local raw data that a source recognizes; empty if there is
+    none. One above has nothing else in it, apart from what only this source reads.
+    """
+    folder = raw_folder(raw.root, announced.record) if raw.is_local else ""
+    if folder in ("", raw.root):
+        return folder
+    with suppress(Exception), calling(announced.plugin_id, "examine"):
+        found = _recognized(announced, RawPreview(raw_storage(folder)))
+        if found is not None and (announced.record.examine is None or _fits(found, raw, folder)):
+            return folder
+    return ""
+
+
+def _fits(found: Recognition, raw: RawStorage, folder: str) -> bool:
+    """Whether a hint may name a folder below raw data; one above has nothing else in it."""
+    if found.strength == "exact" or not raw.root.startswith(folder):
+        return found.strength != "refused"
+    return found.strength == "layout" and not found.aside
+
+
 def _above(raw: RawStorage, announced: Announced[SourceRecord]) -> str:
     """The folder above that a source can read, if the raw data are a part of it."""
-    folder = raw_folder(raw.root, announced.record) if raw.is_local else ""
+    folder = fitting_folder(raw, announced)
     return folder if folder and folder != raw.root and raw.root.startswith(folder) else ""
 
 

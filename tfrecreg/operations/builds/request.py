@@ -16,6 +16,7 @@ from tfrecreg.manifest.model import SourceEntry
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.settings import BuildRequest, BuildSettings, to_save
+from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, plugins_of
 from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.progress import SILENT, Progress
@@ -170,6 +171,8 @@ class _Detection(Protocol):
     ) -> DetectedSource: ...
 
     def stronger_sources(self, raw: RawStorage, used: str, known: Plugins) -> Iterator[str]: ...
+
+    def fitting_folder(self, raw: RawStorage, announced: Announced[SourceRecord]) -> str: ...
 
     def other_source_hint(self, raw: RawStorage, used: str, known: Plugins) -> str: ...
 

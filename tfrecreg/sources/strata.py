@@ -1,6 +1,6 @@
 """Splits that have each class in the same shares, to within one record.
 
-The classes of records are known from their catalogs, before the plan. Of a class with `n` records,
+The source knows the classes before the plan. Of a class with `n` records,
 those up to rank `floor(n * c + u)` by a keyed hash are in the splits up to the one whose cumulative
 share is `c`. So a split with the share `s` has `n * s` of them, rounded down or up. `u`, from 0 to
 1, is a hash of the class: it rounds up some classes and down others, so that a split has its share
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
@@ -60,6 +60,19 @@ def deal_strata(options: DealOptions, listing: ClassListing) -> Iterator[ListedE
     names = list(parse_shares(options.split))
     splits = (names[place] for place in _places(options, listing()).tolist())
     yield from Deal(options, _Dealt(options, splits)).listed(entry for entry, _ in listing())
+
+
+def stratified(
+    split: Sequence[str],
+    entries: Iterable[ListedEntry],
+    class_of: Callable[[Item], str | None],
+) -> Iterator[ListedEntry]:
+    """Deal the items of the split `train` by shares as the option `split` has them."""
+    listed = list(entries)
+    return deal_strata(
+        DealOptions(tuple(split)),
+        lambda: ((each, class_of(each) if isinstance(each, Item) else None) for each in listed),
+    )
 
 
 def _places(
