@@ -98,7 +98,7 @@ def fits(record: Written) -> bool:
 
 
 def remark(record: Written) -> str:
-    return "".join(each.detail for each in record.remarks if each.code == "SRC047")
+    return "".join(each.detail for each in record.remarks if each.code == "SRC065")
 
 
 @pytest.mark.parametrize("orientation", range(2, 9))

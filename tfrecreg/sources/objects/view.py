@@ -128,7 +128,7 @@ class ImageView(NamedTuple):
     def written(self, item: Item, example: Example) -> Written:
         """The record of the image, with the remarks on it."""
         if self.rotated and (has_places(example) or "SRC023" in self.remarks):
-            self.remarks.add("SRC047", self.rotated)
+            self.remarks.add("SRC065", self.rotated)
         return Written(example, self.remarks.remarks(item.split, item.key))
 
     def leave_out(self, code: str, detail: str) -> None:
