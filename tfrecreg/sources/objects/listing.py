@@ -103,6 +103,17 @@ def read_text(
         ) from None
 
 
+def path_ends(text: str) -> list[str]:
+    """A path of another machine without its first folders, the longest end first.
+
+    Separators may be those of Windows; a drive and parts such as `..` are left out.
+    """
+    parts = [part for part in text.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+    if parts and parts[0].endswith(":"):
+        del parts[0]
+    return ["/".join(parts[start:]) for start in range(len(parts))]
+
+
 def paths_remark(split: str, code: str, paths: Sequence[str], why: str) -> Remark:
     """One remark on several files, which names the first ones."""
     shown = ", ".join(f"`{safe(path, limit=100)}`" for path in paths[:3])

@@ -86,6 +86,7 @@ def open_planned(
             policy=ShardPolicy(),
             compression=document.compression,
             max_skipped=SkipLimit.parse(document.max_skipped),
+            max_dropped=SkipLimit.parse(document.max_dropped),
         ),
         remember=folder.settings(),
     )

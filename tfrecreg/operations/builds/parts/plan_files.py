@@ -361,6 +361,7 @@ def _expect_sound(document: PlanDocument, where: str) -> None:
     shown, hint = safe(where, limit=1000), "write the plan again, into a new folder"
     with refusing(UsageError, f"`{shown}` is not a plan", hint=hint):
         SkipLimit.parse(document.max_skipped)
+        SkipLimit.parse(document.max_dropped)
         if not isinstance(json.loads(document.settings), dict):
             raise ValueError("`settings` is not an object")
     data = document.data

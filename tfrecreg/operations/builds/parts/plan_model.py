@@ -11,6 +11,7 @@ from tfrecreg.documents import canonical_json, digest_apart, known_format, refus
 from tfrecreg.errors import UsageError
 from tfrecreg.manifest.model import Parent, RawTotals, SchemaEntry, SourceEntry
 from tfrecreg.operations.builds.parts.lines import WRITE_AGAIN, TextDigest
+from tfrecreg.operations.builds.settings import DEFAULT_MAX_DROPPED
 from tfrecreg.text import safe
 
 PLAN_NAME = "plan.json"
@@ -92,6 +93,8 @@ class PlanDocument:
     raw: RawTotals
     settings: str
     """JSON of the settings that go to `datasets/NAME.toml` when the build is published."""
+    max_dropped: str = DEFAULT_MAX_DROPPED
+    """The same of dropped objects."""
     base: Parent | None = None
     """The release to grow from."""
     data: str | None = None

@@ -108,6 +108,7 @@ def plan_to(
                 ),
                 compression=prepared.settings.compression,
                 max_skipped=str(prepared.settings.max_skipped),
+                max_dropped=str(prepared.settings.max_dropped),
                 schema=write_schema_text(made, started.schema),
                 labels=labels,
                 raw=started.raw,

@@ -52,6 +52,7 @@ class Receipt:
     skipped: list[Skipped] = field(default_factory=list)
     """The items that have no record: with the records, all items of the shard."""
     remarks: list[Remark] = field(default_factory=list)
+    objects: int = 0
     kept: bool = False
     """It is a shard of the base, as it was."""
     made: MadeWhere | None = None
@@ -66,6 +67,7 @@ class Receipt:
             features=self.features,
             skipped=self.skipped,
             remarks=self.remarks,
+            objects=self.objects,
             kept=self.kept,
         )
 

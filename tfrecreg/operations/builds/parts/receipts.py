@@ -110,6 +110,7 @@ class PlanSink:
             versions=document.versions,
             skipped=made.skipped,
             remarks=made.remarks,
+            objects=made.objects,
             kept=made.kept,
             made=MadeWhere(
                 part=self.part,
