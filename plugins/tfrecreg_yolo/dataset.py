@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import NamedTuple
 
 from tfrecreg.api import (
@@ -31,10 +30,6 @@ from tfrecreg_yolo.yolo_options import YoloOptions, YoloTask
 
 _OVERHEAD = 600
 """Bytes of an example beside the image: keys, lengths, names, the checksum."""
-_PROBED = 256
-"""Label files that are opened to see what their rows are, at most, and"""
-_ENOUGH = 32
-"""files with rows among them."""
 
 
 class YoloContext(NamedTuple):
@@ -163,15 +158,11 @@ class YoloDataset:
             return "pose"
         counts: Counter[int] = Counter()
         example = ""
-        files = 0
-        for path in islice(self._label_files(), _PROBED):
+        for path in self._label_files():
             found = self._coordinates(path)
             if 8 in found and not example:
                 example = path
             counts.update(found)
-            files += bool(found)
-            if files == _ENOUGH:
-                break
         task = find_task(counts)
         if task is None:
             raise RawDataError(

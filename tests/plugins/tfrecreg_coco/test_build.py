@@ -118,7 +118,10 @@ def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli:
         assert "1 box was clipped (SRC024, train)" in text
     report = json.loads(cli("check", "d", "--raw", str(raw.path), "--json"))
     # The only dog was the object that could not be used.
-    assert [(each["code"], each["count"]) for each in report["findings"]] == [("ANN005", 1)]
+    assert [(each["code"], each["count"]) for each in report["findings"]] == [
+        ("ANN005", 1),
+        ("SRC047", 1),
+    ]
     assert report["findings"][0]["locations"][0]["detail"] == "`dog`"
     assert report["measures"]["source.compared"] == 7
     assert cli("release", "d", "--version", "1.0.0")
