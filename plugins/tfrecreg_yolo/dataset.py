@@ -21,6 +21,7 @@ from tfrecreg.api import (
     link_problem,
     paths_remark,
     safe,
+    similar_names,
 )
 from tfrecreg_yolo.description import YoloDescription, read_description
 from tfrecreg_yolo.raw_listing import YoloListing, label_paths
@@ -86,11 +87,18 @@ class YoloDataset:
         for split in self.splits:
             yield from split.remarks
             unlabeled: list[str] = []
+            owners: dict[str, str] = {}
+            shared: list[str] = []
             for image in split.images:
+                label, _ = self._listing.find_label(image)
+                if label and owners.setdefault(label, image) != image:
+                    shared.append(image)
                 try:
                     yield self._item(split.name, image, unlabeled)
                 except SkipImage as error:
                     yield Skipped(split.name, image, error.code, error.detail)
+            if shared:
+                yield paths_remark(split.name, "SRC049", shared, "the label file of another image")
             if unlabeled:
                 yield paths_remark(split.name, "SRC043", unlabeled, "no label file; no objects")
         yield from self._left_aside()
@@ -123,6 +131,8 @@ class YoloDataset:
         """Images in no split, label files without an image, and all other files."""
         first = self.splits[0].name
         listing, description = self._listing, self.description
+        key = description.file or description.names_file or "classes"
+        yield from similar_names(first, key, description.names)
         if not self._options.splits:
             taken = {image for split in self.splits for image in split.images}
             if orphans := [image for image in listing.images if image not in taken]:
