@@ -9,7 +9,8 @@
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
   `Keypoints`, `Polygons`, `box_around`, `image_features`, `object_schema`, `choose_splits`,
   `class_summary`; their files: `list_files`, `Symlinks`, `link_problem`, `read_text`,
-  `path_ends`, `paths_remark`, `similar_names`, `image_size`, `MAX_IMAGE_BYTES`; raised: `BadAnnotation`, `SkipImage`
+  `path_ends`, `paths_remark`, `similar_names`, `image_size`, `MAX_IMAGE_BYTES`; raised:
+  `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
 - a validator of single records: `RecordValidator`, `RecordProblem`, `RecordCount`

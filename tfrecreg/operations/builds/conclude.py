@@ -193,12 +193,12 @@ def _accept_dropped(
         return
     split, number = next(iter(bad.items()))
     bare = found[split].remarks.get(SRC048.code, 0)
-    lose = f", and {bare} images lose all of theirs" if bare else ""
+    lost = f"; {SRC048.count_text(bare)}" if bare else ""
     every = (*start.plan.remarks, *(each for shard in made for each in shard.remarks))
     first = next(each for each in every if (each.split, each.code) == (split, SRC047.code))
     raise RefusedError(
         f"{number} of {number + written[split]} objects of `{split}` were dropped, at most {limit} "
-        f"may be{lose}; one is in `{safe(first.key)}`, {safe(first.detail)}",
+        f"may be{lost}; one is in `{safe(first.key)}`, {safe(first.detail)}",
         hint=f"fix the annotations, or accept the loss: --max-dropped {max(bad.values())}",
     )
 
