@@ -28,6 +28,7 @@ from tfrecreg.api import (
     object_schema,
     read_header,
     safe,
+    truncation_text,
 )
 from tfrecreg_coco.annotation_files import Chosen, choose_files, find_annotation_files
 from tfrecreg_coco.annotations import Annotation, AnnotationReader
@@ -110,6 +111,8 @@ class CocoSource(Source):
             }
         except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
+        if detail := truncation_text(data, header):
+            view.remarks.add("SRC014", detail)
         return Written(example, view.remarks.remarks(item.split, item.key))
 
     def raw_path(self, split: str, key: str) -> str:  # noqa: ARG002 - keys are paths

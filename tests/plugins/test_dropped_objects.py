@@ -100,7 +100,7 @@ class TestLimit:
         }
         (found,) = (each for each in built.check().findings if each.code == "SRC047")
         assert found.severity.value == "warning"
-        assert found.split == "validation"
+        assert [each.split for each in found.locations] == ["validation"]
         assert "2 objects" in found.message
         assert "1 image" in found.message
         assert str(limit) in (tmp_path / "reg/datasets/d.toml").read_text("utf-8")

@@ -269,7 +269,7 @@ def _repeat_dropped(tally: Tally, manifest: Manifest) -> None:
             message = f"{SRC047.count_text(dropped)} by the build"
             if bare := ledger.remarks.get(SRC048.code, 0):
                 message += f", {SRC048.count_text(bare)}"
-            tally.add(SRC047, message, None, split=split)
+            tally.add(SRC047, message, Location(split=split), split=split)
 
 
 def _compare_list(
