@@ -107,10 +107,9 @@ class VocSource(Source):
 
     def _numbers(self) -> str:
         found = self._loaded()
-        other = "edges" if found.coordinates == "pixels" else "pixels"
-        kind = "first and last pixel, counted from 1" if other == "edges" else "edges, from 0"
+        other, first = ("edges", 1) if found.coordinates == "pixels" else ("pixels", 0)
         why = f" ({found.why}; else --option coordinates={other})" if found.why else ""
-        return f"{found.coordinates}, {kind}{why}"
+        return f"{found.coordinates}, counted from {first}{why}"
 
     def schema(self) -> str:
         parts = ["voc", "objects", "voc_objects", *(f"voc_{kind}" for kind in self._options.masks)]

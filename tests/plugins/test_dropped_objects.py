@@ -152,3 +152,10 @@ def test_classes_that_are_one_but_for_case_are_remarked(
             path.write_text(text.replace("<name>a<", "<name>A<", 1), "utf-8")
     built = dataset.build(source=source, raw=raw, progress=False)
     assert built.manifest.ledger["train"].remarks["SRC049"] == 1
+
+
+def test_two_images_of_one_label_file_are_remarked(tmp_path: Path, dataset: Any) -> None:
+    write_yolo(tmp_path / "raw", "train", [[GOOD], [GOOD]])
+    put(tmp_path / "raw/images/train/0.bmp", png(100, 80, seed=7))
+    built = dataset.build(source="yolo", raw=tmp_path / "raw", progress=False)
+    assert built.manifest.ledger["train"].remarks["SRC049"] == 1

@@ -30,8 +30,8 @@ class TestImageSets:
         }
         assert raw.source().describe() == {
             "classes": "1 (cat)",
-            "coordinates": "pixels, first and last pixel, counted from 1 (no XML names its source, "
-            "and no box begins at 0; else --option coordinates=edges)",
+            "coordinates": "pixels, counted from 1 (no XML names its source, and no box begins at "
+            "0; else --option coordinates=edges)",
             "split train": "2 of ImageSets/Main/train.txt",
             "split validation": "1 of ImageSets/Main/val.txt",
         }
