@@ -60,12 +60,11 @@ class RawFolder:
         return {name: feature.values for name, feature in made.example.items()}
 
     def remarks(self, **options: Any) -> list[Remark]:
-        """What the listing and the making remark, without what the paths are."""
+        """What the listing and the making remark, without the counts of dropped objects."""
         listed = [each for each in self.source(**options).items() if isinstance(each, Remark)]
         made = self.made(**options).values()
-        return listed + [
-            each for item in made if isinstance(item, Written) for each in item.remarks
-        ]
+        listed += [each for item in made if isinstance(item, Written) for each in item.remarks]
+        return [each for each in listed if each.code not in ("SRC047", "SRC048")]
 
     def skipped(self, **options: Any) -> Skipped:
         """The only item that is skipped."""

@@ -7,9 +7,10 @@
   `bundled_schema`, `feature_schema`, `image_schema`, `splits_of_files`, `missing_files`,
   `Splitter`, `stratified`, `check_stratify`, `BY_HASHES`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
-  `Keypoints`, `Polygons`, `image_features`, `object_schema`, `choose_splits`,
+  `Keypoints`, `Polygons`, `box_around`, `image_features`, `object_schema`, `choose_splits`,
   `class_summary`; their files: `list_files`, `Symlinks`, `link_problem`, `read_text`,
-  `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised: `BadAnnotation`, `SkipImage`
+  `path_ends`, `paths_remark`, `similar_names`, `image_size`, `MAX_IMAGE_BYTES`; raised:
+  `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
 - a validator of single records: `RecordValidator`, `RecordProblem`, `RecordCount`
@@ -369,9 +370,10 @@ _LATER = {
     "schema.proto": "parse_schema",
     "sources.objects.boxes": "Boxes ObjectLabel",
     "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
-    "sources.objects.listing": "Symlinks link_problem list_files paths_remark read_text",
+    "sources.objects.listing": "Symlinks link_problem list_files path_ends paths_remark "
+    "read_text similar_names",
     "sources.objects.options": "ObjectOptions choose_splits class_summary object_schema",
-    "sources.objects.shapes": "Keypoints Polygons",
+    "sources.objects.shapes": "Keypoints Polygons box_around",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
     "sources.strata": "stratified",
     "sources.parquet": "ParquetReader",

@@ -77,6 +77,8 @@ class DatasetConfig:
     compression: Literal["none", "gzip"] = "none"
     max_skipped: Annotated[SkipLimit, SkipLimit.parse] | None = None
     """Limit on skipped items: ``10`` or ``"0.5%"``. None: the build's own default."""
+    max_dropped: Annotated[SkipLimit, SkipLimit.parse] | None = None
+    """Limit on dropped objects per split, in the same form."""
     page: bool = False
     """Whether the pipeline has a stage that writes a page of the build."""
     owner: str = ""

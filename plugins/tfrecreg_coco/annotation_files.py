@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -288,22 +288,11 @@ def _tasks_of(raw: Storage, path: str) -> tuple[str, ...]:
     named = task_by_name(path)
     if named is not None:
         return (named,)
-    scan = ListScan(raw, path, frozenset({"annotations"}))
-    with closing(iter(scan)) as batches:
-        batch = next(batches, None)
-    first: dict[str, Any] = {}
-    if batch is not None:
-        try:
-            first = decode_loosely(batch.element(0), dict)
-        except ValueError as error:
-            raise RawDataError(
-                f"`{safe(path)}` is not JSON in its first annotation: {safe(str(error))}",
-                hint=_FETCH_AGAIN,
-            ) from None
+    first, members = _first_of(raw, path, "annotations")
     if not first:
-        if "images" not in scan.members:
+        if "images" not in members:
             return ()
-        whole = "annotations" in scan.members and "categories" in scan.members
+        whole = "annotations" in members and "categories" in members
         return ("instances",) if whole else ("images",)
     if "segments_info" in first:
         return ("panoptic",)
@@ -314,6 +303,30 @@ def _tasks_of(raw: Storage, path: str) -> tuple[str, ...]:
     if "bbox" in first or "segmentation" in first:
         return ("instances", "stuff")
     return ("labels",)
+
+
+def _first_of(raw: Storage, path: str, section: str) -> tuple[dict[str, Any], Collection[str]]:
+    """The first element of a list in a file, empty without one; and the members of the file."""
+    scan = ListScan(raw, path, frozenset({section}))
+    with closing(iter(scan)) as batches:
+        batch = next(batches, None)
+    if batch is None:
+        return {}, scan.members
+    try:
+        found: dict[str, Any] = decode_loosely(batch.element(0), dict)
+    except ValueError as error:
+        raise RawDataError(
+            f"`{safe(path)}` is not JSON in the first of its {section}: {safe(str(error))}",
+            hint=_FETCH_AGAIN,
+        ) from None
+    return found, scan.members
+
+
+def url_member(raw: Storage, path: str) -> str:
+    """The member of the first image of a file that has a URL; empty without one."""
+    first, _ = _first_of(raw, path, "images")
+    values = ((name, str(value)) for name, value in first.items())
+    return next((name for name, value in values if value.startswith(("http:", "https:"))), "")
 
 
 def choose_files(files: Sequence[AnnotationFile], options: CocoOptions) -> list[Chosen]:

@@ -182,9 +182,10 @@ class _Builder:
                     f"`{safe(self._path)}` has no categories, and {len(used)} annotations",
                     hint="labels are the ids of categories: list these in the file",
                 )
-            lost = kept & ~np.isin(used, category_ids)
-            remarks += self._dangling("category", used, own_ids, lost, drop_dangling)
-            kept &= ~lost
+            if not drop_dangling:  # else each image drops its own
+                self._dangling(
+                    "category", used, own_ids, kept & ~np.isin(used, category_ids), False
+                )
         remarks += self._repeated(own_ids[own_ids != _INT64.min])
         chosen = np.flatnonzero(kept)
         chosen = chosen[np.argsort(rows[chosen], kind="stable")]
@@ -252,7 +253,10 @@ class _Builder:
                 f"`{safe(self._path)}`: {detail}",
                 hint="fix the file, or leave them out: --option dangling=drop",
             )
-        return [Remark("", self._path, "SRC025", detail, count)]
+        remarks = [Remark("", self._path, "SRC025", detail, count)]
+        if self._task in OBJECT_TASKS:
+            remarks.append(Remark("", self._path, "SRC047", detail, count))
+        return remarks
 
     def _repeated(self, own_ids: Positions) -> list[Remark]:
         values, counts = np.unique(own_ids, return_counts=True)

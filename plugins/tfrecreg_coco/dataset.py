@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -17,8 +18,9 @@ from tfrecreg.api import (
     Skipped,
     Storage,
     safe,
+    similar_names,
 )
-from tfrecreg_coco.annotation_files import Chosen
+from tfrecreg_coco.annotation_files import Chosen, url_member
 from tfrecreg_coco.annotation_table import (
     AnnotationTable,
     Category,
@@ -136,8 +138,14 @@ class CocoDataset:
             for number in split.tables:
                 remarks = self._tables[number].remarks
                 self._remarks += [remark._replace(split=split.name) for remark in remarks]
+            if split.segments is not None:
+                self._remarks += split.segments.moved(split.name)
+        for labels in (self.context.objects, self.context.segments):
+            names = [each.name.decode() for each in (labels or {}).values()]
+            self._remarks += similar_names(splits[0].name, self._tables[0].path, names)
         # A folder of several splits is looked through once, in the name of the first of them.
         for first in {split.folder.path: split for split in reversed(splits)}.values():
+            self._remarks += first.folder.moved(first.name)
             self._remarks += first.folder.orphans(first.name)
         if not (options.splits or options.annotations):  # these leave folders out by choice
             used = {split.folder.path: split.folder for split in splits}
@@ -196,9 +204,10 @@ class CocoDataset:
         for each, own_numbers in zip(chosen, numbers, strict=True):
             tables = [self._tables[number] for number in own_numbers]
             files = [image.file_name for table in tables for image in table.images]
-            path = images.find(each.split, usual_folders(tables[0].path, each), files)
+            urls = partial(url_member, self._raw, tables[0].path)
+            path = images.find(each.split, usual_folders(tables[0].path, each), files, urls)
             if path not in folders:
-                deep = any("/" in name for name in files)
+                deep = any("/" in name or "\\" in name for name in files)
                 folders[path] = ImageFolder(self._raw, path, deep=deep)
             pngs: ImageFolder | None = None
             for table in tables:
@@ -208,7 +217,7 @@ class CocoDataset:
                     # An image of the same name in the folder of the images is not the PNG.
                     usual = [usual for usual in (beside, stem, folder) if usual != path]
                     listed = [name for name in table.files if name is not None]
-                    place = segments.find(each.split, usual, listed)
+                    place = segments.find(each.split, usual, listed, str)
                     pngs = ImageFolder(self._raw, place, deep=False)
             splits.append(_Split(each.split, folders[path], pngs, own_numbers))
         return splits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -14,6 +14,8 @@ from tfrecreg.api import (
     Storage,
     UsageError,
     image_size,
+    path_ends,
+    paths_remark,
     safe,
 )
 from tfrecreg_coco.annotation_files import Chosen, format_names, target_kind
@@ -61,6 +63,7 @@ class ImageFolder:
         self.deep = deep
         self._raw = raw
         self._named: set[str] = set()
+        self._moved: list[str] = []
         self._files: dict[str, Entry] = {}
         for entry in raw.list(path, recursive=deep):
             target = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
@@ -70,9 +73,17 @@ class ImageFolder:
     def path_of(self, name: str) -> str:
         """Path below the raw folder of the file that annotations call `name`.
 
+        A path of another machine or of Windows is that of the file with the same end.
+
         Raises:
             SkipImage: as :func:`plain_path` does.
         """
+        for end in _foreign_ends(name):
+            path = _below(self.path, end)
+            if path in self._files:
+                if end != name.replace("\\", "/"):
+                    self._moved.append(name)
+                return path
         return _below(self.path, plain_path(name))
 
     def size_of(self, path: str) -> int:
@@ -85,6 +96,12 @@ class ImageFolder:
         # A file that is not in the folder's listing may be below a link.
         return image_size(path, self._files.get(path) or self._raw.stat(path, follow="all"))
 
+    def moved(self, split: str) -> Iterator[Remark]:
+        """One remark on the files that were found by the ends of their paths."""
+        if self._moved:
+            why = "paths that lead out of the raw folder; the files with the same ends were read"
+            yield paths_remark(split, "SRC045", self._moved, why)
+
     def orphans(self, split: str) -> Iterator[Remark]:
         """One remark on the images that no annotation file named, where there are any."""
         paths = [
@@ -95,6 +112,12 @@ class ImageFolder:
         if paths:
             detail = f"no annotation file that was read names {format_names(paths)}"
             yield Remark(split, self.path or ".", "SRC030", detail, len(paths))
+
+
+def _foreign_ends(name: str) -> list[str]:
+    """The ends of a path that is none of this folder: absolute, upwards, or with backslashes."""
+    foreign = "\\" in name or name.startswith(("/", "../")) or name[1:3] == ":/" or "/../" in name
+    return path_ends(name) if foreign and "\0" not in name else []
 
 
 def unread_folders(
@@ -181,12 +204,15 @@ class FolderFinder:
                     hint="paths are relative to the raw folder, and stay in it",
                 ) from None
 
-    def find(self, split: str, candidates: Sequence[str], names: Sequence[str]) -> str:
+    def find(
+        self, split: str, candidates: Sequence[str], names: Sequence[str], urls: Callable[[], str]
+    ) -> str:
         """The folder of a split's files.
 
         Args:
             candidates: folders to look into where no option names one, the most likely first.
             names: files that should be in the folder, as annotations name them.
+            urls: gives the member of their entries that has a URL; empty without one.
 
         Raises:
             UsageError: the option names a path that is not a folder.
@@ -204,8 +230,9 @@ class FolderFinder:
             return named
         wanted = []
         for name in names[:_PROBED]:
-            with suppress(SkipImage):
-                wanted.append(plain_path(name))
+            for path in (name, *_foreign_ends(name)):
+                with suppress(SkipImage):
+                    wanted.append(plain_path(path))
         searched = []
         for folder in dict.fromkeys(candidates):
             kind = target_kind(raw, folder)
@@ -221,11 +248,14 @@ class FolderFinder:
         if not wanted:
             return candidates[0]
         kind = "images" if self._option == "images" else "PNGs"
+        member = urls()
+        online = f"; their URLs (`{safe(member)}`) are not fetched" if member else ""
+        fetch = "download them into `images`; " if member else ""
         raise RawDataError(
-            f"none of the first {len(wanted)} {kind} of the split `{split}` was found: looked "
-            f"for `{safe(wanted[0])}` and so on in {format_names(searched, 6)}",
-            hint=f"--option {self._option}=FOLDER names the folder; --option splits= leaves a "
-            "split out",
+            f"none of the first {len(names[:_PROBED])} {kind} of the split `{split}` was found: "
+            f"looked for `{safe(wanted[0])}` and so on in {format_names(searched, 6)}{online}",
+            hint=f"{fetch}--option {self._option}=FOLDER names the folder; --option splits= leaves "
+            "a split out",
         )
 
 

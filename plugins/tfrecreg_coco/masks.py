@@ -27,6 +27,7 @@ from tfrecreg.api import (
     MissingExtraError,
     Polygons,
     SkipImage,
+    box_around,
     bytes_feature,
     int64_feature,
 )
@@ -104,6 +105,27 @@ class Masks:
             return f"is left empty: {error}"
         return f"lacks a part: {problem}" if problem else None
 
+    def box_around(self, segmentation: msgspec.Raw) -> list[float]:
+        """Left, top, width and height of the box around a segmentation; empty where it has none."""
+        try:
+            found = _DECODER.decode(bytes(segmentation))
+            if not isinstance(found, _Rle):
+                return [*box_around(self._polygons.usable(found)[0])]
+            runs, height = self._runs(found), found.size[0]
+        except (BadAnnotation, ValueError, RecursionError):
+            return []
+        ends = np.cumsum(np.array(runs, np.int64))
+        filled = np.diff(ends, prepend=0)[1::2] > 0
+        first, last = (ends - runs)[1::2][filled], ends[1::2][filled] - 1
+        if not len(first):
+            return []
+        whole = (first // height != last // height).any()  # a run that goes on in the next column
+        top = 0 if whole else int((first % height).min())
+        bottom = height if whole else int((last % height).max()) + 1
+        left, right = int(first[0]) // height, int(last[-1]) // height + 1
+        across, down = (a / b for a, b in zip(self._sizes[0], found.size[::-1], strict=True))
+        return [left * across, top * down, (right - left) * across, (bottom - top) * down]
+
     def features(self) -> Example:
         """The features of the form; none for `none`."""
         if self._form == "png":
@@ -145,6 +167,13 @@ class Masks:
         return problem
 
     def _add_rle(self, rle: _Rle) -> None:
+        counts, (height, width) = self._runs(rle), rle.size
+        if self._form == "polygons":
+            raise BadAnnotation("it is run lengths, which polygons cannot express")
+        self._write(encode_rle(counts), width, height)
+
+    def _runs(self, rle: _Rle) -> list[int]:
+        """The run lengths, which fit the image."""
         height, width = rle.size
         if (width, height) not in self._sizes:
             expected = " or ".join(f"{wide} × {high}" for wide, high in dict.fromkeys(self._sizes))
@@ -157,9 +186,7 @@ class Masks:
                 raise BadAnnotation(str(error)) from None
         if min(counts, default=0) < 0 or sum(counts) != width * height:
             raise BadAnnotation(f"its runs have {sum(counts)} pixels, expected {width * height}")
-        if self._form == "polygons":
-            raise BadAnnotation("it is run lengths, which polygons cannot express")
-        self._write(encode_rle(counts), width, height)
+        return counts
 
     def _write(self, counts: bytes, width: int, height: int) -> None:
         """Add one mask, given as run lengths in text form."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from tfrecreg.api import (
     BadAnnotation,
@@ -55,7 +56,8 @@ class Objects:
         for each in annotations:
             number = earlier.pop((each.id, each.category_id), None) if earlier else None
             if number is None or each.id is None:
-                if not _add(self._boxes, each):
+                around = partial(self._masks.box_around, each.segmentation)
+                if not _add(self._boxes, each, around):
                     continue
                 problem = self._masks.add(each.segmentation)
                 if problem is not None:
@@ -138,6 +140,8 @@ class PanopticSegments:
         }
 
 
-def _add(boxes: Boxes, found: PanopticSegment) -> bool:
+def _add(
+    boxes: Boxes, found: PanopticSegment, around: Callable[[], Sequence[float]] | None = None
+) -> bool:
     """Add one annotation or segment; False where it is left out."""
-    return boxes.add(found.name, found.category_id, found.bbox, found.area, found.crowd)
+    return boxes.add(found.name, found.category_id, found.bbox, found.area, found.crowd, around)

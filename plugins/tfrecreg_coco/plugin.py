@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,10 @@ _NAMED = (
     "*/_annotations.coco.json",
     *(f"{task}*.json" for task in _TASKS),
 )
-_OTHERS = "annotations/*.json"
+_OTHERS = ("annotations/*.json", "*.json", "*/*.json")
+_IS_DATASET = re.compile(
+    rb'"images"\s*:\s*\[.*"file_name"|"annotations"\s*:\s*\[.*"image_id"', re.DOTALL
+)
 
 
 @hookimpl
@@ -26,20 +30,23 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "coco",
         "images with COCO's JSON: instances, keypoints, captions, panoptic",
         _load,
-        recognizes=[*_NAMED, _OTHERS],
+        recognizes=[*_NAMED, *_OTHERS],
         examine=_examine,
     )
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
+    from tfrecreg_coco.annotation_files import split_word
 
     named = dict.fromkeys(path for glob in _NAMED for path in preview.matches(glob))
     # A list is one of results, as evaluations write them beside the annotations.
     found = [path for path in named if not preview.start(path).lstrip().startswith(b"[")]
-    for path in preview.matches(_OTHERS):
-        start = b"" if path in named else preview.start(path)
-        if start.lstrip().startswith(b"{") and (b'"images"' in start or b'"annotations"' in start):
+    for path in dict.fromkeys(path for glob in _OTHERS for path in preview.matches(glob)):
+        folder = path.rpartition("/")[0]
+        usual = folder in ("", "annotations") or split_word(f"{folder}/x.json", "")
+        start = preview.start(path) if usual and path not in named else b""
+        if start.lstrip().startswith(b"{") and _IS_DATASET.search(start):
             found.append(path)
     if not found:
         return None

@@ -27,6 +27,7 @@ from tfrecreg.api import (
     image_features,
     object_schema,
     safe,
+    truncation_text,
 )
 from tfrecreg_coco.annotation_files import Chosen, choose_files, find_annotation_files
 from tfrecreg_coco.annotations import Annotation, AnnotationReader
@@ -108,6 +109,8 @@ class CocoSource(Source):
             }
         except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
+        if detail := truncation_text(data, header):
+            view.remarks.add("SRC014", detail)
         return view.written(item, example)
 
     def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - keys are paths

@@ -69,6 +69,19 @@ class VocAnnotation:
         """The classes of its objects."""
         return {child_text(each, "name") for each in self._root.findall("object")} - {""}
 
+    @property
+    def origin(self) -> str:
+        """What it says of its source; empty without."""
+        found = self._root.find("source")
+        return "" if found is None else " ".join("".join(found.itertext()).split())
+
+    @property
+    def begins_at_zero(self) -> bool:
+        """Whether the left or upper side of a box is 0."""
+        boxes = (each.find("bndbox") for each in self._root.findall("object"))
+        sides = [child_text(box, side) for box in boxes if box is not None for side in _SIDES[:2]]
+        return any(side and not side.strip("0.") for side in sides)
+
     def objects(self) -> Iterator[VocObject | BadAnnotation]:
         """Its objects, and why others cannot be read."""
         for each in self._root.findall("object"):

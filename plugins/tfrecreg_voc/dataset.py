@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -21,6 +22,7 @@ from tfrecreg.api import (
     link_problem,
     paths_remark,
     safe,
+    similar_names,
 )
 from tfrecreg_voc.annotation import VocAnnotation
 from tfrecreg_voc.raw_listing import VocListing
@@ -43,6 +45,14 @@ class VocItemState(NamedTuple):
     """The PNG of each kind of the option `masks`, in its order."""
 
 
+class VocContext(NamedTuple):
+    """What all items share. Picklable and small."""
+
+    labels: Mapping[str, ObjectLabel]
+    counted_from_1: bool
+    """Whether boxes have their first and last pixel, counted from 1."""
+
+
 class VocDataset:
     """The raw data, listed and read once.
 
@@ -60,10 +70,19 @@ class VocDataset:
         self._read_xmls = {entry.xml for split in every for entry in split.entries}
         self._read_images = {entry.image for split in every for entry in split.entries}
         self.splits = choose_splits(every, options.splits)
-        self.classes = self._classes(every)
-        self.labels: Mapping[str, ObjectLabel] = {
+        self._names: set[str] = set()
+        self._origins: Counter[bool] = Counter()
+        self._at_zero = ""
+        if not options.classes or options.coordinates == "auto":
+            self._survey(every)
+        self.classes = options.classes or (
+            VOC_CLASSES if self._names == {*VOC_CLASSES} else sorted(self._names, key=str.encode)
+        )
+        self.coordinates, self.why = self._coordinates()
+        labels = {
             name: ObjectLabel(number, name.encode()) for number, name in enumerate(self.classes)
         }
+        self.context = VocContext(labels, self.coordinates == "pixels")
 
     def raw_files(self) -> Iterator[RawFile]:
         """The lists, the images, the XML and the PNGs of segmentations that are read."""
@@ -152,28 +171,43 @@ class VocDataset:
             raise SkipImage("SRC041", "its XML is too large, or cannot be opened")
         return read_annotation(self._raw, xml)
 
-    def _classes(self, splits: Iterable[VocSplit]) -> Sequence[str]:
-        """The classes of all splits, also of those that are not read."""
-        if self._options.classes:
-            return self._options.classes
-        names: set[str] = set()
+    def _survey(self, splits: Iterable[VocSplit]) -> None:
+        """Read the XML of all splits, also of those that are not read."""
         for xml in (entry.xml for split in splits for entry in split.entries if entry.xml):
             try:
-                names |= self._annotation(xml).class_names
+                found = self._annotation(xml)
             except SkipImage:  # the image is skipped with this reason
                 continue
-            if len(names) > _MAX_CLASSES:
+            self._names |= found.class_names
+            if origin := found.origin:
+                self._origins["VOC" in origin.upper()] += 1
+            if not self._at_zero and found.begins_at_zero:
+                self._at_zero = xml
+            if len(self._names) > _MAX_CLASSES and not self._options.classes:
                 raise RawDataError(
                     f"there are more than {_MAX_CLASSES} names of classes",
                     hint="--option classes= names those to read, --option dangling=drop leaves out "
                     "the others",
                 )
-        return VOC_CLASSES if names <= {*VOC_CLASSES} else sorted(names, key=str.encode)
+
+    def _coordinates(self) -> tuple[Literal["pixels", "edges"], str]:
+        """What the numbers of boxes mean, and why where no option says it."""
+        if self._options.coordinates != "auto":
+            return self._options.coordinates, ""
+        of_voc, others = self._origins[True], self._origins[False]
+        if of_voc and of_voc >= others:
+            return "pixels", f"{of_voc:,} XML name VOC as their source"
+        if self._at_zero:
+            return "edges", f"a box of `{safe(self._at_zero)}` begins at 0"
+        if others:
+            return "edges", f"{others:,} XML name another source than VOC"
+        return "pixels", "no XML names its source, and no box begins at 0"
 
     def _left_aside(self) -> Iterator[Remark]:
         """XML and images in no split, PNGs that are not asked for, and all other files."""
         first = self.splits[0].name
         listing = self._listing
+        yield from similar_names(first, self.splits[0].origins[0], self.classes)
         if unused := [path for path in listing.xmls if path not in self._read_xmls]:
             yield paths_remark(first, "SRC042", unused, "in no split")
         if orphans := [path for path in listing.images if path not in self._read_images]:

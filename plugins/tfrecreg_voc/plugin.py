@@ -19,7 +19,8 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "images with Pascal VOC's XML: boxes, and the PNGs of segmentations",
         _load,
         recognizes=[
-            *("Annotations/*.xml", "VOC*/Annotations/*.xml", "annotations/*.xml"),
+            *("Annotations/*.xml", "VOC*/Annotations/*.xml", "*/VOC*/Annotations/*.xml"),
+            *("annotations/*.xml", "xml*/*.xml", "labels/*.xml"),
             *("[tT][rR]*/*.xml", "[vV][aA]*/*.xml", "[tT][eE]*/*.xml", "*.xml"),
         ],
         examine=_examine,

@@ -15,7 +15,6 @@ from tfrecreg.api import (
     ImageError,
     ImageView,
     Item,
-    ObjectLabel,
     RawFile,
     Remark,
     SkipImage,
@@ -33,7 +32,7 @@ from tfrecreg.api import (
     truncation_text,
 )
 from tfrecreg_voc.annotation import VocAnnotation, VocObject
-from tfrecreg_voc.dataset import VocDataset, VocItemState, read_annotation
+from tfrecreg_voc.dataset import VocContext, VocDataset, VocItemState, read_annotation
 from tfrecreg_voc.voc_options import VocOptions
 
 _STATE = msgspec.msgpack.Decoder(VocItemState)
@@ -52,13 +51,13 @@ class VocSource(Source):
         self._raw = raw
         self._options = options
         self._dataset: VocDataset | None = None
-        self._labels: Mapping[str, ObjectLabel] | None = None
+        self._context: VocContext | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The listing stays in the parent. Workers need the labels, also in a part of a build, which
-        # lists nothing.
-        labels = self._labels if self._labels is not None else self._loaded().labels
-        return type(self), (self._raw, self._options), {"_labels": labels}
+        # The listing stays in the parent. Workers need the context, also in a part of a build,
+        # which lists nothing.
+        context = self._context or self._loaded().context
+        return type(self), (self._raw, self._options), {"_context": context}
 
     def raw_files(self) -> Iterator[RawFile]:
         yield from self._loaded().raw_files()
@@ -70,7 +69,7 @@ class VocSource(Source):
         yield from self._loaded().items()
 
     def example(self, item: Item) -> Written | Skipped:
-        labels = self._labels if self._labels is not None else self._loaded().labels
+        context = self._context or self._loaded().context
         state = _STATE.decode(item.state)
         data = self._raw.read(item.key, limit=MAX_IMAGE_BYTES)
         try:
@@ -82,7 +81,7 @@ class VocSource(Source):
             name = item.key.rpartition("/")[2]
             example = {
                 **image_features(data, header, filename=name, source_id=item.key),
-                **self._objects(found, state.xml, labels, view),
+                **self._objects(found, state.xml, context, view),
             }
             for kind, path in zip(self._options.masks, state.masks, strict=True):
                 example.update(self._mask(kind, path, found, view))
@@ -100,11 +99,21 @@ class VocSource(Source):
 
     def describe(self) -> Mapping[str, str]:
         dataset = self._loaded()
-        found = {"classes": class_summary(dataset.classes)}
+        found = {"classes": class_summary(dataset.classes), "coordinates": self._numbers()}
         for split in dataset.splits:
             origins = safe(", ".join(split.origins))
             found[f"split {safe(split.name)}"] = f"{len(split.entries):,} of {origins}"
         return found
+
+    def notes(self) -> list[str]:
+        """What the build prints first."""
+        return [f"coordinates of boxes: {self._numbers()}"] if self._loaded().why else []
+
+    def _numbers(self) -> str:
+        found = self._loaded()
+        other, first = ("edges", 1) if found.coordinates == "pixels" else ("pixels", 0)
+        why = f" ({found.why}; else --option coordinates={other})" if found.why else ""
+        return f"{found.coordinates}, counted from {first}{why}"
 
     def schema(self) -> str:
         parts = ["voc", "objects", "voc_objects", *(f"voc_{kind}" for kind in self._options.masks)]
@@ -113,20 +122,20 @@ class VocSource(Source):
     def _loaded(self) -> VocDataset:
         if self._dataset is None:
             self._dataset = VocDataset(self._raw, self._options)
-            self._labels = self._dataset.labels
+            self._context = self._dataset.context
         return self._dataset
 
     def _objects(
         self,
         annotation: VocAnnotation | None,
         path: str,
-        labels: Mapping[str, ObjectLabel],
+        context: VocContext,
         view: ImageView,
     ) -> Example:
         """The features of the objects in an image's XML."""
-        boxes = Boxes(labels, view)
+        boxes = Boxes(context.labels, view)
         kept: list[VocObject] = []
-        first = 1 if self._options.coordinates == "pixels" else 0
+        first = 1 if context.counted_from_1 else 0
         for number, each in enumerate(annotation.objects() if annotation else (), start=1):
             name = f"the object {number} of `{safe(path)}`"
             if isinstance(each, BadAnnotation):

@@ -19,12 +19,13 @@ VOC_CLASSES = (
 class VocOptions(ObjectOptions):
     """Options of the source `voc`."""
 
-    coordinates: Literal["pixels", "edges"] = "pixels"
+    coordinates: Literal["auto", "pixels", "edges"] = "auto"
     """What the numbers of a box mean: its first and last pixel, counted from 1, as in Pascal VOC;
-    or its edges in pixels, counted from 0, as many programs write them."""
+    or its edges in pixels, counted from 0, as many programs write them. `auto`: edges if a number
+    is 0, or if most `source` elements name something other than VOC."""
     classes: tuple[str, ...] = ()
-    """The classes in order of their numbers. Default: VOC's own if there are no others, else all
-    names in the data, sorted by their bytes."""
+    """The classes in order of their numbers. Default: VOC's own if all twenty occur and no other,
+    else all names in the data, sorted by their bytes."""
     image_set: Literal["Main", "Segmentation", "Layout", "Action", "none"] = "Main"
     """The folder of `ImageSets` that lists the splits; `none` to ignore `ImageSets`."""
     splits: tuple[str, ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import NamedTuple
 
 from tfrecreg.api import (
@@ -22,6 +21,7 @@ from tfrecreg.api import (
     link_problem,
     paths_remark,
     safe,
+    similar_names,
 )
 from tfrecreg_yolo.description import YoloDescription, read_description
 from tfrecreg_yolo.raw_listing import YoloListing, label_paths
@@ -31,10 +31,6 @@ from tfrecreg_yolo.yolo_options import YoloOptions, YoloTask
 
 _OVERHEAD = 600
 """Bytes of an example beside the image: keys, lengths, names, the checksum."""
-_PROBED = 256
-"""Label files that are opened to see what their rows are, at most, and"""
-_ENOUGH = 32
-"""files with rows among them."""
 
 
 class YoloContext(NamedTuple):
@@ -91,11 +87,18 @@ class YoloDataset:
         for split in self.splits:
             yield from split.remarks
             unlabeled: list[str] = []
+            owners: dict[str, str] = {}
+            shared: list[str] = []
             for image in split.images:
+                label, _ = self._listing.find_label(image)
+                if label and owners.setdefault(label, image) != image:
+                    shared.append(image)
                 try:
                     yield self._item(split.name, image, unlabeled)
                 except SkipImage as error:
                     yield Skipped(split.name, image, error.code, error.detail)
+            if shared:
+                yield paths_remark(split.name, "SRC049", shared, "the label file of another image")
             if unlabeled:
                 yield paths_remark(split.name, "SRC043", unlabeled, "no label file; no objects")
         yield from self._left_aside()
@@ -128,6 +131,8 @@ class YoloDataset:
         """Images in no split, label files without an image, and all other files."""
         first = self.splits[0].name
         listing, description = self._listing, self.description
+        key = description.file or description.names_file or "classes"
+        yield from similar_names(first, key, description.names)
         if not self._options.splits:
             taken = {image for split in self.splits for image in split.images}
             if orphans := [image for image in listing.images if image not in taken]:
@@ -163,15 +168,11 @@ class YoloDataset:
             return "pose"
         counts: Counter[int] = Counter()
         example = ""
-        files = 0
-        for path in islice(self._label_files(), _PROBED):
+        for path in self._label_files():
             found = self._coordinates(path)
             if 8 in found and not example:
                 example = path
             counts.update(found)
-            files += bool(found)
-            if files == _ENOUGH:
-                break
         task = find_task(counts)
         if task is None:
             raise RawDataError(

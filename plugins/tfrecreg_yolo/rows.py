@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tfrecreg.api import BadAnnotation, SkipImage, safe
+from tfrecreg.api import BadAnnotation, SkipImage, box_around, safe
 from tfrecreg_yolo.yolo_options import YoloTask
 
 MAX_LABEL_BYTES = 1 << 24
@@ -41,7 +40,7 @@ class LabelRowReader:
         self._numbers = shape[1] if task == "pose" else 0
         self._box_count = 5 + (shape[0] * shape[1] if task == "pose" else 0)
         self._expected = {
-            "detect": "5: class, x, y, width, height",
+            "detect": "5: class, x, y, width, height, or at least three points",
             "segment": "a class and at least three points",
             "pose": f"{self._box_count}: class, x, y, width, height and the keypoints",
             "obb": "9: class and four points",
@@ -64,8 +63,9 @@ class LabelRowReader:
             if not rest:
                 return YoloRow(int(category), box)
             return YoloRow(int(category), box, keypoints=self._keypoints(rest))
-        if (task == "segment" and count > 6 and count % 2) or (task == "obb" and count == 9):
-            return YoloRow(int(category), _around(values), polygon=values)
+        is_polygon = count > 6 and count % 2 and task in ("detect", "segment")
+        if is_polygon or (task == "obb" and count == 9):
+            return YoloRow(int(category), box_around([values]), polygon=values)
         raise BadAnnotation(f"has {count} numbers, expected {self._expected}")
 
     def _keypoints(self, values: list[float]) -> list[float]:
@@ -136,15 +136,6 @@ def find_task(counts: Counter[int]) -> YoloTask | None:
     if not shapes:
         return "detect"
     return None if shapes == {8} else "segment"
-
-
-def _around(points: list[float]) -> tuple[float, float, float, float]:
-    """The box around points."""
-    xs, ys = points[::2], points[1::2]
-    if not math.isfinite(sum(points)):
-        return math.nan, math.nan, math.nan, math.nan
-    left, top = min(xs), min(ys)
-    return left, top, max(xs) - left, max(ys) - top
 
 
 def _is_number(word: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tfrecreg.api import RawDataError, Remark, normal_splits, safe
+from tfrecreg.api import RawDataError, Remark, normal_splits, path_ends, safe
 from tfrecreg_yolo.description import YoloDescription
 from tfrecreg_yolo.raw_listing import YoloListing, parents
 
@@ -142,10 +142,9 @@ class _Finder:
                 joined = _joined(base, parts)
                 if joined is not None and joined in known:
                     return joined, False
-        plain = [part for part in parts if part not in ("", ".", "..")]
-        for start in range(len(plain)):
+        for end in path_ends(text):
             for base in self.bases:
-                joined = _joined(base, plain[start:])
+                joined = _joined(base, end.split("/"))
                 if joined in known:
                     return joined, True
         return None, False

@@ -18,7 +18,8 @@ class YoloOptions(ObjectOptions):
 
     task: Literal["auto", "detect", "segment", "pose", "obb"] = "auto"
     """What a row of a label file is: a box, a polygon, a box with keypoints, or an oriented box.
-    `auto` refuses rows that may be of several kinds."""
+    `detect` takes the boxes around polygons. `auto` looks at all label files, and refuses rows that
+    may be of several kinds."""
     data: str = ""
     """The file that describes the dataset, if it is not `data.yaml` or `obj.data`."""
     classes: tuple[str, ...] = ()

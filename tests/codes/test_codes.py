@@ -27,7 +27,7 @@ FAMILIES = {"CRC", "SHD", "SCH", "INF", "SRC", "DUP", "IMG", "ANN", "DRF", "REG"
 
 NOT_ANNOUNCED = {
     *(f"SRC{number:03d}" for number in range(1, 16)),
-    *(f"SRC{number:03d}" for number in range(20, 47)),
+    *(f"SRC{number:03d}" for number in (*range(20, 47), 48, 49)),
     *(f"SRC{number:03d}" for number in (*range(50, 60), *range(60, 66))),
     *(f"SRC{number:03d}" for number in (*range(70, 77), *range(80, 85), *range(102, 107))),
     "REG009",

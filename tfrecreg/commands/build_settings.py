@@ -60,13 +60,21 @@ _OPTIONS = (
         "--max-skipped", metavar="N|P%", help="Accept up to this many skipped items. Default: 0."
     ),
     click.option(
+        "--max-dropped",
+        metavar="N|P%",
+        help="Accept up to this many dropped objects per split. Default: 1%.",
+    ),
+    click.option(
         "--save-options",
         "save",
         is_flag=True,
         help="Save these settings in datasets/NAME.toml for later builds.",
     ),
 )
-_TAKEN_OVER = ("source", "raw", "compression", "base", "default_schema", "max_skipped", "save")
+_TAKEN_OVER = (
+    *("source", "raw", "compression", "base", "default_schema"),
+    *("max_skipped", "max_dropped", "save"),
+)
 
 
 def settings_options(function: F) -> F:

@@ -115,6 +115,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
         base: str | None = None,
         default_schema: bool = False,
         max_skipped: SkipLimit | int | str | None = None,
+        max_dropped: SkipLimit | int | str | None = None,
         save_options: bool = False,
         anew: bool = False,
         jobs: int = 1,
@@ -149,6 +150,8 @@ class Dataset(SchemaVerbs, registries.Dataset):
                 differs.
             max_skipped: accept up to this many skipped items: a number, or a share such as
                 ``"0.5%"``.
+            max_dropped: accept up to this many dropped objects per split, in the same form; by
+                default 1 %.
             save_options: save these settings in ``datasets/NAME.toml`` for later builds.
             anew: rebuild every shard, including those that an unfinished run completed.
             jobs: number of worker processes. With more than one, a script keeps its code under
@@ -162,7 +165,8 @@ class Dataset(SchemaVerbs, registries.Dataset):
         Raises:
             UsageError: bad names, options, configuration, raw data or schema, or an element that
                 cannot be stored in an example without loss.
-            RefusedError: too many items were skipped, or the check of the new build has findings.
+            RefusedError: too many items were skipped or objects dropped, or the check of the new
+                build has findings.
             FailureError: a plugin, a worker or the disk failed.
 
         Example:
@@ -184,6 +188,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             policy=shard_policy(shards, shard_size, records_per_shard, hosts),
             compression=compression,
             max_skipped=max_skipped,
+            max_dropped=max_dropped,
             default_schema=default_schema,
             base=base,
             save=save_options,

@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 _MOST = 1 << 50
 """Less than 2^53, which is the largest number that a manifest holds, also for sums."""
+_BOXES = ("image/object/bbox/xmin", "image/panoptic/segment/bbox/xmin")
 _NONE: frozenset[str] = frozenset()
 _TRAVELS = f"this is an error in the plugin, a source must be picklable: {DOCS}/plugins.md"
 
@@ -39,6 +40,8 @@ class Record(NamedTuple):
 
     payload: bytes
     remarks: Sequence[Remark]
+    objects: int
+    """Number of objects that have a box."""
 
 
 class _Wrong(Exception):
@@ -279,7 +282,8 @@ def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped
     payload = encode(example)
     for name, feature in example.items():
         sizes[name] = sizes.get(name, 0) + feature.wire_bytes
-    return Record(payload, remarks)
+    boxes = (example[name].count for name in _BOXES if name in example)
+    return Record(payload, remarks, sum(boxes))
 
 
 def _in_split(split: str, made: Skipped | Record) -> Skipped | Record:

@@ -318,6 +318,7 @@ class SourceTests(KitTests):
             options=self.options,
             policy=ShardPolicy(records_per_shard=max(1, len(self.items) // 4)),
             max_skipped=SkipLimit.parse("100%"),
+            max_dropped=SkipLimit.parse("100%"),
             base="none",
         )
 

@@ -28,7 +28,9 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
         needs_schema=True,
     )
     yield _record("inflation", "size against the raw data", "INF*")
-    yield _record("source", "images against their raw files, and the ledger", "SRC01[6-9]")
+    yield _record(
+        "source", "images against their raw files, and the ledger", "SRC01[6-9]", "SRC047"
+    )
     yield _record("duplicates", "duplicates in a split and across splits", "DUP*")
     yield _record("images", "encoded images", "IMG*")
     yield _record("annotations", "labels, boxes, classes", "ANN*")

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.codes import SRC016, SRC017, SRC018, SRC019
+from tfrecreg.codes import SRC016, SRC017, SRC018, SRC019, SRC047, SRC048
 from tfrecreg.errors import MissingFileError, PluginError, TfrecregError, UnknownPluginError
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure
@@ -57,7 +57,7 @@ class SourceValidator(Validator):
     """Compares images with their digests and raw files, and the ledger with the records."""
 
     name = "source"
-    codes: Sequence[Code] = (SRC016, SRC017, SRC018, SRC019)
+    codes: Sequence[Code] = (SRC016, SRC017, SRC018, SRC019, SRC047)
     part_codec = JsonCodec(SourcePart, codes)
 
     def __init__(self) -> None:
@@ -102,6 +102,7 @@ class SourceValidator(Validator):
             records[shard.split] += shard.entry.records if damaged and shard.entry else part.records
         if target.manifest is not None and target.manifest.ledger:
             _reconcile(tally, target, target.manifest, records)
+            _repeat_dropped(tally, target.manifest)
         yield Measure("source.images", images, f"{images} images have their own digest")
         if target.raw_folder is not None:
             text = self._not_compared or f"{compared} images were compared with their raw files"
@@ -259,6 +260,16 @@ def _reconcile(
         listed = _listed(target.storage)
         for split, ledger in sorted(manifest.ledger.items()):
             _compare_list(tally, split, ledger, listed)
+
+
+def _repeat_dropped(tally: Tally, manifest: Manifest) -> None:
+    """Find SRC047: objects that the build dropped, as its ledger counts them."""
+    for split, ledger in sorted(manifest.ledger.items()):
+        if dropped := ledger.remarks.get(SRC047.code, 0):
+            message = f"{SRC047.count_text(dropped)} by the build"
+            if bare := ledger.remarks.get(SRC048.code, 0):
+                message += f", {SRC048.count_text(bare)}"
+            tally.add(SRC047, message, Location(split=split), split=split)
 
 
 def _compare_list(

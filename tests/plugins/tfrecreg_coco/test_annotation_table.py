@@ -65,12 +65,12 @@ def test_keypoints_are_as_many_as_declared_or_found(raw: Any, declared, given, e
     assert table.keypoints == expected
 
 
-def test_annotations_of_a_category_that_is_not_listed_are_dropped(raw: Any) -> None:
-    known, lost = raw.annotation(7), raw.annotation(8, category_id=2)
+def test_annotations_of_an_image_that_is_not_listed_are_dropped(raw: Any) -> None:
+    known, lost = raw.annotation(7), raw.annotation(8, image=2)
     data = json.dumps(raw.dataset([raw.image(1)], [lost, known]))
     raw.put("a.json", data)
     table = read_annotation_table(LocalStorage(raw.path), "a.json", "instances", drop_dangling=True)
-    assert [each.code for each in table.remarks] == ["SRC025"]
+    assert [each.code for each in table.remarks] == ["SRC025", "SRC047"]
     places = zip(table.starts.tolist(), table.ends.tolist(), strict=True)
     assert [json.loads(data[start:end]) for start, end in places] == [known]
     assert table.bounds.tolist() == [0, 1]

@@ -51,7 +51,15 @@ def several(raw: Any) -> tuple[str, ...]:
     for split, mine in (("train2017", annotations), ("val2017", [raw.annotation(1, image=7)])):
         here = [image for where, image in images if where == split]
         raw.put(f"annotations/instances_{split}.json", raw.dataset(here, mine))
-    return ("build", "d", "--source", "coco", "--raw", str(raw.path), "--max-skipped", "1")
+    return (
+        "build",
+        "d",
+        "--source",
+        "coco",
+        "--raw",
+        str(raw.path),
+        *("--max-dropped", "1", "--max-skipped", "1"),
+    )
 
 
 def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli: Cli) -> None:
@@ -83,13 +91,21 @@ def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli:
         },
         {
             "split": "train",
+            "key": "train2017/3.png",
+            "code": "SRC047",
+            "detail": "1 of 2 objects: the annotation 21 has the box [1, 1, -1, 1], which has no "
+            "area; it was dropped",
+            "times": 1,
+        },
+        {
+            "split": "train",
             "key": "train2017/5.png",
             "code": "SRC020",
             "detail": "there is no file `train2017/5.png`",
         },
     ]
     manifest = json.loads((build / "manifest.json").read_bytes())
-    remarks = {"SRC023": 1, "SRC024": 1, "SRC030": 1}
+    remarks = {"SRC023": 1, "SRC024": 1, "SRC030": 1, "SRC047": 1}
     assert manifest["ledger"] == {
         "train": {"items": 6, "written": 5, "skipped": {"SRC020": 1}, "remarks": remarks},
         "validation": {"items": 2, "written": 2, "skipped": {}},
@@ -102,7 +118,10 @@ def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli:
         assert "1 box was clipped (SRC024, train)" in text
     report = json.loads(cli("check", "d", "--raw", str(raw.path), "--json"))
     # The only dog was the object that could not be used.
-    assert [(each["code"], each["count"]) for each in report["findings"]] == [("ANN005", 1)]
+    assert [(each["code"], each["count"]) for each in report["findings"]] == [
+        ("ANN005", 1),
+        ("SRC047", 1),
+    ]
     assert report["findings"][0]["locations"][0]["detail"] == "`dog`"
     assert report["measures"]["source.compared"] == 7
     assert cli("release", "d", "--version", "1.0.0")

@@ -119,7 +119,7 @@ REFUSED: list[tuple[str, dict[str, str], str]] = [
         "panoptic/sample_data",
         {},
         "none of the first 2 images of the split `train` was found: looked for "
-        "`000000142238.jpg` and so on in `.`",
+        "`000000142238.jpg` and so on in `.`; their URLs (`coco_url`) are not fetched",
     ),
     (
         "mmpose/coco",

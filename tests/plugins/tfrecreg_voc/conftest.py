@@ -20,6 +20,7 @@ class Raw(RawFolder):
 
     source_class = VocSource
     options_class = VocOptions
+    size = SIZE
 
     @staticmethod
     def object(name: str = "cat", *sides: object, more: str = "") -> str:

@@ -29,8 +29,30 @@ class TestBoxes:
 
     def test_edges_taken_for_pixels_are_clipped_and_said(self, raw: Any) -> None:
         raw.one(raw.object("cat", 0, 0, 100, 80))
-        assert raw.box() == [0, 0, 1, 1]
-        assert raw.codes() == {"SRC024": 1}
+        assert raw.box(coordinates="pixels") == [0, 0, 1, 1]
+        assert raw.codes(coordinates="pixels") == {"SRC024": 1}
+
+    @pytest.mark.parametrize(
+        ("sides", "source", "kind"),
+        [
+            ((11, 21, 30, 60), "", "pixels"),
+            ((11, 21, 30, 60), "<source><database>Unknown</database></source>", "edges"),
+            ((11, 21, 30, 60), "<source><database>The VOC2007 Database</database></source>", ""),
+            ((0, 21, 30, 60), "<source><database>PASCAL VOC</database></source>", ""),
+            ((0, 21, 30, 60), "", "edges"),
+            ((11, "0.0", 30, 60), "", "edges"),
+            ((10, 0, 100, 60), "<source><annotation>roboflow.com</annotation></source>", "edges"),
+        ],
+    )
+    def test_the_set_says_what_its_numbers_are(
+        self, raw: Any, sides: Any, source: str, kind: str
+    ) -> None:
+        raw.one(raw.object("cat", *sides), more=raw.size + source)
+        assert raw.box() == raw.box(coordinates=kind or "pixels")
+        assert raw.source().describe()["coordinates"].startswith(kind or "pixels")
+        (note,) = raw.source().notes()
+        assert "--option coordinates=" in note
+        assert raw.source(coordinates="edges").notes() == []
 
     @pytest.mark.parametrize(
         ("sides", "says"),
@@ -117,9 +139,14 @@ class TestClasses:
         return list(raw.source(**options).labels()["image/object/class/label"])
 
     def test_those_of_voc_have_its_order(self, raw: Any) -> None:
-        raw.one(raw.object("dog"), raw.object("cat"))
+        raw.one(*map(raw.object, reversed(VOC_CLASSES)))
         assert self.labels(raw) == list(VOC_CLASSES)
-        assert raw.objects("class/label") == {"class/label": (11, 7)}
+        assert raw.objects("class/label") == {"class/label": tuple(range(19, -1, -1))}
+
+    def test_some_of_voc_are_those_that_occur(self, raw: Any) -> None:
+        raw.one(raw.object("person"), raw.object("dog"))
+        assert self.labels(raw) == ["dog", "person"]
+        assert raw.objects("class/label") == {"class/label": (1, 0)}
 
     def test_others_are_sorted_by_their_bytes(self, raw: Any) -> None:
         raw.one(raw.object("zebra"), raw.object("Ähre"), raw.object("cat"), raw.object("Zoo"))

@@ -29,7 +29,9 @@ class TestImageSets:
             file.path for file in raw.source().raw_files()
         }
         assert raw.source().describe() == {
-            "classes": "20 (aeroplane, bicycle, bird, boat, bottle and 15 more)",
+            "classes": "1 (cat)",
+            "coordinates": "pixels, counted from 1 (no XML names its source, and no box begins at "
+            "0; else --option coordinates=edges)",
             "split train": "2 of ImageSets/Main/train.txt",
             "split validation": "1 of ImageSets/Main/val.txt",
         }

@@ -358,3 +358,34 @@ def test_plain_rows_are_those_of_five_different_numbers() -> None:
     for other in (b"1 0.5 0.5 0.2", b"1_0 0.5 0.5 0.2 0.5", b"1 0.5 0.5 0.2 0.5 1", b"x 1 1 1 1"):
         assert plain_rows(other, 100, 80) is None
     assert plain_rows(b"1 0.5 0.5 0.2 0.5\n1 0.50 0.5 0.2 0.5", 100, 80) is None
+
+
+class TestMixture:
+    """Rows of boxes in most files, and of polygons in some."""
+
+    def put(self, raw: Any) -> None:
+        raw.put("data.yaml", "names: [cat, dog]\n")
+        for number in range(300):
+            rows = "0 0.5 0.5 0.2 0.5\n" if number < 299 else "1 0.1 0.1 0.4 0.1 0.4 0.4 0.2 0.5\n"
+            raw.images(f"images/{number:03}.png")
+            raw.put(
+                f"labels/{number:03}.txt", rows + "1 0.1 0.1 0.4 0.1 0.2 0.5\n" * (number > 298)
+            )
+
+    @pytest.mark.parametrize("options", [{}, {"task": "detect"}])
+    def test_the_box_around_a_polygon_is_its_box(self, raw: Any, options: Any) -> None:
+        self.put(raw)
+        made = raw.made(**options)
+        features = {name: each.values for name, each in made["images/299.png"].example.items()}
+        assert features["image/object/class/label"] == (1, 1)
+        assert features["image/object/bbox/xmin"] == pytest.approx((0.1, 0.1))
+        assert features["image/object/bbox/ymax"] == pytest.approx((0.5, 0.5))
+        assert sum(len(each.example["image/object/area"].values) for each in made.values()) == 301
+
+    def test_all_label_files_say_what_the_task_is(self, raw: Any) -> None:
+        self.put(raw)
+        assert raw.source().describe()["task"] == "segment"
+        raw.put("labels/299.txt", "1 0.1 0.1 0.4 0.1 0.4 0.4 0.1 0.4\n")
+        message, hint = raw.refusal()
+        assert "`labels/299.txt`" in message
+        assert "task=segment" in hint

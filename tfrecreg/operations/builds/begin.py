@@ -63,7 +63,7 @@ def begin(
         PluginError: the source failed.
     """
     settings = compare_settings(registry, prepared)
-    for note in (*settings.notes(), *prepared.source.notes()):
+    for note in settings.notes():
         progress.note(note)
     dataset = registry.dataset(prepared.name)
     expect_buildable(dataset)
@@ -73,6 +73,8 @@ def begin(
         engine = LocalEngine(1) if not prepared.data.travels else engine
     schema = dataset.schema_text()
     with _fitting_folder_named(registry, prepared):
+        for note in prepared.source.notes():
+            progress.note(note)
         text = prepared.source.schema() if schema is None else schema
         if schema is None and not prepared.request.default_schema:
             expect_same_schema(dataset, text, drafted=prepared.data is not None)

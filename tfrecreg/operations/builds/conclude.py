@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tfrecreg.codes import SRC047, SRC048
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import RefusedError
 from tfrecreg.manifest.file import render_manifest
-from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.manifest.model import MANIFEST_NAME, Ledger, Manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers, outline
 from tfrecreg.operations.builds.begin import BuildStart
 from tfrecreg.operations.builds.changed_settings import ChangedSettings
@@ -72,12 +73,15 @@ def conclude(
         proof: checks the shards while they are read back, and indexes them.
 
     Raises:
-        RefusedError: too many items were skipped, the check has findings, or the proof failed.
+        RefusedError: too many items were skipped or objects dropped, the check has findings, or the
+            proof failed.
         RawDataError: a raw file changed during the build.
         FailureError: the build cannot be read back, or the disk failed.
     """
     name = start.prepared.name
-    _accept_skipped(start, made)
+    found = ledgers(start.plan, made)
+    _accept_skipped(start, made, found)
+    _accept_dropped(start, made, found)
     outlined = outline(
         start.prepared, start.plan, made, schema=start.schema, raw=start.raw, labels=labels
     )
@@ -153,9 +157,10 @@ def _prove(
 _LAYOUT = "are the source and the folder right? (build --dry-run shows how they are read) If so, "
 
 
-def _accept_skipped(start: BuildStart, made: Sequence[MadeShard]) -> None:
+def _accept_skipped(
+    start: BuildStart, made: Sequence[MadeShard], found: Mapping[str, Ledger]
+) -> None:
     """Refuse a build that lost more items than was agreed."""
-    found = ledgers(start.plan, made)
     counts: Counter[str] = Counter()
     for ledger in found.values():
         counts.update(ledger.skipped)
@@ -171,6 +176,34 @@ def _accept_skipped(start: BuildStart, made: Sequence[MadeShard]) -> None:
         f"`{safe(first.key)}`: {safe(first.detail)}",
         hint=_LAYOUT * (skipped * 2 >= items)
         + f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
+    )
+
+
+def _accept_dropped(
+    start: BuildStart, made: Sequence[MadeShard], found: Mapping[str, Ledger]
+) -> None:
+    """Refuse a build with a split that lost more of its objects than was agreed."""
+    written: Counter[str] = Counter()
+    for shard in made:
+        written[shard.entry.split] += shard.objects
+    limit = start.prepared.settings.max_dropped
+    dropped = {split: ledger.remarks.get(SRC047.code, 0) for split, ledger in found.items()}
+    bad = {
+        split: number
+        for split, number in dropped.items()
+        if not limit.allows(number, number + written[split])
+    }
+    if not bad:
+        return
+    split, number = next(iter(bad.items()))
+    bare = found[split].remarks.get(SRC048.code, 0)
+    lost = f"; {SRC048.count_text(bare)}" if bare else ""
+    every = (*start.plan.remarks, *(each for shard in made for each in shard.remarks))
+    first = next(each for each in every if (each.split, each.code) == (split, SRC047.code))
+    raise RefusedError(
+        f"{number} of {number + written[split]} objects of `{split}` were dropped, at most {limit} "
+        f"may be{lost}; one is in `{safe(first.key)}`, {safe(first.detail)}",
+        hint=f"fix the annotations, or accept the loss: --max-dropped {max(bad.values())}",
     )
 
 

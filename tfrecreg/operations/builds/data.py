@@ -30,7 +30,7 @@ from tfrecreg.sources.python_data.source import open_python_data
 from tfrecreg.storage.interface import Storage
 from tfrecreg.text import safe
 
-_OF_PLUGINS = ("source", "raw", "options", "max_skipped", "save")
+_OF_PLUGINS = ("source", "raw", "options", "max_skipped", "max_dropped", "save")
 """Settings of a request that mean nothing without a plugin that reads raw files."""
 
 

@@ -12,6 +12,8 @@ from tfrecreg.errors import UsageError
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.text import safe
 
+DEFAULT_MAX_DROPPED = "1%"
+"""The default limit on dropped objects."""
 _SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
 """The ways to size shards; at most one may be given."""
 
@@ -27,6 +29,7 @@ class BuildSettings:
     policy: ShardPolicy
     compression: Literal["none", "gzip"]
     max_skipped: SkipLimit
+    max_dropped: SkipLimit
 
     @classmethod
     def saved(cls, config: DatasetConfig) -> BuildSettings:
@@ -38,6 +41,7 @@ class BuildSettings:
             policy=ShardPolicy(**{name: getattr(config, name) for name in _SIZING}),
             compression=config.compression,
             max_skipped=config.max_skipped or SkipLimit.parse(0),
+            max_dropped=config.max_dropped or SkipLimit.parse(DEFAULT_MAX_DROPPED),
         )
 
     def table(self) -> dict[str, Any]:
@@ -49,6 +53,7 @@ class BuildSettings:
             **{name: getattr(self.policy, name) for name in _SIZING},
             "compression": self.compression,
             "max_skipped": str(self.max_skipped),
+            "max_dropped": str(self.max_dropped),
         }
 
 
@@ -66,6 +71,8 @@ class BuildRequest:
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | int | str | None = None
     """Maximum number of skipped items: a number, or a share such as ``"0.5%"``."""
+    max_dropped: SkipLimit | int | str | None = None
+    """Maximum number of dropped objects of each split, or their share."""
     default_schema: bool = False
     """Whether a missing schema may become the source's own, although the dataset had another."""
     base: str | None = None
@@ -82,7 +89,7 @@ class BuildRequest:
         """The settings of the build. Options of another source are not taken over.
 
         Raises:
-            UsageError: `max_skipped` is neither a number nor a share.
+            UsageError: `max_skipped` or `max_dropped` is neither a number nor a share.
         """
         same = self.source in (None, saved.source)
         return BuildSettings(
@@ -91,26 +98,28 @@ class BuildRequest:
             options={**(saved.options if same else {}), **self.options},
             policy=self.policy or saved.policy,
             compression=self.compression or saved.compression,
-            max_skipped=self._limit() or saved.max_skipped,
+            max_skipped=self._limit("max_skipped") or saved.max_skipped,
+            max_dropped=self._limit("max_dropped") or saved.max_dropped,
         )
 
     def keys(self) -> Iterator[str]:
         """The keys of the file of a dataset that it names, apart from `options`."""
-        for name in ("source", "raw", "compression", "max_skipped"):
+        for name in ("source", "raw", "compression", "max_skipped", "max_dropped"):
             if getattr(self, name) is not None:
                 yield name
         if self.policy is not None:
             yield from _SIZING
 
-    def _limit(self) -> SkipLimit | None:
-        if (limit := self.max_skipped) is None or isinstance(limit, SkipLimit):
+    def _limit(self, name: str) -> SkipLimit | None:
+        limit: SkipLimit | int | str | None = getattr(self, name)
+        if limit is None or isinstance(limit, SkipLimit):
             return limit
         try:
             return SkipLimit.parse(limit)
         except ValueError as error:
             raise UsageError(
-                f"`max_skipped`: {error}, found `{safe(str(limit))}`",
-                hint="0 refuses every skipped item",
+                f"`{name}`: {error}, found `{safe(str(limit))}`",
+                hint="0 accepts none",
             ) from None
 
 

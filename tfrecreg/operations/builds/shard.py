@@ -120,12 +120,14 @@ class _Notes:
     skipped: list[Skipped] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     """On the items that were written."""
+    objects: int = 0
 
     def add(self, other: _Notes) -> None:
         for name, size in other.features.items():
             self.features[name] = self.features.get(name, 0) + size
         self.skipped += other.skipped
         self.remarks += other.remarks
+        self.objects += other.objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +151,8 @@ class MadeShard:
     skipped: list[Skipped] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     """On the items that were written."""
+    objects: int = 0
+    """Number of objects in the records."""
     kept: bool = False
     """It is a shard of the base, as it was."""
 
@@ -216,6 +220,7 @@ def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | Non
         features=notes.features,
         skipped=notes.skipped,
         remarks=notes.remarks,
+        objects=notes.objects,
         kept=True,
     )
 
@@ -287,6 +292,7 @@ def _made(shard: PlannedShard, written: WrittenShard, notes: _Notes) -> MadeShar
         features=notes.features,
         skipped=notes.skipped,
         remarks=notes.remarks,
+        objects=notes.objects,
     )
 
 
@@ -354,4 +360,5 @@ def _example(source: GuardedSource, item: Item, notes: _Notes) -> bytes | Skippe
     if isinstance(made, Skipped):
         return made
     notes.remarks.extend(made.remarks)
+    notes.objects += made.objects
     return made.payload

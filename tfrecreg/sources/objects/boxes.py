@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -136,6 +137,7 @@ class Boxes:
         bbox: Sequence[float] | None,
         area: float | None = None,
         crowd: int = 0,
+        around: Callable[[], Sequence[float]] | None = None,
     ) -> bool:
         """Add one; False where it is left out for its box or its class.
 
@@ -145,6 +147,8 @@ class Boxes:
             bbox: left, top, width and height in pixels.
             area: in pixels; None for that of the box.
             crowd: 1 for a crowd.
+            around: gives the box around the object's mask, as `bbox` or empty. It takes the place
+                of a box that is missing, or that would be dropped; with a remark (SRC032).
 
         Raises:
             SkipImage: a bad box, where the option says so.
@@ -154,9 +158,10 @@ class Boxes:
         if label is None:
             self._reject_category(name, category)
             return False
-        box = self._box(name, bbox)
-        if box is None:
+        found = self._box(name, bbox, around)
+        if found is None:
             return False
+        box, bbox = found
         if area is None or not 0 <= area < _LARGEST:
             if area is not None:
                 detail = f"{name} has the area {area:g}; that of its box is taken"
@@ -199,6 +204,7 @@ class Boxes:
 
     def features(self, prefix: str = "image/object") -> Example:
         """The features, all of one length, under `prefix`."""
+        self._view.remarks.write(len(self._rows))
         columns = [*zip(*self._rows, strict=True)] if self._rows else [()] * len(_NAMES)
         *floats, labels, texts, crowds = columns
         names = _prefixed(prefix)
@@ -213,8 +219,13 @@ class Boxes:
         """1 for things and 0 for stuff, where the labels say so."""
         return self._things
 
-    def _box(self, name: str, bbox: Sequence[float] | None) -> Box | None:
-        """The box as it is written; None where the object is left out."""
+    def _box(
+        self,
+        name: str,
+        bbox: Sequence[float] | None,
+        around: Callable[[], Sequence[float]] | None,
+    ) -> tuple[Box, Sequence[float] | None] | None:
+        """The box as it is written and in pixels; None where the object is left out."""
         options, remarks = self._view.options, self._view.remarks
         width, height = self._view.sizes[0]
         try:
@@ -224,7 +235,13 @@ class Boxes:
         else:
             if box.clipped:
                 remarks.add("SRC024", f"the box of {name} sticks out and was clipped")
-            return box
+            return box, bbox
+        if around is not None and (not bbox or options.bad_boxes == "drop"):
+            bbox = around() or bbox
+            with suppress(BadAnnotation):
+                box = fit_box(bbox, width, height, options.clip)
+                remarks.add("SRC032", f"{detail}; that around its mask is taken")
+                return box, bbox
         if options.bad_boxes == "fail":
             raise RawDataError(
                 f"`{safe(self._view.path)}`: {detail}",
@@ -233,8 +250,11 @@ class Boxes:
         if options.bad_boxes == "skip-image":
             raise SkipImage("SRC023", f"{detail}; --option bad_boxes=drop keeps the picture")
         kept = unclipped_box(bbox, width, height) if options.bad_boxes == "keep" else None
-        remarks.add("SRC023", f"{detail}; it was {'dropped' if kept is None else 'kept'}")
-        return kept
+        if kept is None:
+            remarks.drop("SRC023", f"{detail}; it was dropped")
+        else:
+            remarks.add("SRC023", f"{detail}; it was kept")
+        return None if kept is None else (kept, bbox)
 
     def _reject_category(self, name: str, category: Any) -> None:
         shown = safe(str(category))
@@ -244,7 +264,7 @@ class Boxes:
                 f"`{safe(self._view.path)}`: {detail}",
                 hint="fix the file, or leave them out: --option dangling=drop",
             )
-        self._view.remarks.add("SRC025", detail)
+        self._view.remarks.drop("SRC025", detail)
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -101,6 +102,36 @@ def read_text(
             f"`{safe(path)}` is not UTF-8: line {line} has the byte 0x{data[error.start]:02x}",
             hint="write the file again as UTF-8",
         ) from None
+
+
+def similar_names(split: str, key: str, names: Iterable[str]) -> Iterator[Remark]:
+    """One remark on names of classes that are equal but for case, spaces or Unicode normal form.
+
+    Args:
+        key: the file that lists them.
+    """
+    seen: dict[str, str] = {}
+    pairs = []
+    for name in filter(None, names):
+        plain = " ".join(unicodedata.normalize("NFC", name).casefold().split())
+        if plain in seen:
+            pairs.append((seen[plain], name))
+        seen.setdefault(plain, name)
+    if pairs:
+        one, other = (safe(name, limit=60) for name in pairs[0])
+        detail = f"`{one}` and `{other}` are two classes"
+        yield Remark(split, key, "SRC049", detail, len(pairs))
+
+
+def path_ends(text: str) -> list[str]:
+    """A path of another machine without its first folders, the longest end first.
+
+    Separators may be those of Windows; a drive and parts such as `..` are left out.
+    """
+    parts = [part for part in text.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+    if parts and parts[0].endswith(":"):
+        del parts[0]
+    return ["/".join(parts[start:]) for start in range(len(parts))]
 
 
 def paths_remark(split: str, code: str, paths: Sequence[str], why: str) -> Remark:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tfrecreg.example.features import float_feature, int64_feature
 from tfrecreg.example.model import Example
 from tfrecreg.sources.objects.view import BadAnnotation
 
 _LARGEST_KEYPOINT = 1e30
+
+
+def box_around(polygons: Iterable[Sequence[float]]) -> tuple[float, float, float, float]:
+    """Left, top, width and height of the box around polygons, whose x and y are in turn; NaN where
+    a point is not finite.
+    """
+    points = [value for polygon in polygons for value in polygon]
+    if not math.isfinite(sum(points)):
+        return math.nan, math.nan, math.nan, math.nan
+    xs, ys = points[::2], points[1::2]
+    left, top = min(xs), min(ys)
+    return left, top, max(xs) - left, max(ys) - top
 
 
 class Keypoints:

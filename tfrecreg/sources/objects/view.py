@@ -46,10 +46,15 @@ class SkipImage(Exception):
 
 
 class ImageRemarks:
-    """The remarks on one image: by code, how often, and the first one in words."""
+    """The remarks on one image: by code, how often, and the first one in words.
+
+    Objects that are dropped are counted apart, whatever the reason.
+    """
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[str, int]] = {}
+        self._dropped: list[str] = []
+        self._written = 0
 
     def add(self, code: str, detail: str) -> None:
         """Count one more of `code`."""
@@ -59,12 +64,28 @@ class ImageRemarks:
     def __contains__(self, code: str) -> bool:
         return code in self._found
 
+    def drop(self, code: str, detail: str) -> None:
+        """Count one more of `code`, for which an object is dropped."""
+        self.add(code, detail)
+        self._dropped.append(detail)
+
+    def write(self, objects: int) -> None:
+        """Count objects that are written."""
+        self._written += objects
+
     def remarks(self, split: str, key: str) -> list[Remark]:
         """One for each code, in order of the codes."""
-        return [
+        found = [
             Remark(split, key, code, first if times == 1 else f"{first}; {times} such", times)
             for code, (first, times) in sorted(self._found.items())
         ]
+        if number := len(self._dropped):
+            every = number + self._written
+            detail = f"{number} of {every} objects: {self._dropped[0]}"
+            found.append(Remark(split, key, "SRC047", detail, number))
+            if not self._written:
+                found.append(Remark(split, key, "SRC048", "none of its objects is left"))
+        return sorted(found)
 
 
 class ImageView(NamedTuple):
@@ -145,7 +166,7 @@ class ImageView(NamedTuple):
             )
         if self.options.bad_boxes == "skip-image":
             raise SkipImage(code, f"{detail}; --option bad_boxes=drop keeps the picture")
-        self.remarks.add(code, f"{detail}; it was dropped")
+        self.remarks.drop(code, f"{detail}; it was dropped")
 
 
 def _rotated(data: bytes, header: ImageHeader) -> bytes:

@@ -1,0 +1,161 @@
+"""Dropped objects are accounted for as skipped items are: a limit, the ledger, and `check`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_support import png
+
+import tfrecreg
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.operations.init import init
+
+GOOD, BAD = (10, 10, 30, 20), (10, 10, -30, 20)
+
+
+def put(path: Path, data: bytes | str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def write_coco(raw: Path, split: str, images: list[list[Any]]) -> None:
+    """An image for each list of boxes."""
+    found = [{"id": n, "file_name": f"{split}{n}.png"} for n in range(len(images))]
+    annotations = [
+        {"id": 100 * n + at, "image_id": n, "category_id": 1, "bbox": box}
+        for n, boxes in enumerate(images)
+        for at, box in enumerate(boxes)
+    ]
+    for number in range(len(images)):
+        put(raw / f"{split}/{split}{number}.png", png(100, 80, seed=number))
+    data = {"images": found, "annotations": annotations, "categories": [{"id": 1, "name": "a"}]}
+    put(raw / f"annotations/instances_{split}.json", json.dumps(data))
+
+
+def write_yolo(raw: Path, split: str, images: list[list[Any]]) -> None:
+    for number, boxes in enumerate(images):
+        rows = [
+            f"0 {(x + w / 2) / 100} {(y + h / 2) / 80} {w / 100} {h / 80}\n" for x, y, w, h in boxes
+        ]
+        put(raw / f"images/{split}/{number}.png", png(100, 80, seed=number))
+        put(raw / f"labels/{split}/{number}.txt", "".join(rows))
+    put(raw / "data.yaml", "names: [a]\n")
+
+
+def write_voc(raw: Path, split: str, images: list[list[Any]]) -> None:
+    for number, boxes in enumerate(images):
+        objects = "".join(
+            f"<object><name>a</name><bndbox><xmin>{x + 1}</xmin><ymin>{y + 1}</ymin>"
+            f"<xmax>{x + w}</xmax><ymax>{y + h}</ymax></bndbox></object>"
+            for x, y, w, h in boxes
+        )
+        put(raw / f"{split}/{number}.png", png(100, 80, seed=number))
+        put(raw / f"{split}/{number}.xml", f"<annotation>{objects}</annotation>")
+
+
+SOURCES = {"coco": write_coco, "yolo": write_yolo, "voc": write_voc}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Any:
+    init(tmp_path / "reg", with_dvc=False)
+    return tfrecreg.open(tmp_path / "reg")["d"]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+class TestLimit:
+    def test_more_than_a_hundredth_of_a_split_refuses_the_build(
+        self, tmp_path: Path, dataset: Any, source: str
+    ) -> None:
+        SOURCES[source](tmp_path / "raw", "train", [[GOOD] * 10] * 30)
+        SOURCES[source](tmp_path / "raw", "val", [[GOOD, GOOD, BAD], [BAD]])
+        with pytest.raises(RefusedError) as caught:
+            dataset.build(source=source, raw=tmp_path / "raw", progress=False)
+        assert "2 of 4 objects of `validation`" in caught.value.message
+        assert "1 image lost all of its objects" in caught.value.message
+        assert "--max-dropped 2" in str(caught.value.hint)
+        assert not (tmp_path / "reg/data/d").exists()
+
+    @pytest.mark.parametrize("limit", [2, "50%"])
+    def test_an_option_accepts_more_and_check_repeats_it(
+        self, tmp_path: Path, dataset: Any, source: str, limit: Any
+    ) -> None:
+        SOURCES[source](tmp_path / "raw", "train", [[GOOD] * 10] * 3)
+        SOURCES[source](tmp_path / "raw", "val", [[GOOD, GOOD, BAD], [BAD]])
+        built = dataset.build(
+            source=source,
+            raw=tmp_path / "raw",
+            max_dropped=limit,
+            save_options=True,
+            progress=False,
+        )
+        ledger = built.manifest.ledger
+        assert "SRC047" not in ledger["train"].remarks
+        assert {code: ledger["validation"].remarks[code] for code in ("SRC047", "SRC048")} == {
+            "SRC047": 2,
+            "SRC048": 1,
+        }
+        (found,) = (each for each in built.check().findings if each.code == "SRC047")
+        assert found.severity.value == "warning"
+        assert [each.split for each in found.locations] == ["validation"]
+        assert "2 objects" in found.message
+        assert "1 image" in found.message
+        assert str(limit) in (tmp_path / "reg/datasets/d.toml").read_text("utf-8")
+        dataset.build(anew=True, progress=False)
+
+    def test_a_hundredth_is_no_reason(self, tmp_path: Path, dataset: Any, source: str) -> None:
+        SOURCES[source](tmp_path / "raw", "train", [[GOOD] * 99 + [BAD]])
+        built = dataset.build(source=source, raw=tmp_path / "raw", progress=False)
+        assert built.manifest.ledger["train"].remarks["SRC047"] == 1
+        assert "SRC048" not in built.manifest.ledger["train"].remarks
+
+
+def test_an_object_of_no_listed_image_or_category_counts(tmp_path: Path, dataset: Any) -> None:
+    write_coco(tmp_path / "raw", "train", [[GOOD], [GOOD, GOOD]])
+    path = tmp_path / "raw/annotations/instances_train.json"
+    data = json.loads(path.read_text("utf-8"))
+    data["annotations"][0]["category_id"] = 9
+    data["annotations"][1]["image_id"] = 9
+    path.write_text(json.dumps(data), "utf-8")
+    arguments = {"source": "coco", "raw": tmp_path / "raw", "options": {"dangling": "drop"}}
+    with pytest.raises(RefusedError):
+        dataset.build(**arguments, max_dropped=1, progress=False)
+    built = dataset.build(**arguments, max_dropped=2, progress=False)
+    remarks = built.manifest.ledger["train"].remarks
+    assert {code: remarks[code] for code in ("SRC025", "SRC047", "SRC048")} == {
+        "SRC025": 2,
+        "SRC047": 2,
+        "SRC048": 1,
+    }
+
+
+def test_a_limit_that_is_none_is_refused(tmp_path: Path, dataset: Any) -> None:
+    with pytest.raises(UsageError):
+        dataset.build(source="coco", raw=tmp_path, max_dropped="half", progress=False)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_classes_that_are_one_but_for_case_are_remarked(
+    tmp_path: Path, dataset: Any, source: str
+) -> None:
+    raw = tmp_path / "raw"
+    SOURCES[source](raw, "train", [[GOOD, GOOD]])
+    for path in raw.rglob("*"):
+        if path.suffix in (".json", ".xml", ".yaml"):
+            text = path.read_text("utf-8").replace("[a]", '[a, "A "]')
+            text = text.replace(
+                '{"id": 1, "name": "a"}', '{"id": 1, "name": "a"}, {"id": 2, "name": "a"}'
+            )
+            path.write_text(text.replace("<name>a<", "<name>A<", 1), "utf-8")
+    built = dataset.build(source=source, raw=raw, progress=False)
+    assert built.manifest.ledger["train"].remarks["SRC049"] == 1
+
+
+def test_two_images_of_one_label_file_are_remarked(tmp_path: Path, dataset: Any) -> None:
+    write_yolo(tmp_path / "raw", "train", [[GOOD], [GOOD]])
+    put(tmp_path / "raw/images/train/0.bmp", png(100, 80, seed=7))
+    built = dataset.build(source="yolo", raw=tmp_path / "raw", progress=False)
+    assert built.manifest.ledger["train"].remarks["SRC049"] == 1
