@@ -47,6 +47,16 @@ def test_examples_were_added(compare) -> None:
     assert not result.same
 
 
+@pytest.mark.parametrize("kind", ["added", "removed"])
+def test_examples_of_one_side_are_in_order_of_their_keys(compare, kind: str) -> None:
+    names = ["7/a", "2/b", "3/c", "10/d", "ä", *(f"{n}" for n in range(90, 60, -1))]
+    more = {"train": [*TWO["train"], {name: example(n) for n, name in enumerate(names, 20)}]}
+    sides = [TWO, {**TWO, **more}]
+    result = compare(*(sides if kind == "added" else reversed(sides)))
+    assert keys(result, kind) == sorted(names)[:20]
+    assert [each.key for each in result.records()] == sorted(names)
+
+
 def test_a_split_was_added(compare) -> None:
     result = compare(TWO, {**TWO, "validation": [{"v": example(30), "w": example(31)}]})
     assert result.change.level == "minor"
