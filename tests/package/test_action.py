@@ -131,7 +131,7 @@ def test_the_page_is_written_whatever_the_verdict(runner: Runner) -> None:
 def test_datasets_that_the_job_does_not_have_fail_it(runner: Runner, tmp_path: Path) -> None:
     (runner.here / "datasets/absent.toml").write_text('source = "mnist"\nraw = "raw"\n')
     said = runner.step("Check", expect=3)
-    assert "::error title=absent is incomplete::`absent` is not built; hint: tfrecreg build" in said
+    assert "::error title=incomplete%3A absent::`absent` is not built; hint: tfrecreg build" in said
     assert "tfrecreg: digits: pass\n" in said
     assert "`absent`" in (tmp_path / "summary.md").read_text()
     said = runner.step("Check", ignore_missing="true")
@@ -148,7 +148,7 @@ def test_no_target_is_a_command_or_an_option(runner: Runner) -> None:
     assert "no file matches `--output=pwned`" in said
     # The one command is our own: it says why there is no report.
     commands = [line for line in said.splitlines() if line.lstrip().startswith("::")]
-    assert [line[:27] for line in commands] == ["::error title=--output=pwned"[:27]]
+    assert ["--output=pwned" in line.split("::")[1] for line in commands] == [True]
     assert commands[0].count("::") == 2
     assert not list(runner.here.glob("pwned*"))
 

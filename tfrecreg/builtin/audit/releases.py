@@ -7,6 +7,8 @@ number, or two after the same parent, shows only where both are looked at: `base
 from __future__ import annotations
 
 import datetime
+import posixpath
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +29,7 @@ from tfrecreg.registry.audit import (
     SHALLOW,
     Audit,
     audit,
+    by_cause,
     ever_released,
     fork_issue,
     forks,
@@ -109,7 +112,7 @@ def audit_releases(
             *(_schema_issues(dataset) if name not in registry.config.broken else ()),
             *(other.issues(dataset, found) if other else ()),
         ]
-        judge(_findings(name, issues), registry.config, name)
+        judge(_findings(name, by_cause(issues)), registry.config, name)
     against = f", with those of {safe(base)}" if base is not None else ""
     if unseen == SHALLOW and not (other and other.meeting):
         errors.append(f"{unseen}; hint: {_FETCH.format('git fetch --unshallow')}")
@@ -244,8 +247,13 @@ class _Base:
                         code=REG006, versions=frozenset({version}), path=path, message=message
                     )
             elif path in self.common:
-                message = f"it is missing here, but {shown} has it"
-                yield Issue(code=REG002, versions=frozenset({version}), path=path, message=message)
+                yield Issue(
+                    code=REG002,
+                    versions=frozenset({version}),
+                    path=path,
+                    message=f"`{name}@{version}` is missing here, but {shown} has it",
+                    command=f"git checkout {shlex.quote(shown)} -- {posixpath.dirname(path)}",
+                )
             elif there is not None:
                 links[version] = there
         known = set(forks(here.links))
