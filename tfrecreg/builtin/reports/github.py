@@ -53,7 +53,8 @@ def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
     """One command per finding, the worst first, because GitHub shows ten per level and step. Waived
     findings are notices.
     """
-    lines: list[str] = []
+    changes = dict.fromkeys(line for report in reports for line in report.changes)
+    lines = [f"tfrecreg: {safe_message(each)}" for each in changes]
     for report in reports:
         for finding in report.findings:
             told = [*_message_lines(finding), f"hint: {finding.hint}"]
