@@ -245,10 +245,8 @@ class _Base:
         if missing := missing_build(dataset):
             yield missing
         with suppress(TfrecregError):  # findings say why
-            build = dataset.build_manifest()
-            if build is not None and build.digest not in {
-                each.build for each in here.links.values()
-            }:
+            build, released = dataset.build_manifest(), {each.build for each in here.links.values()}
+            if build is not None and build.digest not in released:
                 yield changes_of(resolve(dataset.registry, dataset.name))
         for version in reversed(dataset.versions):
             path = f"{layout.release_folder(dataset.name, version)}/{MANIFEST_NAME}"

@@ -75,6 +75,17 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
     return Classified(judge_change(before, after, None, matched, tallied, relabelled), hint)
 
 
+def previous_of(found: Resolved) -> Resolved | None:
+    """The release before: of a release its parent, of another build the newest release."""
+    dataset, links = found.dataset, links_of(found.dataset)
+    version = max(links, default=None)
+    for each in sorted(links, reverse=True):
+        if found.manifest.digest in (links[each].digest, links[each].build):
+            version = links[each].parent
+            break
+    return resolve(found.registry, f"{dataset}@{version}") if version is not None else None
+
+
 def changes_of(found: Resolved, progress: Progress = SILENT) -> str:
     """The line about a build or a release: a build that is not released is compared with the newest
     release, as far as the indexes and records of both are here.
@@ -90,13 +101,13 @@ def changes_of(found: Resolved, progress: Progress = SILENT) -> str:
     if release is not None:
         parent = release.parent.version if release.parent is not None else None
         return change_line(f"{dataset} {safe(release.version)}", records, release.change, parent)
-    newest = f"{dataset}@{max(links)}" if links else None
+    before = previous_of(found)
     try:
-        change, _ = classify(resolve(found.registry, newest) if newest else None, found, progress)
+        change, _ = classify(before, found, progress)
     except TfrecregError as error:
         change = Change(level="major", reasons=[f"the change is unknown: {error.message}"])
-    name = f"{dataset}, a build that is not released"
-    return change_line(name, records, change, str(max(links)) if links else None)
+    after = before.name.partition("@")[2] if before is not None else None
+    return change_line(f"{dataset}, a build that is not released", records, change, after)
 
 
 def count_pairs(

@@ -162,6 +162,8 @@ class DiffResult:
     """The most frequent ones first."""
     more_labels: int
     """Changes of labels beyond those."""
+    relabelled: int
+    """Number of examples with another label."""
     schema: tuple[SchemaChange, ...] | None
     """None where one of the schemas is missing or does not parse."""
     shards: ShardCounts

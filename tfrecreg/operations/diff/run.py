@@ -150,6 +150,7 @@ def diff_sides(
             )
         ),
         more_labels=tallied.more_labels,
+        relabelled=tallied.relabelled,
         schema=_schema_changes(before, after),
         shards=shard_counts(before.manifest, after.manifest),
         listing=listing,
