@@ -35,9 +35,14 @@ class Runner:
 
     def bash(self, script: str, *, expect: int, arguments: list[str] | None = None) -> str:
         """Run a script as GitHub starts it for `shell: bash`; its output."""
+        code, said = self._run(script, arguments or [])
+        assert code == expect, f"{code}: {said}"
+        return said
+
+    def _run(self, script: str, arguments: list[str]) -> tuple[int, str]:
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
         done = subprocess.run(
-            [*command, "bash", *(arguments or [])],
+            [*command, "bash", *arguments],
             cwd=self.here,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -45,11 +50,16 @@ class Runner:
             text=True,
             timeout=120,
         )
-        assert done.returncode == expect, f"{done.returncode}: {done.stdout}"
-        return done.stdout
+        return done.returncode, done.stdout
 
     def step(self, name: str, *, expect: int = 0, **inputs: str) -> str:
-        """Run a step of the action with inputs; the others have their defaults."""
+        """Run a step of the action with inputs; the others have their defaults. Its output."""
+        code, said = self.run(name, **inputs)
+        assert code == expect, f"{code}: {said}"
+        return said
+
+    def run(self, name: str, **inputs: str) -> tuple[int, str]:
+        """The exit code of a step, and its output."""
         action = load("action.yml")
         (step,) = [each for each in action["runs"]["steps"] if each.get("name") == name]
         given = {key: each["default"] for key, each in action["inputs"].items()}
@@ -60,7 +70,7 @@ class Runner:
         outputs = self.temp / "outputs"
         outputs.write_text("")
         self.environment |= {"GITHUB_OUTPUT": str(outputs), **variables}
-        return self.bash(step["run"], expect=expect)
+        return self._run(step["run"], [])
 
     @property
     def outputs(self) -> dict[str, str]:

@@ -180,6 +180,7 @@ def hostile_report(name: str, target: str = "digits", folder: str | None = "data
         validators=("crc", "manifest"),
         skipped=(SkippedValidator("schema", f"no schema at {name}"),),
         errors=(f"`{name}` was not read",),
+        changes=(f"digits 2.0.0 (major after 1.0.0): {name}",),
         folder=folder,
         basis=Basis(manifest="0" * 64),
     )

@@ -10,6 +10,7 @@ OURS = "tfrecreg"
 """The distribution of the bundled plugins."""
 
 BUNDLED = (
+    "tfrecreg.builtin.changes.plugin",
     "tfrecreg.builtin.derived.plugin",
     "tfrecreg.builtin.export.plugin",
     "tfrecreg.builtin.images.plugin",

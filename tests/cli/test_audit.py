@@ -36,6 +36,7 @@ def test_a_fork_with_the_base_fails(cli, root: Path) -> None:
     done = cli("audit", "--base", "main")
     assert done.code == 1
     assert done.out == (
+        "m 1.2.0 (minor after 1.0.0): no reason is known\n"
         "the releases, with those of main: 2 releases\n"
         "error REG005 forked-releases: 1.2.0 was made after 1.0.0, and 1.1.0 comes between "
         "them; 1.1.0 is on main\n"

@@ -71,6 +71,17 @@ def test_a_release_is_a_manifest_and_a_schema_that_name_the_bytes(cli, built) ->
     assert cli("check", "digits@1.0.0").code == 0
 
 
+def test_auto_is_a_version_as_it_is_a_bump(cli, built, raw) -> None:
+    for change, number in ((None, "1.0.0"), (append, "1.1.0"), (None, "1.1.0")):
+        if change is not None:
+            change(raw)
+            assert cli("build", "digits").code == 0
+        done = cli("release", "digits", "--version", "auto", "--json")
+        assert (done.code, done.json["reference"]) == (0, f"digits@{number}")
+    assert cli("release", "digits", "--version", "auto", "--bump", "major").code == 2
+    assert cli("release", "digits", "--version", "automatic").code == 2
+
+
 def test_the_same_release_again_is_exit_0_and_changes_nothing(cli, built) -> None:
     assert cli("release", "digits", "--version", "1.0.0").code == 0
     before = tree(built / "registry")

@@ -5,18 +5,34 @@ Their scripts are run as the runner and pre-commit run them, against a real regi
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from action_support import Runner, load, open_runner
-from git_support import commit, start
+from git_support import commit, git, start
 from hostile_support import NAMES
 from package_support import CHECKOUT
 from page_support import read_page
+from remote_support import configure, registry_at
 from tests_support import flip
+
+from tfrecreg.operations.builds.data import build
+from tfrecreg.operations.builds.settings import BuildRequest
+from tfrecreg.operations.demo.digits import write_digits
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.operations.remote.sending import push
+from tfrecreg.registry.registry import open_registry
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.tracking import dvc
 
 pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
 
@@ -48,11 +64,13 @@ def test_scripts_of_the_action_hold_no_expression() -> None:
 @pytest.mark.medium
 def test_the_action_checks_annotates_and_fails(runner: Runner, tmp_path: Path) -> None:
     said = runner.step("Check")
-    assert said == "tfrecreg: digits: pass\n"
-    assert (tmp_path / "summary.md").read_text().startswith("### `digits`: pass\n")
+    first = "tfrecreg: digits 1.0.0 (the first): 260 records\n"
+    assert said == f"{first}tfrecreg: digits: pass\n"
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.startswith("- digits 1.0.0 (the first): 260 records\n\n### `digits`: pass\n")
     flip(runner.here / SHARD, 30)
     said = runner.step("Check", expect=1, targets="digits\n")
-    assert said.startswith(f"::error file={SHARD},title=CRC002 data-checksum%3A digits::")
+    assert said.startswith(f"{first}::error file={SHARD},title=CRC002 data-checksum%3A digits::")
     said = runner.step("Check", targets="digits", fail_on="never", format="text")
     assert "CRC002" in said
     said = runner.step("Check", expect=1, targets=f"{SHARD}\nschemas/../{SHARD}\n", format="junit")
@@ -131,11 +149,12 @@ def test_the_page_is_written_whatever_the_verdict(runner: Runner) -> None:
 def test_datasets_that_the_job_does_not_have_fail_it(runner: Runner, tmp_path: Path) -> None:
     (runner.here / "datasets/absent.toml").write_text('source = "mnist"\nraw = "raw"\n')
     said = runner.step("Check", expect=3)
-    assert "::error title=absent is incomplete::`absent` is not built; hint: tfrecreg build" in said
+    assert "::error title=incomplete%3A absent::`absent` is not built; hint: tfrecreg build" in said
     assert "tfrecreg: digits: pass\n" in said
     assert "`absent`" in (tmp_path / "summary.md").read_text()
     said = runner.step("Check", ignore_missing="true")
-    assert said == "not checked: `absent` is not built\ntfrecreg: digits: pass\n"
+    assert said.startswith("not checked: `absent` is not built\n")
+    assert said.endswith("\ntfrecreg: digits: pass\n")
 
 
 @pytest.mark.medium
@@ -148,7 +167,7 @@ def test_no_target_is_a_command_or_an_option(runner: Runner) -> None:
     assert "no file matches `--output=pwned`" in said
     # The one command is our own: it says why there is no report.
     commands = [line for line in said.splitlines() if line.lstrip().startswith("::")]
-    assert [line[:27] for line in commands] == ["::error title=--output=pwned"[:27]]
+    assert ["--output=pwned" in line.split("::")[1] for line in commands] == [True]
     assert commands[0].count("::") == 2
     assert not list(runner.here.glob("pwned*"))
 
@@ -165,6 +184,142 @@ def test_the_core_is_installed_and_an_extra_only_if_asked(runner: Runner, tmp_pa
     assert runner.step("Install tfrecreg", pull="true").split() == [*asked, "/the/action[dvc]"]
     said = runner.step("Install tfrecreg", pull="true", extras="images")
     assert said.split() == [*asked, "/the/action[dvc,images]"]
+
+
+def swap_labels(root: Path) -> None:
+    """Every 3 is a 5 and every 5 a 3, in the raw data."""
+    path = root.parent / "raw/train-labels-idx1-ubyte.gz"
+    data = gzip.decompress(path.read_bytes())
+    swapped = data[8:].translate(bytes.maketrans(b"\3\5", b"\5\3"))
+    path.write_bytes(gzip.compress(data[:8] + swapped))
+    build(open_registry(root), BuildRequest(name="digits", raw=str(root.parent / "raw")))
+
+
+def release_swapped(root: Path) -> None:
+    swap_labels(root)
+    release(open_registry(root), ReleaseRequest(name="digits"))
+    push(open_registry(root))
+
+
+def track(root: Path, *, in_lock: bool) -> None:
+    """Commit the build to DVC, as a pointer or as the output of a stage, and push it."""
+    value = dvc.keep(str(root), "data/digits").value
+    if in_lock:
+        (root / "data/digits.dvc").unlink()
+        stage = {"cmd": "true", "outs": ["data/digits"]}
+        (root / "dvc.yaml").write_text(json.dumps({"stages": {"build-digits": stage}}))
+        (root / "dvc.lock").write_text(
+            "schema: '2.0'\nstages:\n  build-digits:\n    cmd: 'true'\n    outs:\n"
+            f"    - path: data/digits\n      hash: md5\n      md5: {value}\n"
+        )
+    subprocess.run([sys.executable, "-m", "dvc", "push", "-q"], cwd=root, check=True)
+
+
+def damage_shard(root: Path, *, in_lock: bool = False) -> None:
+    shard = root / "data/digits/digits-train.tfrecord-00000-of-00001"
+    flip(shard, shard.stat().st_size // 2)
+    track(root, in_lock=in_lock)
+
+
+def build_swapped(root: Path) -> None:
+    swap_labels(root)
+    track(root, in_lock=False)
+
+
+def lose_build(root: Path) -> None:
+    """A pointer to bytes that nobody has pushed."""
+    path = root / "data/digits.dvc"
+    path.write_text(re.sub("md5: [0-9a-f]{32}", f"md5: {'0' * 32}", path.read_text()))
+
+
+def delete(root: Path, version: str) -> None:
+    shutil.rmtree(root / "registry/digits" / version)
+
+
+def edit_manifest(root: Path, version: str) -> None:
+    path = root / "registry/digits" / version / "manifest.json"
+    path.write_text(path.read_text().replace('"records":', '"records":1', 1))
+
+
+def weaken(root: Path, text: str) -> None:
+    (root / "tfrecreg.toml").write_text(text)
+
+
+WAIVER = '[[waivers]]\ncode = "CRC*"\nowner = "a"\nreason = "b"\nexpires = 2099-01-01\n'
+CHANGE = r"digits 2\.0\.0 \(major after 1\.1\.0\): \d+ labels changed; "
+UNRELEASED = r"digits, a build that is not released \((major|patch) after 1\.\d\.0\): "
+BAD = {
+    "labels swapped and released": (release_swapped, CHANGE, CHANGE),
+    "labels swapped and built": (build_swapped, UNRELEASED, UNRELEASED),
+    "shard damaged": (damage_shard, "CRC002", "CRC002"),
+    "shard damaged, in dvc.lock": (partial(damage_shard, in_lock=True), "CRC002", "CRC002"),
+    "build not pushed": (lose_build, "not here", "not here"),
+    "first release deleted": (partial(delete, version="1.0.0"), "REG002", "REG003"),
+    "last release deleted": (partial(delete, version="1.1.0"), "REG002", UNRELEASED),
+    "manifest edited": (partial(edit_manifest, version="1.0.0"), "REG002", "REG002"),
+    "last manifest edited": (partial(edit_manifest, version="1.1.0"), "REG002", "REG002"),
+    "gate weakened": (
+        partial(weaken, text='[gates.default]\nfail_on = "never"\n'),
+        "tfrecreg.toml: ",
+        None,
+    ),
+    "validators left out": (
+        partial(weaken, text='[gates.digits]\nvalidators = ["manifest"]\n'),
+        "tfrecreg.toml: ",
+        None,
+    ),
+    "waived": (partial(weaken, text=WAIVER), "tfrecreg.toml: ", None),
+}
+"""What a pull request does; what the action says of it, and what it says without the history."""
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a registry of two releases, its remote and its raw data."""
+    pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
+    folder = tmp_path_factory.mktemp("published")
+    write_digits(LocalStorage(folder / "raw"), train=60, test=10, seed=1)
+    root = registry_at(folder / "registry")
+    configure(root, "../../remote")
+    (root / "tfrecreg.toml").write_text("")
+    for shards, bump in ((2, "auto"), (1, "minor")):
+        raw, policy = str(folder / "raw"), ShardPolicy(shards=shards)
+        request = BuildRequest(name="digits", source="mnist", raw=raw, policy=policy)
+        build(open_registry(root), request)
+        release(open_registry(root), ReleaseRequest(name="digits", bump=bump))
+        commit(root, bump)
+    push(open_registry(root))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deep", [True, False])
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_pull_request_is_red_or_begins_with_what_it_changes(
+    published: Path, tmp_path: Path, what: str, deep: bool
+) -> None:
+    folder = Path(shutil.copytree(published, tmp_path / "there", symlinks=True))
+    harm, *said = BAD[what]
+    root, expected = folder / "registry", said[0 if deep else 1]
+    git(root, "switch", "--quiet", "--create", "work")
+    harm(root)
+    commit(root, "harmless")
+    here = folder / "clone"
+    depth = [] if deep else ["--depth=1"]
+    git(folder, "clone", "--quiet", *depth, "--branch=work", f"file://{root}", str(here))
+    runner = open_runner(here, tmp_path)
+    inputs = {"registry": "true", "base": "origin/main"} if deep or expected is None else {}
+    code, text = runner.run("Check", pull="true", **inputs)
+    if expected is None:  # the base is not in the clone
+        assert code in (2, 3)
+        return
+    summary = (tmp_path / "summary.md").read_text("utf-8").splitlines()
+    if code == 0:
+        assert re.match(f"- (`* ?){expected}", summary[0])
+        assert re.search(f"^tfrecreg: {expected}", text, re.MULTILINE)
+    else:
+        assert code in (1, 2, 3)
+        assert re.search(expected, text)
 
 
 def hook(runner: Runner, name: str, *files: str, expect: int) -> str:

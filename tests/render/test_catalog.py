@@ -275,26 +275,35 @@ def test_a_history(pipe, terminal) -> None:
         records=1010,
         bytes=510_000,
         note="",
+        parent="1.0.0",
     )
     older = replace(
-        newer, version="1.0.0", level="initial", reasons=(), records=1, bytes=500, note="[b]first"
+        newer,
+        version="1.0.0",
+        level="initial",
+        reasons=(),
+        records=1,
+        bytes=500,
+        note="[b]first",
+        parent=None,
     )
     assert (
         pipe(lambda console: print_log(console, "m", [newer, older]))
         == """\
-m@1.1.0  minor: 1,010 records, 510.0 kB; 2027-02-01T12:00:00Z by ada
-  10 examples were added to the split `train`
-m@1.0.0  initial: 1 record, 500 B; 2027-02-01T12:00:00Z by ada
+m 1.1.0 (minor after 1.0.0): 10 examples were added to the split `train`
+  m@1.1.0: 1,010 records, 510.0 kB; 2027-02-01T12:00:00Z by ada
+m 1.0.0 (the first): 1 record
+  m@1.0.0: 1 record, 500 B; 2027-02-01T12:00:00Z by ada
   “[b]first”
 """
     )
     assert (
         terminal(lambda console: print_log(console, "m", [newer]), 40)
         == """\
-m@1.1.0  minor: 1,010 records, 510.0 kB;
-  2027-02-01T12:00:00Z by ada
-  10 examples were added to the split
-    `train`
+m 1.1.0 (minor after 1.0.0): 10 examples
+  were added to the split `train`
+  m@1.1.0: 1,010 records, 510.0 kB;
+    2027-02-01T12:00:00Z by ada
 """
     )
 

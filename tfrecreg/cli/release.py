@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @session_command("release")
 @click.argument("name", shell_complete=complete.datasets)
-@click.option("--version", metavar="X.Y.Z", help="Version number of the release.")
+@click.option("--version", metavar="X.Y.Z|auto", help="Version number of the release.")
 @click.option(
     "--bump",
     type=click.Choice(["auto", "patch", "minor", "major"]),

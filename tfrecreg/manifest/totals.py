@@ -7,7 +7,8 @@ from typing import NamedTuple
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.manifest.model import FORMAT_VERSION, Manifest
+from tfrecreg.manifest.model import FORMAT_VERSION, Change, Manifest
+from tfrecreg.text import count, safe
 
 
 class Totals(NamedTuple):
@@ -89,3 +90,19 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
         records=sum(split.records for split in part.splits),
         bytes=sum(shard.bytes for shard in part.shards),
     )
+
+
+def change_line(name: str, records: int, change: Change | None, parent: str | None) -> str:
+    """``signs 2.0.0 (major after 1.1.0): 413 labels changed; 147 examples moved …``, for a reader
+    who reads nothing else.
+
+    Args:
+        name: the dataset, and the version of a release.
+        records: number of its records.
+        change: since `parent`; None where there is no release before.
+        parent: the version before.
+    """
+    if change is None or parent is None:
+        return f"{name} (the first): {count(records, 'record')}"
+    reasons = "; ".join(safe(each, limit=300) for each in change.reasons)
+    return f"{name} ({change.level} after {safe(parent)}): {reasons or 'no reason is known'}"

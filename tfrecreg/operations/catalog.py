@@ -87,7 +87,7 @@ class LogEntry:
     version: str
     created: str
     by: str
-    level: str
+    level: Literal["initial", "patch", "minor", "major"]
     reasons: tuple[str, ...]
     records: int
     bytes: int
@@ -124,7 +124,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
                 version=str(version),
                 created=provenance.created if provenance else "",
                 by=provenance.by if provenance else "",
-                level=release.change.level if release else "",
+                level=release.change.level if release else "initial",
                 reasons=tuple(release.change.reasons) if release else (),
                 records=totals.records,
                 bytes=totals.bytes,

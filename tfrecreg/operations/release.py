@@ -52,7 +52,7 @@ class ReleaseRequest:
 
     name: str
     version: str | None = None
-    """MAJOR.MINOR.PATCH; None to count from the parent."""
+    """MAJOR.MINOR.PATCH; None or ``auto`` to count from the parent."""
     bump: Level = "auto"
     """Which part to count up where no version is given; ``auto`` takes the smallest legal. A build
     that is released already gets no other number by counting."""
@@ -107,7 +107,8 @@ def release(
             progress.note(
                 f"`{path}` means the same as at the build: the release has the text of the build"
             )
-        version = parse_version(request.version) if request.version is not None else None
+        asked = request.version if request.version != "auto" else None
+        version = parse_version(asked) if asked is not None else None
         versions = registry.dataset(request.name).versions
         if version is not None and version in versions:
             return _exists(change, version, build, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -11,10 +12,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.codes import CORE_CODES
+from tfrecreg.codes import CORE_CODES, QRY001
 from tfrecreg.documents import known_format, no_duplicates, refusing
 from tfrecreg.errors import UsageError
-from tfrecreg.findings import Finding, Measure
+from tfrecreg.findings import Code, Finding, Measure, Severity
 from tfrecreg.gating import FailOn
 from tfrecreg.reports.model import Basis, Report, SkippedValidator, severities_of
 from tfrecreg.suggest import listed
@@ -137,10 +138,21 @@ def _contradictions(found: _Document) -> Iterator[str]:
         code, given = CORE_CODES.get(finding.code), finding.severity
         if found.judged or code is None or code.code.startswith(_BY_SCHEMA):
             continue
-        if given.rank < code.severity.rank:
-            yield f"{code.code} has the severity {code.severity.value}, found {given.value}"
+        expected = _severity_of(finding, code, found.basis)
+        if given.rank < expected.rank:
+            yield f"{code.code} has the severity {expected.value}, found {given.value}"
     if (found.status == "error") != bool(found.errors):
         yield f"`status` is {found.status}, and the number of `errors` is {len(found.errors)}"
+
+
+def _severity_of(finding: Finding, code: Code, basis: Basis | None) -> Severity:
+    """The severity of a code; for a question, the one that the gate of the report gives it."""
+    questions = basis.limits.get("questions", {}) if basis is not None else {}
+    question = questions.get(finding.fingerprint.rpartition(":")[2])
+    if code is QRY001 and isinstance(question, dict):
+        with suppress(ValueError):
+            return Severity(question.get("severity"))
+    return code.severity
 
 
 def _measure(name: str, value: _Value) -> Measure:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from blake3 import blake3
 
@@ -24,10 +25,12 @@ from tfrecreg.errors import (
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Reference, Version, is_dataset_name
 from tfrecreg.registry import layout
+from tfrecreg.registry.chain import links_of
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import Yank, not_yanked
 from tfrecreg.shards import parse_shard_name
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -51,6 +54,33 @@ def absent_build(dataset: Dataset) -> NotHereError:
     elif ways == [""]:
         ways.append(_released(dataset) or _build_command(dataset))
     return NotHereError(message, hint="; or ".join(filter(None, ways)))
+
+
+def missing_build(dataset: Dataset) -> str:
+    """A line about a build that is not here, and that DVC's files name with other bytes than any
+    release has; empty if there is none.
+    """
+    root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
+    value = None if dataset.is_built() else tracker().named_hash(root, folder)
+    if value is None or value in {each.dvc for each in links_of(dataset).values()}:
+        return ""
+    return (
+        f"{dataset}, a build that is not released: DVC's files name it, and `{folder}` is not "
+        f"here; hint: {tracker().bring_command(root, folder)}"
+    )
+
+
+def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
+    """The command that fetches the bytes of a build or release where the raw data are not here, so
+    that nothing makes them again; empty where they are, and where DVC does not keep the bytes.
+    """
+    raw = dataset.raw_folder
+    if raw is not None and (is_url(raw) or Path(raw).exists()):
+        return ""
+    for version, link in sorted(links_of(dataset).items(), reverse=True):
+        if link.dvc and manifest.digest in (link.build, link.digest):
+            return f"tfrecreg pull {dataset}@{version}"
+    return ""
 
 
 def expect_dataset(dataset: Dataset) -> None:

@@ -5,8 +5,9 @@ Reads manifests, schemas and git's history, never the bytes of shards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tfrecreg.codes import (
     REG001,
@@ -20,7 +21,7 @@ from tfrecreg.codes import (
     SRC101,
 )
 from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
-from tfrecreg.findings import Code
+from tfrecreg.findings import Code, Location
 from tfrecreg.manifest.file import build_digest
 from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Version, parse_reference, parse_version
@@ -147,10 +148,49 @@ def audit(dataset: Dataset) -> Audit:
     try:
         changed = list(_changed(dataset))
         found.unseen = SHALLOW if git.is_shallow(root) else ""
-        found.issues.extend(changed)
+        found.issues = by_cause([*found.issues, *changed])
     except FailureError as error:
         found.unseen = f"{error.message}; hint: {error.hint}"
     return found
+
+
+def by_cause(issues: Iterable[Issue]) -> list[Issue]:
+    """The issues with one for each release that was removed or changed: it stands for those of all
+    its files, and of the releases that were made after it.
+    """
+    causes: dict[Version, list[Issue]] = {}
+    others: list[Issue] = []
+    for issue in issues:
+        if issue.code in (REG002, REG004):
+            causes.setdefault(min(issue.versions), []).append(issue)
+        else:
+            others.append(issue)
+    for version, group in causes.items():
+        children = [each for each in others if each.code is REG003 and version in each.versions]
+        group += (each for each in children if version != max(each.versions))
+    seen = {id(each) for group in causes.values() for each in group}
+    return [
+        *(each for each in others if id(each) not in seen),
+        *(_merged(version, group) for version, group in causes.items()),
+    ]
+
+
+def _merged(version: Version, group: Sequence[Issue]) -> Issue:
+    first = max(group, key=lambda issue: bool(issue.command))
+    places: dict[str | None, Location] = {}
+    for issue in group:
+        detail = issue.message if issue.message != first.message else None
+        for place in issue.places or (Location(shard=issue.path, detail=detail),):
+            if place.shard not in places or place.detail:
+                places[place.shard] = place
+    manifests = [path for path in places if path and path.endswith(f"/{version}/{MANIFEST_NAME}")]
+    return replace(
+        first,
+        code=REG002 if any(each.code is REG002 for each in group) else REG004,
+        path=(*manifests, first.path)[0],
+        versions=frozenset().union(*(each.versions for each in group)),
+        places=tuple(places.values()),
+    )
 
 
 def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> Iterator[Issue]:
@@ -298,8 +338,10 @@ def _after(link: Link) -> str:
 
 
 def _changed(dataset: Dataset) -> Iterator[Issue]:
-    """The files of releases that are not as the commits that added them have them, by path."""
+    """The releases with files that are not as the commits that added them have them."""
     registry = dataset.registry
+    commits: dict[Version, dict[str, list[str]]] = {}
+    issues: dict[Version, list[Issue]] = {}
     for path, touches in sorted(_touched(registry, f"{layout.RELEASES}/{dataset}").items()):
         # The first commit with a file added it, also where a shallow clone ends.
         added = [touch for touch in touches if touch.added]
@@ -312,13 +354,24 @@ def _changed(dataset: Dataset) -> Iterator[Issue]:
             continue
         # Without such a commit it was changed in the work tree, or a merge took another branch's.
         later = touches[: touches.index(first)]
-        by = f"commit {later[0].commit[:12]}" if later else "no commit"
-        adding = f"commit {first.commit[:12]} added it"
+        version, commit = parse_version(path.split("/")[2]), first.commit[:12]
+        code, done, found = REG004, "changed", "differs"
         if now is None:
-            code, message = REG002, f"it was removed: {adding}, {by} removed it"
-        else:
-            code, message = REG004, f"it is not as it was when {adding}: {by} changed it since"
-        yield _issue(code, path, message, parse_version(path.split("/")[2]))
+            code, done, found = REG002, "removed", "is missing"
+        message = f"`{dataset}@{version}`, which commit {commit} added, {found}"
+        if later:
+            message = f"commit {later[0].commit[:12]} {done} `{dataset}@{version}`, which commit "
+            message += f"{commit} added"
+        commits.setdefault(version, {}).setdefault(commit, []).append(path)
+        issues.setdefault(version, []).append(_issue(code, path, message, version))
+    for version, group in issues.items():
+        folder = layout.release_folder(dataset.name, version)
+        left = any(registry.storage.list(folder))
+        restore = [
+            f"git checkout {commit} -- {' '.join(map(shlex.quote, paths)) if left else folder}"
+            for commit, paths in commits[version].items()
+        ]
+        yield _merged(version, [replace(group[0], command=" && ".join(restore)), *group[1:]])
 
 
 def _manifest_path(dataset: str, version: Version) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.findings import Code
+from tfrecreg.findings import Code, Location
 from tfrecreg.manifest.model import Manifest
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry.registry import Dataset
@@ -90,3 +90,7 @@ class Issue:
     """The file or folder that it is about, in the registry."""
     message: str
     """One line with the expected and actual values."""
+    command: str = ""
+    """Restores the files; empty if none is known."""
+    places: tuple[Location, ...] = ()
+    """All files with the same cause; empty for `path` alone."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.commands.console import PlainTable, line, print_facts
+from tfrecreg.manifest.model import Change
+from tfrecreg.manifest.totals import change_line
 from tfrecreg.shards import in_reading_order
 from tfrecreg.text import count, safe, si_bytes
 
@@ -83,15 +85,14 @@ def print_log(console: Console, name: str, entries: Sequence[LogEntry]) -> None:
         console.print(line(f"{name} has no release yet: {hint}"))
     for each in entries:
         size = f"{count(each.records, 'record')}, {si_bytes(each.bytes)}"
-        after = f" after {safe(each.parent)}" if each.parent is not None else ""
-        about = f"  {each.level}{after}: {size}; {each.created} by {safe(each.by)}"
-        console.print(line((f"{name}@{each.version}", "bold"), about))
+        change = Change(level=each.level, reasons=list(each.reasons))
+        said = change_line(f"{name} {each.version}", each.records, change, each.parent)
+        console.print(line((said, "bold")))
+        console.print(line(f"  {name}@{each.version}: {size}; {each.created} by {safe(each.by)}"))
         for yank in each.yanks:
             console.print(line(("  yanked: ", "bold red"), _yank_line(yank)))
         if each.parents:
             console.print(line(f"  from {', '.join(map(safe, each.parents))}"))
-        for reason in each.reasons:
-            console.print(line(f"  {safe(reason)}"))
         if each.counts is not None:
             console.print(line(f"  {_change_counts(each.counts)}"))
         if each.note:

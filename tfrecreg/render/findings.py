@@ -68,6 +68,8 @@ _BUNDLED = frozenset(
 
 def print_report(console: Console, report: Report) -> None:
     """The whole report: the data read, their size, the findings and the verdict."""
+    for change in report.changes:
+        console.print(line((safe_message(change), "bold")))
     shards, records = count(report.shards, "shard"), count(report.records, "record")
     size = f"{shards}, {records}, {si_bytes(report.bytes)}"
     if report.releases is not None:

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from tfrecreg._version import __version__
 from tfrecreg.findings import Code
 from tfrecreg.manifest.model import MANIFEST_NAME
+from tfrecreg.registry import layout
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.interface import Target, Validator
 from tfrecreg.storage.urls import is_url
 
 _LONGEST = 4096
 """The maximum length of a path on Linux, in characters."""
+_REGISTRY = f"{layout.RELEASES}/"
+"""Begins the path of a file of a release, which is relative to the registry."""
 
 
 def _no_note(line: str) -> None:
@@ -56,6 +59,8 @@ class ReportContext:
             return shard
         # Inside the folder, even if a damaged manifest gives it another name.
         inner = posixpath.normpath(f"/{shard or MANIFEST_NAME}").lstrip("/")
+        if inner.startswith(_REGISTRY) and not posixpath.isabs(report.folder):
+            return posixpath.normpath(posixpath.join(self.prefix, inner))
         if is_url(report.folder):
             return f"{report.folder}/{inner}"
         folder, prefix = report.folder, self.prefix

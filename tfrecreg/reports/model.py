@@ -133,6 +133,8 @@ class Report:
     """Folder of the shards, relative to the registry, or absolute outside of one; None for bare
     files, whose locations have complete paths.
     """
+    changes: tuple[str, ...] = ()
+    """What the builds and releases changed since the ones before, one line each."""
     notes: tuple[str, ...] = ()
     """What the target was judged by, or why not by the files beside the shards, one line each."""
     basis: Basis | None = None
@@ -278,6 +280,7 @@ class Report:
             "validators": self.validators,
             "skipped": [{"validator": each.name, "reason": each.reason} for each in self.skipped],
             "errors": self.errors,
+            **({"changes": self.changes} if self.changes else {}),
             **({"notes": self.notes} if self.notes else {}),
             "folder": self.folder,
             "basis": self.basis,

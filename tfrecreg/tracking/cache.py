@@ -33,6 +33,13 @@ class UnusedFile:
     bytes: int
 
 
+def shared_folder(root: str) -> str:
+    """The folder of a cache outside the repository, which others may use; empty for one inside."""
+    with opened(root, "dvc cache dir") as repo:
+        folder = Path(repo.cache.local.path).resolve()
+        return "" if Path(repo.root_dir).resolve() in folder.parents else str(folder)
+
+
 def stale(
     root: str,
     kept: Collection[str],
@@ -100,19 +107,15 @@ def abandoned(root: str) -> list[UnusedFile]:
     """Files that a killed command was writing into the cache. A caller that removes them holds
     DVC's lock from before this call until then, so that no command of this repository writes them.
 
-    A cache outside the repository is left alone: other repositories may write there.
-
     Raises:
         FailureError: the cache cannot be listed.
     """
     with opened(root, "dvc gc") as repo:
         folder = Path(repo.cache.local.path)
-        own = Path(repo.dvc_dir).resolve() in folder.resolve().parents
     try:
-        found = sorted(folder.rglob(".*.tmp")) if own else []
         return [
             UnusedFile(str(path), path.lstat().st_size)
-            for path in found
+            for path in sorted(folder.rglob(".*.tmp"))
             if _TEMPORARY.fullmatch(path.name) and not path.is_dir()
         ]
     except OSError as error:

@@ -40,28 +40,38 @@ def is_output(root: str, folder: str) -> bool:
 
 
 def named_hash(root: str, folder: str) -> str | None:
-    """DVC's hash of a folder, from its pointer; empty if it names none, None without a pointer."""
+    """DVC's hash of a folder, from its pointer or else from `dvc.lock`; empty if it has none, None
+    if neither names the folder.
+    """
+    lock = dict(_outs(Path(root, "dvc.lock"), _HASH))
     try:
         text = Path(root, f"{folder}.dvc").read_text("utf-8", "replace")
     except FileNotFoundError:
-        return None
+        return lock.get(folder)
     except OSError:
         return ""
     found = _HASH.search(text)
     return found[1] if found is not None else ""
 
 
-def _outs(path: Path) -> Iterator[tuple[str, str]]:
-    """The outs of the stages in `dvc.yaml` or `dvc.lock`, each with the name of its stage."""
+def _outs(path: Path, wanted: re.Pattern[str] | None = None) -> Iterator[tuple[str, str]]:
+    """The outs of the stages in `dvc.yaml` or `dvc.lock`, each with the name of its stage.
+
+    Args:
+        wanted: a pattern of one of its lines, whose group is given in place of that name.
+    """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return
-    stage = section = ""
+    stage = section = folder = ""
     for line in lines:
         if named := _STAGE.fullmatch(line):
             stage, section = named[1], ""
         elif opened := _SECTION.fullmatch(line):
             section = opened[1]
         elif section == "outs" and (out := _OUT.fullmatch(line)):
-            yield out[1], stage
+            folder = out[1]
+            yield folder, "" if wanted else stage
+        elif section == "outs" and wanted and (value := wanted.search(line)):
+            yield folder, value[1]

@@ -120,8 +120,11 @@ def _version(target: Target) -> Version | None:
 
 def add_issue(tally: Tally, issue: Issue) -> None:
     """Count an issue of the audit."""
-    where = Location(shard=issue.path)
-    tally.add(issue.code, issue.message, where, subject=issue.path)
+    message = issue.message
+    if issue.command:
+        message += f"; `{issue.command}` restores it"
+    for place in issue.places or (Location(shard=issue.path),):
+        tally.add(issue.code, message, place, subject=issue.path)
 
 
 def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:

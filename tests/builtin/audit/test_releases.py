@@ -67,7 +67,7 @@ def test_a_rewritten_release_fails(root: Path) -> None:
     assert (report.status, report.exit_code) == ("fail", 1)
     ((code, message),) = said(report)
     assert code == "REG004"
-    assert "no commit changed it since" in message
+    assert "restores it" in message
     (finding,) = report.findings
     assert finding.fingerprint == "REG004:m:::registry/m/1.0.0/manifest.json"
     assert finding.locations[0].shard == "registry/m/1.0.0/manifest.json"
@@ -166,8 +166,9 @@ class TestBase:
     def test_a_release_that_the_branch_removes_is_found(self, root: Path) -> None:
         shutil.rmtree(root / "registry/m/1.0.0")
         commit(root)
-        found = said(look(root, base="main"))
-        assert ("REG002", "it is missing here, but main has it") in found
+        (finding,) = look(root, base="main").findings
+        assert finding.code == "REG002"
+        assert "registry/m/1.0.0/manifest.json" in {each.shard for each in finding.locations}
 
     def test_a_dataset_of_the_base_alone_is_fine(self, root: Path) -> None:
         git(root, "switch", "--quiet", "main")
@@ -333,7 +334,7 @@ class TestShallow:
             "--unshallow`; in CI, `fetch-depth: 0` for actions/checkout, `GIT_DEPTH: 0` for GitLab",
         )
         git(here, "fetch", "--quiet", "--unshallow")
-        assert [code for code, _ in said(look(here))] == ["REG002"] * 2
+        assert [code for code, _ in said(look(here))] == ["REG002"]
 
     def test_a_base_that_is_not_there_is_incomplete(self, origin: Path, tmp_path: Path) -> None:
         here = self.clone(origin, tmp_path, "--depth", "1")
@@ -347,7 +348,7 @@ class TestShallow:
         assert caught.value.hint.startswith(f"`{command}`; in CI, `fetch-depth: 0`")
         git(here, *shlex.split(command)[1:])
         codes = [code for code, _ in said(look(here, base="origin/main"))]
-        assert codes == ["REG002"] * 3
+        assert codes == ["REG002"]
 
     def test_a_base_without_a_common_commit_is_incomplete(
         self, origin: Path, tmp_path: Path

@@ -21,6 +21,7 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.findings import Finding
 from tfrecreg.gating import FailOn
+from tfrecreg.json_data import json_data
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.gate import gate
@@ -366,3 +367,37 @@ class TestGate:
 
 def qry(findings: tuple[Finding, ...]) -> list[Finding]:
     return [each for each in findings if each.code == "QRY001"]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("severity", ["warning", "info", "error"])
+def test_a_report_keeps_the_severity_that_its_question_has(
+    digits_registry: Path, severity: str
+) -> None:
+    query = "SELECT split, shard, record FROM records"
+    (digits_registry / "tfrecreg.toml").write_text(
+        f'[gates.digits.expect.none]\nquery = "{query}"\nseverity = "{severity}"\n'
+    )
+    (report,) = check(
+        ["digits"], registry=str(digits_registry), options=CheckOptions(fail_on="never")
+    )
+    path, registry = digits_registry / "report.json", open_registry(str(digits_registry))
+    path.write_text(json.dumps(json_data(report)))
+    judged = gate(registry, "digits", path)
+    assert judged.status == ("fail" if severity == "error" else "pass")
+    (finding,) = (each for each in judged.findings if each.code == "QRY001")
+    assert (finding.severity.value, finding.count) == (severity, report.records)
+    # A lower one than the question has was edited in.
+    lowered = {"warning": "info", "info": "warning", "error": "warning"}[severity]
+    document = json.loads(path.read_text())
+    for each in document["findings"]:
+        if each["code"] == "QRY001":
+            each["severity"] = lowered
+            document["summary"]["severities"][severity] -= 1
+            document["summary"]["severities"][lowered] += 1
+    path.write_text(json.dumps(document))
+    if severity == "info":
+        assert gate(registry, "digits", path).status == "pass"
+    else:
+        with pytest.raises(UsageError):
+            gate(registry, "digits", path)

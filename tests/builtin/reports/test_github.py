@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hostile_support import NAMES, hostile_report
 
 from tfrecreg.builtin.reports.github import workflow_commands, write_summary
 from tfrecreg.errors import UsageError
+from tfrecreg.findings import Location
 from tfrecreg.reports.interface import ReportContext
 
 COMMAND = re.compile(r"::(?P<name>[a-z-]+)(?: (?P<properties>.*?))?::(?P<message>.*)")
@@ -38,9 +40,9 @@ def test_no_name_becomes_a_command(number: int) -> None:
     assert text.splitlines() == text[:-1].split("\n")
     commands = [read(line) for line in text.splitlines()]
     assert [command and command[0] for command in commands] == [
-        *("error", "warning", "notice", "notice", "error", None)
+        *(None, "error", "warning", "notice", "notice", "error", None)
     ]
-    for command in commands[:-1]:
+    for command in commands[1:-1]:
         assert command is not None
         assert set(command[1]) <= {"file", "title"}
         assert command[1]["title"].endswith(("digits", "is incomplete"))
@@ -59,7 +61,7 @@ def test_no_target_becomes_a_command(name: str) -> None:
 
 def test_an_annotation_has_the_file_the_places_and_the_hint() -> None:
     text = workflow_commands([hostile_report("a,b: 100%")], ReportContext(prefix="sub"))
-    command = read(text.splitlines()[0])
+    command = read(text.splitlines()[1])
     assert command is not None
     name, properties, message = command
     assert name == "error"
@@ -74,6 +76,45 @@ def test_an_annotation_has_the_file_the_places_and_the_hint() -> None:
         "… and 28 more",
         "hint: mend a,b: 100%",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("folder", "places", "file"),
+    [
+        ("versions/d/1.1.0", ["registry/d/1.1.0/manifest.json"], "registry/d/1.1.0/manifest.json"),
+        ("data/d", ["registry/d/1.0.0.yanks.json"], "registry/d/1.0.0.yanks.json"),
+        (None, ["registry/d/1.0.0/schema.pbtxt"], "registry/d/1.0.0/schema.pbtxt"),
+        ("data/d", ["d-train.tfrecord-00000-of-00001"], "data/d/d-train.tfrecord-00000-of-00001"),
+        (
+            "data/d",
+            ["gone", "d-train.tfrecord-00000-of-00001", "more"],
+            "data/d/d-train.tfrecord-00000-of-00001",
+        ),
+        ("data/d", ["gone", "more"], "data/d/gone"),
+        (None, ["registry/d/1.0.0/manifest.json", "tfrecreg.toml"], "tfrecreg.toml"),
+    ],
+)
+@pytest.mark.parametrize("registry", ["", "some/registry"])
+def test_an_annotation_names_a_file_of_the_repository(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str | None,
+    places: list[str],
+    file: str,
+    registry: str,
+) -> None:
+    here = tmp_path / registry
+    for path in ("data/d/d-train.tfrecord-00000-of-00001", "tfrecreg.toml"):
+        (here / path).parent.mkdir(parents=True, exist_ok=True)
+        (here / path).write_text("")
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    report = hostile_report("a", folder=folder)
+    finding = replace(report.findings[0], locations=tuple(Location(shard=each) for each in places))
+    text = workflow_commands([replace(report, findings=(finding,))], ReportContext())
+    command = read(text.splitlines()[1])
+    assert command is not None
+    assert command[1]["file"] == "/".join(filter(None, (registry, file)))
 
 
 def test_the_summary_is_appended_where_the_runner_wants_it(tmp_path: Path) -> None:

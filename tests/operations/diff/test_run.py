@@ -47,6 +47,16 @@ def test_examples_were_added(compare) -> None:
     assert not result.same
 
 
+@pytest.mark.parametrize("kind", ["added", "removed"])
+def test_examples_of_one_side_are_in_order_of_their_keys(compare, kind: str) -> None:
+    names = ["7/a", "2/b", "3/c", "10/d", "ä", *(f"{n}" for n in range(90, 60, -1))]
+    more = {"train": [*TWO["train"], {name: example(n) for n, name in enumerate(names, 20)}]}
+    sides = [TWO, {**TWO, **more}]
+    result = compare(*(sides if kind == "added" else reversed(sides)))
+    assert keys(result, kind) == sorted(names)[:20]
+    assert [each.key for each in result.records()] == sorted(names)
+
+
 def test_a_split_was_added(compare) -> None:
     result = compare(TWO, {**TWO, "validation": [{"v": example(30), "w": example(31)}]})
     assert result.change.level == "minor"
@@ -84,7 +94,10 @@ def test_an_example_changed_and_its_features_are_named(compare) -> None:
     assert found.labels == (("label", "2", "7"),)
     assert {name: each.changed for name, each in result.features.items()} == {"label": 1}
     assert result.change.level == "major"
-    assert result.change.reasons == ["1 example of the split `train` was changed in `label`"]
+    assert result.change.reasons == [
+        "1 label changed",
+        "1 example of the split `train` was changed in `label`",
+    ]
 
 
 def test_labels_that_changed_are_counted_with_the_names_of_their_classes(compare) -> None:
@@ -215,7 +228,10 @@ def test_an_example_that_moved_and_changed_is_told_by_its_key(compare) -> None:
     (moved,) = result.examples["moved"]
     assert (moved.from_split, moved.split, moved.key) == ("train", "test", "b")
     assert moved.features_changed == ("label",)
-    assert result.change.reasons == ["1 example moved from the split `train` to `test`"]
+    assert result.change.reasons == [
+        "1 label changed",
+        "1 example moved from the split `train` to `test`",
+    ]
 
 
 def test_an_example_whose_key_and_record_changed_is_told_by_its_image(compare) -> None:
@@ -265,7 +281,10 @@ def test_the_same_image_under_another_key_in_the_same_split_is_renamed(compare) 
     (renamed,) = result.examples["renamed"]
     assert (renamed.from_key, renamed.key, renamed.features_changed) == ("b", "c", ("label",))
     assert result.change.level == "major"
-    assert result.change.reasons == ["1 example of the split `train` was changed, key and record"]
+    assert result.change.reasons == [
+        "1 label changed",
+        "1 example of the split `train` was changed, key and record",
+    ]
 
 
 def test_examples_that_occur_twice_are_counted(compare) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -85,8 +86,6 @@ def test_what_a_release_needs_stays_without_its_list(story: Any, fate: str) -> N
         {"md5": story.objects("1.0.0")["manifest.json"], "relpath": "manifest.json"},
     ]
     data = json.dumps(others).encode()
-    import hashlib
-
     stray = hashlib.md5(data, usedforsecurity=False).hexdigest() + ".dir"
     story.cache.put(stray, data)
     assert {Path(each.path).name for each in gc(open_registry(root))} == {stray[2:]}
@@ -115,16 +114,38 @@ def test_files_that_dvc_was_writing_go(story: Any) -> None:
     assert other.exists()
 
 
-def test_a_cache_that_others_use_is_left_alone(story: Any, tmp_path: Path) -> None:
-    shutil.move(story.root / ".dvc/cache", tmp_path / "shared")
-    config = story.root / ".dvc/config"
-    config.write_text(f"{config.read_text()}[cache]\n    dir = {tmp_path / 'shared'}\n")
-    git(story.root, "commit", "-qam", "A shared cache")
-    left = tmp_path / "shared/files/md5/ab/.0123456789abcdefghij-_.tmp"
+@pytest.mark.parametrize("how", ["config", "local", "link", "inside"])
+def test_a_cache_that_others_may_use_is_left_alone(story: Any, tmp_path: Path, how: str) -> None:
+    cache = story.root / ".dvc/cache"
+    manifest = story.objects("1.0.0")["manifest.json"]
+    place = story.root / "own" if how == "inside" else tmp_path / "shared"
+    shutil.move(cache, place)
+    if how == "link":
+        cache.symlink_to(place)
+    else:
+        config = story.root / (".dvc/config.local" if how == "local" else ".dvc/config")
+        before = config.read_text() if config.exists() else ""
+        config.write_text(f"{before}[cache]\n    dir = {place}\n")
+    git(story.root, "commit", "-qam", "A cache elsewhere", "--allow-empty")
+    left = place / "files/md5/ab/.0123456789abcdefghij-_.tmp"
     left.parent.mkdir(parents=True, exist_ok=True)
     left.write_bytes(b"12345")
-    assert gc(open_registry(story.root), apply=True) == []
-    assert left.exists()
+    # A build that nothing here refers to, as the release of another repository is.
+    data = json.dumps([{"md5": manifest, "relpath": "manifest.json"}]).encode()
+    name = hashlib.md5(data, usedforsecurity=False).hexdigest() + ".dir"
+    stray = place / "files/md5" / name[:2] / name[2:]
+    stray.parent.mkdir(parents=True, exist_ok=True)
+    stray.write_bytes(data)
+    notes = Notes()
+    kinds = [each.kind for each in gc(open_registry(story.root), apply=True, progress=notes)]
+    if how == "inside":
+        assert kinds == ["temporary", "dvc"]
+        assert notes.notes == []
+    else:
+        assert kinds == []
+        assert left.exists()
+        assert stray.exists()
+        assert [str(place.resolve()) in each for each in notes.notes] == [True]
 
 
 def test_the_command(story: Any, capsys: pytest.CaptureFixture[str]) -> None:

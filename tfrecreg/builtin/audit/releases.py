@@ -7,13 +7,23 @@ number, or two after the same parent, shows only where both are looked at: `base
 from __future__ import annotations
 
 import datetime
+import posixpath
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tfrecreg.builtin.audit.loosened import loosened
 from tfrecreg.codes import REG002, REG006, REG010
 from tfrecreg.config import CONFIG_NAME, Config, parse_config
-from tfrecreg.errors import ConfigError, FailureError, ManifestError, SchemaError, UsageError
+from tfrecreg.errors import (
+    ConfigError,
+    FailureError,
+    ManifestError,
+    SchemaError,
+    TfrecregError,
+    UsageError,
+)
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gating import FailOn, Lowered, Waiver
 from tfrecreg.manifest.file import parse_manifest
@@ -22,11 +32,12 @@ from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
-from tfrecreg.registry.absence import expect_dataset, expects_schema, schema_hint
+from tfrecreg.registry.absence import expect_dataset, expects_schema, missing_build, schema_hint
 from tfrecreg.registry.audit import (
     SHALLOW,
     Audit,
     audit,
+    by_cause,
     ever_released,
     fork_issue,
     forks,
@@ -34,6 +45,7 @@ from tfrecreg.registry.audit import (
     version_in,
 )
 from tfrecreg.registry.chain import Issue, Link, link_of
+from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.reports.model import Report
 from tfrecreg.scan.tally import Tally
@@ -80,6 +92,7 @@ def audit_releases(
     waivers: list[Waiver] = []
     lowered: list[Lowered] = []
     errors: list[str] = []
+    changes: list[str] = []
     failed, releases, unseen = False, 0, ""
 
     def judge(issues: Iterable[Finding], config: Config, name: str = "") -> None:
@@ -95,12 +108,15 @@ def audit_releases(
 
     if other is not None:
         # By the gate and the waivers of the base: a change cannot accept itself.
-        judge(loosened(other.config, registry.config), other.config)
+        looser = loosened(other.config, registry.config)
+        judge(looser, other.config)
+        changes += (f"{CONFIG_NAME}: {each.message}" for each in looser)
     for name in sorted(set(names) or _all_datasets(registry, other)):
         dataset = registry.dataset(name)
         found = audit(dataset)
         releases += len(dataset.versions)
         unseen = unseen or found.unseen
+        changes += other.changes(dataset, found) if other is not None else ()
         if name in registry.config.broken:
             error = registry.config.broken[name]
             errors.append(f"{error.message}; hint: {error.hint}")
@@ -109,7 +125,7 @@ def audit_releases(
             *(_schema_issues(dataset) if name not in registry.config.broken else ()),
             *(other.issues(dataset, found) if other else ()),
         ]
-        judge(_findings(name, issues), registry.config, name)
+        judge(_findings(name, by_cause(issues)), registry.config, name)
     against = f", with those of {safe(base)}" if base is not None else ""
     if unseen == SHALLOW and not (other and other.meeting):
         errors.append(f"{unseen}; hint: {_FETCH.format('git fetch --unshallow')}")
@@ -130,6 +146,7 @@ def audit_releases(
         measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),
         validators=(VALIDATOR,),
         errors=tuple(errors),
+        changes=tuple(changes),
     )
 
 
@@ -182,10 +199,10 @@ class _Base:
     commits since then are enough to judge what this branch did."""
     config: Config
     """The configuration at `meeting`, or else at `commit`."""
-    manifests: frozenset[str]
-    """Paths of the manifests of its releases."""
-    common: frozenset[str]
-    """Paths of manifests of the last commit that both have."""
+    manifests: Mapping[str, str]
+    """Path and object of the manifests of its releases."""
+    common: Mapping[str, str]
+    """The same of the last commit that both have."""
 
     @classmethod
     def of(cls, registry: Registry, revision: str) -> _Base:
@@ -212,13 +229,32 @@ class _Base:
             ) from None
         head = git.head_commit(root)
         meeting = git.merge_base(root, head, commit) if head else ""
-        common = _manifests(root, meeting) if meeting else frozenset[str]()
+        common = _manifests(root, meeting) if meeting else {}
         config = _config(root, meeting or commit)
         return cls(root, revision, commit, meeting, config, _manifests(root, commit), common)
 
     def datasets(self) -> list[str]:
         """Those that have releases there."""
         return sorted({path.split("/")[1] for path in self.manifests})
+
+    def changes(self, dataset: Dataset, here: Audit) -> Iterator[str]:
+        """Lines about a build that is not released, and about the releases that are not there."""
+        # With NumPy, which other audits do not need.
+        from tfrecreg.operations.diff.classify import changes_of
+
+        if missing := missing_build(dataset):
+            yield missing
+        with suppress(TfrecregError):  # findings say why
+            build, released = dataset.build_manifest(), {each.build for each in here.links.values()}
+            if build is not None and build.digest not in released:
+                yield changes_of(resolve(dataset.registry, dataset.name))
+        for version in reversed(dataset.versions):
+            path = f"{layout.release_folder(dataset.name, version)}/{MANIFEST_NAME}"
+            blob = self.manifests.get(path)
+            with suppress(TfrecregError):
+                data = dataset.registry.storage.read(path)
+                if blob is None or git.blob_id(data, blob) != blob:
+                    yield changes_of(resolve(dataset.registry, f"{dataset}@{version}"))
 
     def issues(self, dataset: Dataset, here: Audit) -> Iterator[Issue]:
         """The issues of the releases of both branches together."""
@@ -244,8 +280,13 @@ class _Base:
                         code=REG006, versions=frozenset({version}), path=path, message=message
                     )
             elif path in self.common:
-                message = f"it is missing here, but {shown} has it"
-                yield Issue(code=REG002, versions=frozenset({version}), path=path, message=message)
+                yield Issue(
+                    code=REG002,
+                    versions=frozenset({version}),
+                    path=path,
+                    message=f"`{name}@{version}` is missing here, but {shown} has it",
+                    command=f"git checkout {shlex.quote(shown)} -- {posixpath.dirname(path)}",
+                )
             elif there is not None:
                 links[version] = there
         known = set(forks(here.links))
@@ -288,9 +329,9 @@ def _config(root: str, commit: str) -> Config:
         return Config()
 
 
-def _manifests(root: str, commit: str) -> frozenset[str]:
-    return frozenset(
-        path
-        for path in git.list_blobs(root, commit, layout.RELEASES)
+def _manifests(root: str, commit: str) -> Mapping[str, str]:
+    return {
+        path: blob
+        for path, blob in git.list_blobs(root, commit, layout.RELEASES).items()
         if path.endswith(f"/{MANIFEST_NAME}") and version_in(path) is not None
-    )
+    }

@@ -37,6 +37,7 @@ from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
+from tfrecreg.registry.absence import fetch_command
 from tfrecreg.registry.indexes import find_index, index_places
 from tfrecreg.registry.keeper import buckets, tracker
 from tfrecreg.registry.lookup import Release, Resolved, resolve
@@ -293,6 +294,8 @@ class _Repair:
         )
         lost, links = _sort_out(registry, resolved.folder, manifest, rest, (stage, here))
         backup = "a backup" if resolved.location is not None else "DVC or a backup"
+        if command := fetch_command(resolved.dataset, manifest):
+            backup = f"DVC: `{command}`"
         data = open_raw(registry, manifest, self._raw, resolved.name, backup)
         made = make_again(
             lost,

@@ -27,6 +27,8 @@ from tfrecreg.builtin.reports.markdown import markdown
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file to which a step appends its Markdown."""
+WORKSPACE = "GITHUB_WORKSPACE"
+"""The variable with the folder of the checkout."""
 
 _LARGEST = 1 << 20
 """Maximum size of a step's summary in bytes; GitHub drops larger ones."""
@@ -51,7 +53,8 @@ def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
     """One command per finding, the worst first, because GitHub shows ten per level and step. Waived
     findings are notices.
     """
-    lines: list[str] = []
+    changes = dict.fromkeys(line for report in reports for line in report.changes)
+    lines = [f"tfrecreg: {safe_message(each)}" for each in changes]
     for report in reports:
         for finding in report.findings:
             told = [*_message_lines(finding), f"hint: {finding.hint}"]
@@ -65,7 +68,7 @@ def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
             title = {"title": f"lowered severities: {safe(report.target)}"}
             lines.append(_command("notice", title, [report.lowered_text]))
         for error in report.errors:
-            title = {"title": f"{safe(report.target)} is incomplete"}
+            title = {"title": f"incomplete: {safe(report.target)}"}
             lines.append(_command("error", title, [error]))
         # Never the start of a line, where it could be a command of its own.
         lines.append(f"tfrecreg: {safe_message(report.target)}: {report.status}")
@@ -102,11 +105,22 @@ def _message_lines(finding: Finding) -> Iterator[str]:
 def _properties(
     report: Report, finding: Finding, context: ReportContext, kind: str = ""
 ) -> Iterator[tuple[str, str]]:
-    shards = (location.shard for location in finding.locations if location.shard is not None)
-    path = context.path(report, next(shards, None))
+    shards = [location.shard for location in finding.locations if location.shard is not None]
+    paths = [path for each in shards or [None] if (path := context.path(report, each))]
+    # GitHub shows an annotation only at a file that there is.
+    path = next(filter(os.path.lexists, paths), *paths[:1] or [None])
     if path is not None:
-        yield "file", safe(path, limit=1000)
+        yield "file", safe(_in_repository(path), limit=1000)
     yield "title", f"{kind}{finding.code} {finding.rule}: {safe(report.target)}"
+
+
+def _in_repository(path: str) -> str:
+    """A path from the root of the checkout, as GitHub reads it."""
+    root = os.environ.get(WORKSPACE)
+    if not root or "://" in path:
+        return path
+    found = os.path.relpath(path, root)
+    return path if found.startswith("..") else found
 
 
 def _command(level: str, properties: Mapping[str, str], lines: Sequence[str]) -> str:

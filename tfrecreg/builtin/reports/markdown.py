@@ -46,9 +46,13 @@ class MarkdownFormat(ReportFormat):
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """A section for each report."""
+    """What changed, and a section for each report."""
     room = _ROOM // max(len(reports), 1)
-    return "".join(f"{line}\n" for report in reports for line in _section(report, room))
+    changes = dict.fromkeys(each for report in reports for each in report.changes)
+    lines = [f"- {prose(each)}" for each in changes]
+    lines = [*_fitting(iter(lines), _ROOM // 4, "changes")] if lines else []
+    lines += (line for report in reports for line in _section(report, room))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _section(report: Report, room: int) -> Iterator[str]:

@@ -52,9 +52,9 @@ def choose(
 ) -> Choice:
     """The validators for `target`.
 
-    What the user names beats what the gate names, and without either all run that apply: then
-    limits for one that is not installed make the check incomplete. Where two plugins announce one
-    name, both run.
+    What the user names beats what the gate names, and without either all run that apply. Unless the
+    user names validators, limits for one that is not installed make the check incomplete. Where two
+    plugins announce one name, both run.
 
     Args:
         gate: may name validators, and limits for them.
@@ -65,8 +65,8 @@ def choose(
 
     Raises:
         UnknownPluginError: a name that no validator has.
-        ConfigError: the gate has limits for a name that resembles a validator's, or that do not
-            fit the validator's options, or names one that there is not.
+        ConfigError: the gate has limits that do not fit the validator's options, or names a
+            validator that there is not.
         PluginError: a name that several validators have.
         SchemaError: the target's schema does not parse.
     """
@@ -100,9 +100,10 @@ def choose(
     choice.notes += (f"{each.announced.plugin_id} is disabled by {each.by}" for each in off)
     if target.expected is not None and not comparing:
         choice.problems.append("nothing compares the records with what is expected of them")
-    if not named:
+    if not only:
         absent = [name for name in unknown if name not in skip]
         choice.problems += [_not_judged(name, target, known) for name in absent]
+    if not named:
         choice.problems += (
             f"the local plugin `{safe(each.distribution)}` is broken: {each.reason}"
             for each in known.broken
@@ -255,24 +256,15 @@ def _announced(known: Plugins, name: str, where: str) -> Announced[ValidatorReco
 
 def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
     """Validators that have limits but are not installed."""
-    names = known.names(ValidatorRecord)
-    off = {each.announced.name for each in known.disabled}
-    unknown = [name for name in gate.limits if name not in names and name not in off]
-    for name in unknown:
-        meant = did_you_mean(name, names)
-        if meant:
-            raise ConfigError(
-                f"`{CONFIG_NAME}`: `limits.{safe(name)}` matches no validator{meant}",
-                hint=f"available: {listed(names)}",
-            )
-    return unknown
+    names = {*known.names(ValidatorRecord), *(each.announced.name for each in known.disabled)}
+    return [name for name in gate.limits if name not in names]
 
 
 def _not_judged(name: str, target: Target, known: Plugins) -> str:
     """Why limits are not held, and what to install or to say."""
     said = (
         f"`limits.{safe(name)}` in `{CONFIG_NAME}` is not judged: no validator `{safe(name)}` is "
-        "installed"
+        f"installed{did_you_mean(name, known.names(ValidatorRecord))}"
     )
     made = target.manifest.source if target.manifest is not None else None
     here = {canonical_name(each.distribution) for each in known.every(SourceRecord)}

@@ -22,6 +22,8 @@ from tfrecreg.gating import FailOn, Lowered, Waiver, judge
 from tfrecreg.guard import PluginId, calling, reason_of, traced
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.python_data import is_python_data
+from tfrecreg.registry.absence import fetch_command
+from tfrecreg.registry.registry import Registry
 from tfrecreg.scan.indexes import keys_of
 from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.suggest import overrides
@@ -132,6 +134,8 @@ def _hint(finding: Finding, target: Target) -> str:
     manifest = target.manifest
     if target.home is None or manifest is None:
         return ""
+    if command := fetch_command(Registry(target.home).dataset(target.dataset), manifest):
+        return f"`{command}` fetches the bytes of the release again"
     # Files that no source can make again may still be in DVC.
     kept = manifest.release is not None and manifest.release.dvc is not None
     if not kept and (is_adopted(manifest) or is_python_data(manifest)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -28,7 +29,7 @@ from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins.manager import plugins
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import layout
-from tfrecreg.registry.absence import has_shards, strays
+from tfrecreg.registry.absence import has_shards, missing_build, strays
 from tfrecreg.registry.lookup import Resolved, open_release, resolve
 from tfrecreg.registry.registry import Dataset, Registry, RegistryLike, find_registry, open_registry
 from tfrecreg.registry.yanks import not_yanked
@@ -257,11 +258,26 @@ def _judged(
             cache=scan_cache(home, reuse=options.cached),
             beside=beside(target) if beside is not None else [],
         )
+        if beside is not None:  # where a reader is to see them
+            report = replace(report, changes=tuple(_changes(target, progress)))
         return _placed(report, target, registry)
     except _BROKEN as error:
         if alone or _is_the_users(error, options):
             raise
         return _unjudged(target.name, error)
+
+
+def _changes(target: Target, progress: Progress) -> Iterator[str]:
+    """What a build or release of a registry changed since the one before."""
+    if target.home is None or target.manifest is None:
+        return
+    registry = Registry(target.home)
+    if missing := missing_build(registry.dataset(target.dataset)):
+        yield missing
+    from tfrecreg.operations.diff.classify import changes_of  # few checks compare versions
+
+    with suppress(TfrecregError):  # findings say why
+        yield changes_of(resolve(registry, target.reference), progress)
 
 
 def _placed(report: Report, target: Target, registry: RegistryLike | None) -> Report:
@@ -314,7 +330,14 @@ def _check_all(
                 continue
             found = _unjudged(name, error)
         root = opened.storage.root
-        reports.append(_judged(found, root, options, engine, progress, beside, alone=False))
+        report = _judged(found, root, options, engine, progress, beside, alone=False)
+        missing = missing_build(opened.dataset(name)) if not isinstance(found, Report) else ""
+        if missing and options.ignore_missing:
+            progress.note(f"not checked: {missing}")
+        elif missing:
+            missing = f"`{report.target}` was checked in place of {missing}"
+            report = replace(report, status="error", errors=(*report.errors, missing))
+        reports.append(report)
     if not names:
         raise UsageError(
             "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"

@@ -10,7 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.model import Change
+from tfrecreg.manifest.totals import change_line
 from tfrecreg.operations.diff.compare import LabelMaps, Tallied, tally
 from tfrecreg.operations.diff.images import follow_images
 from tfrecreg.operations.diff.match import Pairs, match
@@ -18,7 +20,9 @@ from tfrecreg.operations.diff.reading import Readers, Reading
 from tfrecreg.operations.diff.side import side_of
 from tfrecreg.operations.diff.verdict import judge_change, missing_hint, order_of
 from tfrecreg.progress import SILENT, Progress, working
-from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.chain import links_of
+from tfrecreg.registry.lookup import Resolved, resolve
+from tfrecreg.text import safe
 
 _FEW = 10_000
 """Number of changed examples that are read for a release regardless of its version."""
@@ -54,17 +58,56 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
     labels, tallied = LabelMaps.of(before, after), Tallied()
     with closing(Reading(before, after)) as reading:
         matched = follow_images(before, after, match(before, after, progress), reading, progress)
-        pairs = matched.changed
+        pairs, others = matched.changed, (matched.moved_changed, matched.renamed_changed)
+        relabelled = 0
         may_be_minor = judge_change(
             before, after, None, replace(matched, changed=Pairs.none()), tallied
         )
-        if len(pairs) <= _FEW:
+        if len(pairs) + sum(map(len, others)) <= _FEW:
+            tallied, every = count_pairs(reading, labels, progress, pairs, *others)
+            relabelled = every.relabelled
+        elif len(pairs) <= _FEW:
             tallied, _ = count_pairs(reading, labels, progress, pairs)
         elif may_be_minor.level == "minor":
             with _showing(progress, len(pairs)):
                 tally(pairs, reading.readers, labels, tallied, progress, until_loss=True)
     hint = missing_hint(before, after, None, matched, tallied)
-    return Classified(judge_change(before, after, None, matched, tallied), hint)
+    return Classified(judge_change(before, after, None, matched, tallied, relabelled), hint)
+
+
+def previous_of(found: Resolved) -> Resolved | None:
+    """The release before: of a release its parent, of another build the newest release."""
+    dataset, links = found.dataset, links_of(found.dataset)
+    version = max(links, default=None)
+    for each in sorted(links, reverse=True):
+        if found.manifest.digest in (links[each].digest, links[each].build):
+            version = links[each].parent
+            break
+    return resolve(found.registry, f"{dataset}@{version}") if version is not None else None
+
+
+def changes_of(found: Resolved, progress: Progress = SILENT) -> str:
+    """The line about a build or a release: a build that is not released is compared with the newest
+    release, as far as the indexes and records of both are here.
+    """
+    dataset, manifest = found.dataset, found.manifest
+    if manifest.release is None:
+        links = links_of(dataset)
+        same = [each.version for each in links.values() if each.build == manifest.digest]
+        if same:
+            manifest = dataset.release_manifest(max(same))
+    records = sum(split.records for split in manifest.splits)
+    release = manifest.release
+    if release is not None:
+        parent = release.parent.version if release.parent is not None else None
+        return change_line(f"{dataset} {safe(release.version)}", records, release.change, parent)
+    before = previous_of(found)
+    try:
+        change, _ = classify(before, found, progress)
+    except TfrecregError as error:
+        change = Change(level="major", reasons=[f"the change is unknown: {error.message}"])
+    after = before.name.partition("@")[2] if before is not None else None
+    return change_line(f"{dataset}, a build that is not released", records, change, after)
 
 
 def count_pairs(

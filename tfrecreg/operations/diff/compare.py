@@ -276,6 +276,8 @@ class Tallied:
     """Whether that is because the bytes are not on this machine."""
     features: dict[str, FeatureCounts] = field(default_factory=dict)
     """Counts by feature name. The empty name stands for payloads that are not Examples."""
+    relabelled: int = 0
+    """Number of pairs in which a label differs."""
     labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Feature, label before, label after."""
     more_labels: int = 0
@@ -289,6 +291,7 @@ class Tallied:
         """Count the differences in one pair."""
         self.compared += 1
         self.kept += change.keeps_all
+        self.relabelled += bool(change.labels)
         for kind in ("added", "removed", "changed"):
             for name in getattr(change, kind):
                 counts = self._counts(name)
@@ -303,6 +306,7 @@ class Tallied:
             self.reason, self.missing = more.reason, more.missing
         self.compared += more.compared
         self.kept += more.kept
+        self.relabelled += more.relabelled
         self.unread += more.unread
         self.size += more.size
         for name, theirs in more.features.items():

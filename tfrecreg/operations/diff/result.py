@@ -147,7 +147,8 @@ class DiffResult:
     totals: Mapping[ChangeKind, int]
     """Totals by kind over the splits that could be compared."""
     examples: Mapping[ChangeKind, tuple[RecordDiff, ...]]
-    """The first of each kind, in order of split, shard and record."""
+    """Some of each kind: added and removed ones in order of split and key, the others in order of
+    split, shard and record."""
     compared: int
     """Number of examples with both records read to compare their features."""
     unread: int
@@ -161,6 +162,8 @@ class DiffResult:
     """The most frequent ones first."""
     more_labels: int
     """Changes of labels beyond those."""
+    relabelled: int
+    """Number of examples with another label."""
     schema: tuple[SchemaChange, ...] | None
     """None where one of the schemas is missing or does not parse."""
     shards: ShardCounts
@@ -270,7 +273,9 @@ _CHUNK = 50_000
 
 @dataclass(frozen=True, slots=True)
 class ListedExamples:
-    """Makes the examples of each kind, in order of their places."""
+    """Makes the examples of each kind, in order of their places; those of one side in order of
+    split and key, a chunk at a time.
+    """
 
     before: Side
     after: Side
@@ -283,9 +288,9 @@ class ListedExamples:
         """The examples of a kind, all or the first `most`; records are read on `engine`."""
         matched = self.matched
         if kind == "removed":
-            found = self._alone(kind, self.before, matched.removed[:most])
+            found = self._alone(kind, self.before, matched.removed)
         elif kind == "added":
-            found = self._alone(kind, self.after, matched.added[:most])
+            found = self._alone(kind, self.after, matched.added)
         elif kind == "changed":
             found = self._read(kind, matched.changed, most, engine)
         elif kind == "moved":
@@ -303,8 +308,9 @@ class ListedExamples:
     def _alone(self, kind: ChangeKind, side: Side, places: Places) -> Iterator[RecordDiff]:
         for at in range(0, len(places), _CHUNK):
             chunk = places[at : at + _CHUNK]
-            for place, key in zip(chunk.tolist(), _keys(side, chunk), strict=True):
-                shard = side.manifest.shards[shard_of(place)]
+            shards = [side.manifest.shards[shard_of(place)] for place in chunk.tolist()]
+            keyed = zip(shards, _keys(side, chunk), chunk.tolist(), strict=True)
+            for shard, key, place in sorted(keyed, key=lambda each: (each[0].split, each[1])):
                 yield RecordDiff(
                     kind=kind, split=shard.split, key=key, shard=shard.path, record=record_of(place)
                 )

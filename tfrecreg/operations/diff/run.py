@@ -123,7 +123,9 @@ def diff_sides(
     order = order_of(before, after) if same else None
     change = None
     if where is None:
-        change = judge_change(before, after, order, None if same else matched, of_changed)
+        change = judge_change(
+            before, after, order, None if same else matched, of_changed, tallied.relabelled
+        )
     listing = ListedExamples(before, after, matched, labels)
     totals = _totals(matched)
     return DiffResult(
@@ -148,6 +150,7 @@ def diff_sides(
             )
         ),
         more_labels=tallied.more_labels,
+        relabelled=tallied.relabelled,
         schema=_schema_changes(before, after),
         shards=shard_counts(before.manifest, after.manifest),
         listing=listing,

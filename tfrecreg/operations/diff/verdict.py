@@ -180,7 +180,12 @@ _NAMED = 5
 
 
 def judge_change(
-    before: Side, after: Side, order: ShardOrder | None, matched: Matched | None, tallied: Tallied
+    before: Side,
+    after: Side,
+    order: ShardOrder | None,
+    matched: Matched | None,
+    tallied: Tallied,
+    relabelled: int = 0,
 ) -> Change:
     """The smallest legal step from one side to the other, and why.
 
@@ -188,6 +193,7 @@ def judge_change(
         order: where the content is the same; else None.
         matched: the partners of the examples; None for equal content.
         tallied: differences in `matched.changed`, as far as they were read.
+        relabelled: number of examples with another label, as far as they were read.
     """
     old, new = before.manifest, after.manifest
     meaning = compare_meaning(before, after)
@@ -205,7 +211,8 @@ def judge_change(
     if old.schema.blake3 != new.schema.blake3:
         also.append("the schema's text was changed")
     if losses:
-        return Change(level="major", reasons=[*losses, *also], counts=counts)
+        labels = [f"{_count(relabelled, 'label', 'labels')} changed"] if relabelled else []
+        return Change(level="major", reasons=[*labels, *losses, *also], counts=counts)
     level: Literal["patch", "minor"] = "patch" if order is not None and not gains else "minor"
     return Change(level=level, reasons=[*gains, *also], counts=counts)
 

@@ -74,7 +74,7 @@ def gc(
     - `catalog`: catalogs of shards that no manifest names
     - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
       branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
-      alone.
+      alone, and all of a cache outside the repository, which other repositories may use.
     - `bucket`: with `buckets`, a folder of a bucket that no build here and no release in any ref
       refers to, and to which nothing was added for `older_than` days
 
@@ -101,7 +101,7 @@ def gc(
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
-        unwritten, objects = _unwritten(registry), _objects(registry, manifests)
+        unwritten, objects = _in_cache(registry, manifests, progress)
         folders = _old_folders(registry, older_than, progress) if buckets else []
         doomed = [
             *_stage(registry),
@@ -248,15 +248,19 @@ def _catalogs(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneede
         )
 
 
-def _unwritten(registry: Registry) -> list[cache.UnusedFile]:
-    root = registry.storage.root
-    return cache.abandoned(root) if dvc.usable(root) else []
-
-
-def _objects(registry: Registry, manifests: list[Manifest]) -> list[cache.UnusedFile]:
+def _in_cache(
+    registry: Registry, manifests: list[Manifest], progress: Progress
+) -> tuple[list[cache.UnusedFile], list[cache.UnusedFile]]:
+    """Files that killed commands left in DVC's cache, and objects that nothing here refers to."""
     root = registry.storage.root
     if not dvc.usable(root):
-        return []
+        return [], []
+    if outside := cache.shared_folder(root):
+        progress.note(
+            f"nothing is removed from DVC's cache `{safe(outside, limit=1000)}`: it is outside of "
+            "this repository, and others may share it"
+        )
+        return [], []
     kept = {each.release.dvc for each in manifests if each.release and each.release.dvc}
     sizes = {entry.bytes for each in manifests for entry in each.entries.values()}
     # DVC may have put links to its cache into builds that no release and no pointer names.
@@ -266,4 +270,5 @@ def _objects(registry: Registry, manifests: list[Manifest]) -> list[cache.Unused
         for entry in registry.storage.list(folder)
         if entry.kind == "link"
     ]
-    return cache.stale(root, kept, linked, git.commits_of_refs(root), MANIFEST_NAME, sizes)
+    refs = git.commits_of_refs(root)
+    return cache.abandoned(root), cache.stale(root, kept, linked, refs, MANIFEST_NAME, sizes)

@@ -116,8 +116,6 @@ def _missing_build(dataset: Dataset) -> Release | None:
     if storage.stat(folder) is not None:
         return None
     value = named_hash(storage.root, folder)
-    if value is None and storage.stat(dvc.LOCK_NAME) is not None:  # a stage makes it
-        value = dvc.tracked_hash(storage.read(dvc.LOCK_NAME), dvc.LOCK_NAME, folder)
     if not value:
         return None
     found = (open_release(dataset, version) for version in reversed(dataset.versions))

@@ -1,0 +1,26 @@
+"""The validator of changes, announced like that of any plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tfrecreg.codes import CodeList
+from tfrecreg.plugins.records import ValidatorRecord
+from tfrecreg.plugins.specs import hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.scan.interface import Validator
+
+
+@hookimpl
+def tfrecreg_validators() -> Iterator[ValidatorRecord]:
+    """Yield `changes`; its module loads under a gate that limits changes."""
+    about = "what changed since the version before"
+    yield ValidatorRecord("changes", about, CodeList("REG014"), _load, runs_with="limits")
+
+
+def _load() -> type[Validator]:
+    found: type[Validator] = import_module("tfrecreg.builtin.changes.validator").ChangesValidator
+    return found

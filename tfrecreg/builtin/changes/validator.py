@@ -1,0 +1,104 @@
+"""The validator `changes`: limits on what changed since the version before::
+
+[gates.default]
+limits.changes = { labels = "1%", removed = 0 }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from tfrecreg.amounts import SkipLimit
+from tfrecreg.codes import REG014, CodeList
+from tfrecreg.config import read_limits
+from tfrecreg.errors import FailureError
+from tfrecreg.findings import Code, Finding, Measure, fingerprint
+from tfrecreg.operations.diff.classify import previous_of
+from tfrecreg.operations.diff.run import diff_sides
+from tfrecreg.operations.diff.side import side_of
+from tfrecreg.registry.lookup import resolve
+from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.interface import Shard, Target, Validator
+from tfrecreg.text import count
+from tfrecreg.validators.registry import EmptyPart, Ignoring
+
+_Limit = Annotated[SkipLimit, SkipLimit.parse]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeLimits:
+    """`[gates.<gate>.limits.changes]`: numbers of examples, or shares of those of the version
+    before.
+    """
+
+    labels: _Limit | None = None
+    """Examples with another label."""
+    changed: _Limit | None = None
+    """Examples with the same key and another record."""
+    removed: _Limit | None = None
+    added: _Limit | None = None
+    moved: _Limit | None = None
+    """Examples in another split."""
+
+
+class ChangesValidator(Validator):
+    """Compares a build or release with the version before, example by example."""
+
+    name = "changes"
+    codes: Sequence[Code] = CodeList("REG014")
+    Options = ChangeLimits
+
+    def __init__(self) -> None:
+        self._limits = ChangeLimits()
+
+    def applies(self, target: Target) -> str | None:
+        if target.home is None or target.manifest is None:
+            return "it has no version before: it does not belong to a registry"
+        return None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
+        """Read the limits."""
+        del target
+        self._limits = read_limits(ChangeLimits, options, self.name)
+        return Ignoring
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, EmptyPart]]
+    ) -> Iterator[Finding | Measure]:
+        """A finding for each limit that is exceeded.
+
+        Raises:
+            FailureError: indexes or records that would show it are not here.
+        """
+        del parts
+        assert target.home is not None
+        found = resolve(Registry(target.home), target.reference)
+        before = previous_of(found)
+        if before is None:
+            return
+        result = diff_sides(side_of(before), side_of(found))
+        if not result.known or result.unread:
+            raise FailureError(
+                f"the changes since `{before.name}` are not known: {result.unread_reason or 'its '}"
+                f"{'' if result.unread_reason else 'indexes are not here'}",
+                hint=result.hint,
+            )
+        examples = result.before.records
+        for kind, changed in {**result.totals, "labels": result.relabelled}.items():
+            limit: SkipLimit | None = getattr(self._limits, kind, None)
+            yield Measure(f"changes.{kind}", changed, f"{changed:,}")
+            if limit is None or limit.allows(changed, examples):
+                continue
+            what = count(changed, "label") if kind == "labels" else count(changed, "example")
+            yield Finding(
+                code=REG014.code,
+                rule=REG014.rule,
+                severity=REG014.severity,
+                message=f"{what} {'changed' if kind == 'labels' else kind} since `{before.name}`, "
+                f"which has {count(examples, 'example')}: at most {limit} may",
+                hint=REG014.hint,
+                fingerprint=fingerprint(REG014.code, dataset=target.dataset, subject=kind),
+                count=changed,
+            )
