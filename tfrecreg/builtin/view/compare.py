@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
+from tfrecreg.builtin.view.catalog import Followed
 from tfrecreg.builtin.view.drawn import example_of
 from tfrecreg.errors import UsageError
 from tfrecreg.example.model import Example
@@ -127,7 +128,7 @@ class Comparisons:
         with self._lock:
             found = self._kept.get(name)
             if found is None:
-                found = self._kept[name] = diff(a, b, registry=self._registry)
+                found = self._kept[name] = diff(a, b, registry=self._registry, progress=Followed())
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found

@@ -95,8 +95,8 @@ class Facets:
         return found[:_FACETS]
 
     def _columns(self) -> Iterator[tuple[str, str]]:
-        with self._catalog.asking() as questions:
-            known = questions.connection.describe("records")
+        with self._catalog.asking() as connection:
+            known = connection.describe("records")
         ordered = sorted(known, key=lambda each: each[0] not in _FIRST)
         some = [each for each in ordered if each[1] in (*_NUMBERS, "VARCHAR")]
         return iter(some[: _FACETS + len(_LEFT_OUT)])
