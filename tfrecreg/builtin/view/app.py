@@ -273,7 +273,14 @@ class Viewer:
             else ChosenRecords(less, range(0))
             for column, less in _less(selection.choice, asked.texts("own"))
         }
-        return {"facets": browsed.facets.of(selection, browsed.report.codes, without)}
+        facets = browsed.facets.of(
+            selection,
+            browsed.report.codes,
+            without,
+            column=asked.text("column"),
+            find=asked.text("find"),
+        )
+        return {"facets": facets}
 
     def _save(self, asked: Asked) -> Reply:
         browsed = self._of(asked)

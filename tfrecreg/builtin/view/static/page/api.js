@@ -31,7 +31,7 @@
  * @typedef {Omit<RawWhole, 'findings'> & {findings: Finding[]}} Whole
  * @typedef {{column: string, title: string, kind: string, values?: {value: any, text: string,
  *   count: number, of: number, where: string, color?: string}[], edges?: number[],
- *   counts?: number[], of?: number[], column_sql?: string}} Facet
+ *   different?: number, counts?: number[], of?: number[], column_sql?: string}} Facet
  * @typedef {{code: string, severity: string, rule: string | null, message: string,
  *   hint: string | null, count: number, named: number, records: Place[],
  *   places: {shard: number, from: number, to: number, text: string}[], pairs: Place[][]}} Card
@@ -87,7 +87,7 @@ export async function ask(path, question = {}, signal) {
   try {
     answer = await fetch(address(path, question), { signal });
   } catch (error) {
-    if (isAbort(error)) throw error;
+    if (isAbort(error) || error instanceof Refused) throw error;
     throw new Refused(0, 'the viewer does not answer', 'start tfrecreg view again');
   }
   if (answer.ok) return answer.json();
@@ -103,15 +103,18 @@ export async function ask(path, question = {}, signal) {
 
 /**
  * A function that asks one question at a time: a new one aborts the last, whose answer never comes.
- * @returns {(path: string, question?: Record<string, any>) => Promise<any>}
+ * Its `cancel` aborts the last, and refuses it where there is a reason.
  */
 export function lastOnly() {
   let controller = new AbortController();
-  return (path, question) => {
+  const last = (/** @type {string} */ path, /** @type {Record<string, any>} */ question = {}) => {
     controller.abort();
     controller = new AbortController();
     return ask(path, question, controller.signal);
   };
+  last.cancel = (reason = '') =>
+    controller.abort(reason ? new Refused(0, reason, null) : undefined);
+  return last;
 }
 
 /** @param {unknown} error */
