@@ -123,7 +123,7 @@ function different(facet) {
 
 /** A field that finds values by a part of them, where there are many. @param {Facet} facet */
 function search(facet) {
-  if (different(facet) <= FEW) return null;
+  if (different(facet) <= 2 * FEW) return null;
   const field = el('input', {
     type: 'search',
     value: sought.get(facet.column) ?? '',

@@ -125,6 +125,7 @@ export class Records {
     const isSameOrder = this.selection !== null && this.asked !== '';
     this.asked = asked;
     this.failed = null;
+    byId('where-error').replaceChildren();
     this.fill();
     if (!isSameOrder) this.selection = null;
     try {

@@ -2,7 +2,8 @@
  * What the server answers, as types, and the one place that asks it.
  *
  * @typedef {{id: number, name: string, kind: string}} Target
- * @typedef {{name: string, versions: string[], build: boolean}} Dataset
+ * @typedef {{name: string, versions: string[], build: boolean, records: number | null,
+ *   bytes: number | null}} Dataset
  * @typedef {{targets: Target[], datasets: Dataset[], registry: string | null}} Targets
  * @typedef {{number: number, name: string, color: string}} Class
  * @typedef {{name: string, split: string, records: number, bytes: number, state: string}} Shard
@@ -34,9 +35,10 @@
  *   different?: number, counts?: number[], of?: number[], column_sql?: string}} Facet
  * @typedef {{code: string, severity: string, rule: string | null, message: string,
  *   hint: string | null, count: number, named: number, records: Place[],
- *   places: {shard: number, from: number, to: number, text: string}[], pairs: Place[][]}} Card
+ *   places: string[], pairs: Place[][]}} Card
  * @typedef {{shard: number, name: string, bytes: number, kept: {from: number, to: number}[],
- *   damage: {from: number, to: number, code: string, text: string}[]}} Strip
+ *   damage: {from: number, to: number, code: string, text: string}[],
+ *   doubted: {from: number, to: number}[], doubtful: number}} Strip
  * @typedef {{state: string, done?: number, of?: number, why?: string, cards: Card[], strips: Strip[]}} Findings
  * @typedef {{added: number, removed: number, changed: number, moved: number, unchanged: number,
  *   renamed: number, verdict: string, why: string, version: string | null, hint: string | null,
