@@ -22,7 +22,11 @@ _SPLITS = 4
 
 
 def figures_of(
-    report: Report, target: Target | None, splits: Mapping[str, Survey], history: Sequence[LogEntry]
+    report: Report,
+    target: Target | None,
+    splits: Mapping[str, Survey],
+    history: Sequence[LogEntry],
+    kinds: Mapping[str, str],
 ) -> tuple[Figure, ...]:
     """The most important numbers of a target.
 
@@ -30,12 +34,17 @@ def figures_of(
         target: None if it could not be read.
         splits: surveys by split.
         history: releases of the dataset, the newest first.
+        kinds: of its features, by name.
     """
-    return tuple(islice(_figures(report, target, splits, history), _FIGURES))
+    return tuple(islice(_figures(report, target, splits, history, kinds), _FIGURES))
 
 
 def _figures(
-    report: Report, target: Target | None, splits: Mapping[str, Survey], history: Sequence[LogEntry]
+    report: Report,
+    target: Target | None,
+    splits: Mapping[str, Survey],
+    history: Sequence[LogEntry],
+    kinds: Mapping[str, str],
 ) -> Iterator[Figure]:
     yield Figure(name="Records", value=f"{report.records:,}", note=_by_split(report.splits))
     yield Figure(name="Size", value=si_bytes(report.bytes), note=count(report.shards, "shard"))
@@ -50,12 +59,8 @@ def _figures(
         total = sum(number * images for number, images in objects.items())
         mean = total / max(sum(objects.values()), 1)
         yield Figure(name="Objects", value=f"{total:,}", note=f"{mean:.1f} for each image")
-    kinds: dict[str, set[str]] = {}
-    for survey in splits.values():
-        for name, counts in survey.features.counts.items():
-            kinds.setdefault(name, set()).update(counts.kinds)
     if kinds:
-        by_kind = Counter(kind for each in kinds.values() for kind in each)
+        by_kind = Counter(kinds.values())
         note = ", ".join(f"{number} {kind}" for kind, number in sorted(by_kind.items()))
         yield Figure(name="Features", value=f"{len(kinds):,}", note=note)
     if history:

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.pages.features import FeaturesSurvey
 from tfrecreg.plugins.decoders import Decoders, decoders_of
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Part, Shard, Target, Validator, Visitor
@@ -83,7 +82,6 @@ class Survey:
     samples: dict[int | None, list[Pick]] = field(default_factory=dict)
     """Records by class; None has records of any class."""
     extremes: dict[str, list[Pick]] = field(default_factory=dict)
-    features: FeaturesSurvey = field(default_factory=FeaturesSurvey)
     uncounted: int = 0
     """Values of classes and sizes beyond those that are counted one by one."""
 
@@ -99,7 +97,6 @@ class Survey:
             self.keep(number, picks)
         for name, picks in other.extremes.items():
             self.keep_extreme(name, picks)
-        self.features.merge(other.features)
         self.uncounted += other.uncounted
         return self
 
@@ -170,11 +167,9 @@ class SurveyVisitor(Visitor):
         tables = tables_of(batch)
         for table in tables.tables:
             hashes = order[table.positions]
-            self._survey.features.add_table(table, hashes, batch.memory)
             self._look_at_table(tables, table, hashes, numbers[table.positions])
         for position, example in tables.examples():
             if example is not None:
-                self._survey.features.add(example, int(order[position]))
                 self._look_at(example, int(order[position]), int(numbers[position]))
 
     def close(self, end: StreamEnd) -> Survey:
