@@ -95,7 +95,9 @@ def test_classes_have_their_colors_beside_their_labels() -> None:
 
 
 def test_columns_stand_side_by_side_and_say_what_they_count() -> None:
-    chart = column_chart(Histogram(heading="x", columns=(("0", 64), ("1 to 2", 0), ("3", 1)), ends=("0", "3")))
+    chart = column_chart(
+        Histogram(heading="x", columns=(("0", 64), ("1 to 2", 0), ("3", 1)), ends=("0", "3"))
+    )
     assert places(chart, "rect", "x", "y", "width", "height") == [
         ((0, 0, 79, 64), ""),
         ((80, 64, 79, 0), ""),

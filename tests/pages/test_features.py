@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tfrecreg
+from tfrecreg.components.charts import Bars
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.pages.collect import BUDGET, make_page
 from tfrecreg.pages.content import TargetPage
@@ -126,3 +127,39 @@ def test_features_beyond_the_limit_are_only_counted(tmp_path: Path) -> None:
         out.write({f"feature {number:03}": number for number in range(300)})
     (target,) = make_page(str(path), budget=BUDGET).targets
     assert (len(target.features), target.more_features) == (60, 240)
+
+
+def class_labels(page: TargetPage) -> tuple[str, ...]:
+    """The names of the bars of the chart of classes."""
+    return next(
+        each.labels
+        for each in page.charts
+        if isinstance(each, Bars) and each.heading.startswith("Classes")
+    )
+
+
+@pytest.mark.parametrize("kind", ["image/class", "image/object/class"])
+@pytest.mark.parametrize(
+    ("classes", "shown"),
+    [
+        ([(1, "victim"), (3, "<b>"), (1, "victim")], ("victim", "<b>")),
+        ([(1, "victim"), (1, "dog")], ("1",)),  # not one name
+        ([(1, "victim"), (2, "")], ("victim", "2")),
+        ([(1, "victim"), (2, None)], ("1", "2")),  # not each record has one
+        ([(-1, "victim")], ("-1",)),
+    ],
+)
+def test_classes_have_the_names_that_the_records_have(
+    tmp_path: Path, kind: str, classes: list[tuple[int, str | None]], shown: tuple[str, ...]
+) -> None:
+    records: list[dict[str, Any]] = [
+        {f"{kind}/label": number, **({f"{kind}/text": text} if text is not None else {})}
+        for number, text in classes
+    ]
+    page = page_of(tmp_path / "one", records)
+    assert class_labels(page) == shown
+    assert class_labels(page_of(tmp_path / "cut", records[:1], records[1:])) == shown
+    lists = [{f"{kind}/label": [each[0] for each in classes]}]
+    if all(text is not None for _, text in classes):
+        lists[0][f"{kind}/text"] = [text for _, text in classes]  # type: ignore[misc]
+    assert class_labels(page_of(tmp_path / "lists", lists)) == shown

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from diff_support import example, put_build, put_release
+from diff_support import example, image, put_build, put_release
 from tests_support import flip
 from view_support import Viewing, serving
 
@@ -228,9 +229,35 @@ def test_a_missing_shard_is_gone_and_the_others_are_shown(tmp_path: Path) -> Non
         assert viewing.ask("/api/t/0/records")["of"] == 3
         cards = viewing.wait("/api/t/0/findings", "", "ready")["cards"]
     (card,) = (each for each in cards if each["code"] == "SHD001")
-    assert card["places"] == ["d-train.tfrecord-00000-of-00001"]
+    assert card["places"][0].startswith("d-train.tfrecord-00000-of-00001 (TensorFlow ")
     states = {each["split"]: (each["state"], each["records"]) for each in told["shards"]}
     assert states == {"train": ("gone", 0), "test": ("ok", 3)}
+
+
+@pytest.mark.medium
+def test_doubted_records_are_apart_from_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    with tfrecreg.TFRecordWriter(path) as writer:
+        for number in range(70):
+            writer.write({"image/encoded": image(number), "n": number})
+    flip(path, path.stat().st_size // 5)
+    data = path.read_bytes()
+    noise = bytes(each * each % 251 for each in range(700))
+    path.write_bytes(data[: len(data) // 2] + noise + data[len(data) // 2 : -30])
+    kept = tfrecreg.salvage(path, output=tmp_path / "clean")
+    (shard,) = kept.shards
+    assert shard.doubtful > 20
+    with serving(path, check=True) as viewing:
+        (strip,) = viewing.wait("/api/t/0/findings", "", "ready")["strips"]
+    assert strip["doubtful"] == shard.doubtful
+    assert sorted(each["code"] for each in strip["damage"]) == sorted(
+        each.code for each in shard.cuts if each.what != "doubtful records"
+    )
+    ranges = sorted(
+        (each["from"], each["to"]) for each in (*strip["damage"], *strip["doubted"], *strip["kept"])
+    )
+    assert (ranges[0][0], ranges[-1][1]) == (0, strip["bytes"])
+    assert all(end == start for (_, end), (start, _) in itertools.pairwise(ranges))
 
 
 @pytest.mark.medium

@@ -32,7 +32,7 @@ from tfrecreg.pages.looks import striking_looks
 from tfrecreg.pages.overview import figures_of
 from tfrecreg.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.pages.selection import PageSelection
-from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator
+from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator, class_names
 from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Build, Release, Resolved, resolve
@@ -137,7 +137,7 @@ class Surveys:
                     TargetPage(
                         report=report,
                         findings=tuple(_findings(report, {}, {}, None)),
-                        figures=figures_of(report, None, {}, (), {}),
+                        figures=figures_of(report, {}, {}, (), {}),
                     )
                 )
                 continue
@@ -221,14 +221,15 @@ def _page_of(report: Report, surveyed: _Surveyed, budget: Budget, notice: str) -
     splits = {name: surveys[name] for name in sorted(surveys, key=in_reading_order)}
     provenance = provenance_of(_resolved(target)) if target.home is not None else None
     history = provenance.history if provenance is not None else ()
+    labels = {**class_names(splits.values()), **target.labels}
     stats, problem = _statistics(report, surveyed.statistics)
     features, more = page_features(stats, _FEATURES) if stats is not None else ((), 0)
     return TargetPage(
         report=report,
         figures=figures_of(
-            report, target, splits, history, kinds_of(stats) if stats is not None else {}
+            report, labels, splits, history, kinds_of(stats) if stats is not None else {}
         ),
-        charts=tuple(charts_of(target, splits, history)),
+        charts=tuple(charts_of(target.manifest, labels, splits, history)),
         findings=tuple(_read_findings(report, target, budget, notice)),
         galleries=() if notice else tuple(_galleries(target, splits, budget)),
         features=features,
